@@ -228,8 +228,8 @@ type balanced struct {
 	open int
 }
 
-func (b *balanced) Begin(time.Duration)                          { b.open++ }
-func (b *balanced) End(time.Duration, bool, budget.Receipt, int) { b.open-- }
+func (b *balanced) Start(time.Duration)                           { b.open++ }
+func (b *balanced) Done(time.Duration, bool, budget.Receipt, int) { b.open-- }
 
 // Rule 18: if an observer of the breaker panics, the budget still learns of the call, and the
 // next call may be a probe.

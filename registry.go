@@ -78,7 +78,7 @@ func (r *Registry) UpdateEach(f func(key string) Policy) (err error) {
 		policies[key] = p
 	}
 	var came []*Dependency // since f was asked
-	kept.Hold(func() {
+	kept.Freeze(func() {
 		if err = r.template.Update(rest); err != nil {
 			return
 		}
@@ -93,7 +93,7 @@ func (r *Registry) UpdateEach(f func(key string) Policy) (err error) {
 	})
 	for _, d := range came {
 		p := f(d.Name())
-		kept.Hold(func() {
+		kept.Freeze(func() {
 			if r.each.Load() == &f && d.Update(p) != nil {
 				d.Update(rest)
 			}

@@ -162,7 +162,7 @@ func TestUpdateKeepsTheOptions(t *testing.T) {
 		events := len(log.events)
 		update(t, d, lull.Policy{Attempts: 5, Deadline: lull.NoTimeout, Budget: budget.Config{Stock: 20}})
 		for range 11 { // one more
-			b.End(0, true, 0, 0)
+			b.Done(0, true, 0, 0)
 		}
 		began := time.Now()
 		if n := attemptsOfAFailingCall(d); n != 2 || made != 1 || d.Budget() != b {

@@ -8,11 +8,10 @@ import (
 	"github.com/lullgo/lull/internal/chance"
 )
 
-// Delay is how long to wait before the given retry. Retry 1 is the wait before
-// the second attempt; a retry below 1 counts as 1. prev is what Delay returned
-// for the retry before (zero if there was none); only Decorrelated looks at it.
-// rnd returns 64 uniform random bits, such as math/rand/v2's Uint64, and is
-// called at most once; nil stands for the middle of every range.
+// Delay returns how long to wait before the given retry. Retry 1 is the second attempt; a
+// retry below 1 counts as 1. prev is what Delay returned for the retry before, or zero;
+// only Decorrelated uses it. rnd returns 64 uniform random bits, such as math/rand/v2's
+// Uint64, and is called at most once; nil stands for the middle of every range.
 //
 // The result is never negative and never more than Max(retry).
 func (s Schedule) Delay(retry int, prev time.Duration, rnd func() uint64) time.Duration {
@@ -33,9 +32,8 @@ func (s Schedule) Delay(retry int, prev time.Duration, rnd func() uint64) time.D
 	return uniform(lo, hi, rnd)
 }
 
-// Ceiling is the wait before the given retry as it stands before jitter: what
-// Full spreads below, Equal above the half of, Proportional around. For
-// Decorrelated and Ethernet it is the longest wait possible at that retry.
+// Ceiling returns the wait before the given retry without jitter. For Decorrelated and
+// Ethernet it is the longest possible wait.
 func (s Schedule) Ceiling(retry int) time.Duration {
 	retry = s.step(retry)
 	if retry == 0 {
@@ -47,9 +45,8 @@ func (s Schedule) Ceiling(retry int) time.Duration {
 	return s.ceiling(s.plan(), retry)
 }
 
-// Max is the longest wait that Delay can return for the given retry. The worst
-// case of a call is a sum of these. It equals Ceiling except for Proportional,
-// whose jitter goes both ways.
+// Max returns the longest wait that Delay can return for the given retry. It equals
+// Ceiling, except for Proportional, whose jitter goes both ways.
 func (s Schedule) Max(retry int) time.Duration {
 	c := s.Ceiling(retry)
 	if s.Jitter != Proportional || s.Kind == Ethernet || s.step(retry) == 0 {
@@ -59,9 +56,8 @@ func (s Schedule) Max(retry int) time.Duration {
 	return hi
 }
 
-// Limit is the number of retries after which the schedule gives up: 1 for
-// Immediate, 15 for Ethernet, 0 (never) for all others. FastFirst does not add
-// to it.
+// Limit returns after how many retries the schedule gives up: 1 for Immediate, 15 for
+// Ethernet, 0 (never) for all others. FastFirst does not add to it.
 func (s Schedule) Limit() int {
 	switch s.Kind {
 	case Immediate:
@@ -72,7 +68,7 @@ func (s Schedule) Limit() int {
 	return 0
 }
 
-// step is the place in the schedule proper that retry falls on, from 1; 0 is an
+// step returns the number of the retry without the immediate ones, from 1; 0 is an
 // immediate retry.
 func (s Schedule) step(retry int) int {
 	retry = max(retry, 1)
@@ -100,16 +96,16 @@ func (s Schedule) ceiling(p plan, retry int) time.Duration {
 	}
 	c = max(c, p.floor)
 	if s.Jitter == Proportional {
-		// 5/6 of the cap, so that a fifth more still fits under it. Cutting the
-		// result off at the cap instead would send part of the fleet back together.
+		// 5/6 of the cap leave room for a fifth more. Limiting the result to the cap would
+		// send a part of the fleet back together.
 		c = min(c, p.cap/6*5+p.cap%6*5/6)
 	}
 	return c
 }
 
-// spread is the range that jitter draws from, both ends included. Raising the
-// lower end of the range to the floor keeps the draw uniform; raising the draw
-// would put everything below the floor on the floor.
+// spread returns the range that jitter draws from, both ends included. The floor raises the
+// lower end of the range, so draws stay uniform. To raise the draws instead would put many
+// of them on the floor.
 func (s Schedule) spread(p plan, c time.Duration) (lo, hi time.Duration) {
 	switch s.Jitter {
 	case None:
@@ -125,7 +121,7 @@ func (s Schedule) spread(p plan, c time.Duration) (lo, hi time.Duration) {
 	return lo, max(lo, hi)
 }
 
-// uniform draws from [lo, hi]. It needs no luck where there is no choice.
+// uniform draws from [lo, hi]. It calls rnd only if there is a choice.
 func uniform(lo, hi time.Duration, rnd func() uint64) time.Duration {
 	if hi <= lo {
 		return lo
@@ -133,7 +129,7 @@ func uniform(lo, hi time.Duration, rnd func() uint64) time.Duration {
 	return lo + time.Duration(chance.UpTo(uint64(hi-lo), rnd))
 }
 
-// times is d×n, or limit if that is less. None of the three is negative.
+// times returns d×n, or limit if that is less. None of the three is negative.
 func times(d time.Duration, n int, limit time.Duration) time.Duration {
 	if hi, lo := bits.Mul64(uint64(d), uint64(n)); hi == 0 && lo < uint64(limit) {
 		return time.Duration(lo)
@@ -141,9 +137,8 @@ func times(d time.Duration, n int, limit time.Duration) time.Duration {
 	return limit
 }
 
-// grow is d × factor^n, or limit if that is less. The factor is at least 1. It
-// squares rather than calls math.Pow: that is quicker, and products round the
-// same on every machine.
+// grow returns d × factor^n, or limit if that is less. The factor is at least 1. Squaring
+// is quicker than math.Pow, and rounds the same on every machine.
 func grow(d time.Duration, factor float64, n int, limit time.Duration) time.Duration {
 	if n == 0 || factor == 1 {
 		return min(d, limit)
@@ -155,14 +150,14 @@ func grow(d time.Duration, factor float64, n int, limit time.Duration) time.Dura
 		}
 		factor *= factor
 	}
-	// Not v >= limit: that would let a NaN (nothing times infinity) through.
+	// A NaN (nothing times infinity) is also the limit.
 	if !(v < float64(limit)) {
 		return limit
 	}
 	return min(time.Duration(v), limit)
 }
 
-// etherWindow is the number of slots to choose from after the given collision.
+// etherWindow returns the number of slots to choose from after the given collision.
 func etherWindow(retry int) time.Duration {
 	return 1 << min(retry, etherDoublings)
 }

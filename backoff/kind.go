@@ -14,9 +14,9 @@ const (
 	Constant
 	// Immediate: one retry, at once, and then no more (Limit is 1).
 	Immediate
-	// Ethernet: the truncated binary exponential backoff of IEEE 802.3. The wait
-	// is r slots of Base each, r uniform in 0 … 2^min(retry,10)-1; the sixteenth
-	// attempt is the last (Limit is 15).
+	// Ethernet: the truncated binary exponential backoff of IEEE 802.3: r slots of Base
+	// each, r uniform in 0 … 2^min(retry,10)-1. The sixteenth attempt is the last (Limit is
+	// 15).
 	Ethernet
 )
 
@@ -25,8 +25,8 @@ var kindNames = [...]string{"exponential", "linear", "constant", "immediate", "e
 // String is the kind in lower case, such as "exponential".
 func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
 
-// Jitter is how chance spreads the wait below the ceiling c. The package
-// comment explains which to take when.
+// Jitter is how chance spreads the wait below the ceiling c. The page docs/mechanisms.md
+// has which to take when.
 type Jitter uint8
 
 const (
@@ -36,11 +36,10 @@ const (
 	Equal
 	// None: exactly c, or Floor if that is more.
 	None
-	// Decorrelated: uniform in [Base, 3 × the previous wait], up to Cap. It grows
-	// by itself, so it goes with Kind Exponential and no Factor.
+	// Decorrelated: uniform in [Base, 3 × the previous wait], up to Cap. It grows by
+	// itself, so it needs Kind Exponential and no Factor.
 	Decorrelated
-	// Proportional: uniform in [0.8c, 1.2c], and not below Floor; c stays at or
-	// below Cap/1.2, so that the upper end does not pass Cap.
+	// Proportional: uniform in [0.8c, 1.2c], and not below Floor. c is at most Cap/1.2.
 	Proportional
 )
 

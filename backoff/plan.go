@@ -2,20 +2,18 @@ package backoff
 
 import "time"
 
-// Plan is a Schedule whose first waits are worked out beforehand. Delay,
-// Ceiling and all else give what the Schedule gives; the first few retries are
-// a table lookup and a draw, about 5 ns. It is not changed by use, and is shared
-// by any number of goroutines.
+// Plan is a Schedule whose first waits are prepared: a lookup and a draw, about 5 ns. It
+// returns what the Schedule returns, and may be used concurrently.
 type Plan struct {
 	Schedule
-	first [8]step // by retry, from 1
-	known int     // how many of them hold
+	first    [8]bounds // by retry, from 1
+	prepared int       // how many of them hold
 }
 
-// step holds the bounds from which the wait before one retry is drawn.
-type step struct{ lo, hi, ceiling time.Duration }
+// bounds are between which the wait before one retry is drawn.
+type bounds struct{ lo, hi, ceiling time.Duration }
 
-// Prepare works out the first waits of s.
+// Prepare returns a Plan of s.
 func (s Schedule) Prepare() *Plan {
 	p := &Plan{Schedule: s}
 	if s.Kind == Ethernet || s.Jitter == Decorrelated {
@@ -23,34 +21,34 @@ func (s Schedule) Prepare() *Plan {
 	}
 	for i := range p.first {
 		c := s.Ceiling(i + 1)
-		p.first[i] = step{ceiling: c}
+		p.first[i] = bounds{ceiling: c}
 		if s.step(i+1) > 0 {
 			p.first[i].lo, p.first[i].hi = s.spread(s.plan(), c)
 		}
 	}
-	p.known = len(p.first)
+	p.prepared = len(p.first)
 	return p
 }
 
-// Delay is as Schedule.Delay.
+// Delay is Schedule.Delay.
 func (p *Plan) Delay(retry int, prev time.Duration, rnd func() uint64) time.Duration {
-	if i := max(retry, 1) - 1; i < p.known {
+	if i := max(retry, 1) - 1; i < p.prepared {
 		return uniform(p.first[i].lo, p.first[i].hi, rnd)
 	}
 	return p.Schedule.Delay(retry, prev, rnd)
 }
 
-// Draw is Delay and Ceiling at once.
+// Draw returns Delay and Ceiling.
 func (p *Plan) Draw(retry int, prev time.Duration, rnd func() uint64) (wait, ceiling time.Duration) {
-	if i := max(retry, 1) - 1; i < p.known {
+	if i := max(retry, 1) - 1; i < p.prepared {
 		return uniform(p.first[i].lo, p.first[i].hi, rnd), p.first[i].ceiling
 	}
 	return p.Schedule.Delay(retry, prev, rnd), p.Schedule.Ceiling(retry)
 }
 
-// Ceiling is as Schedule.Ceiling.
+// Ceiling is Schedule.Ceiling.
 func (p *Plan) Ceiling(retry int) time.Duration {
-	if i := max(retry, 1) - 1; i < p.known {
+	if i := max(retry, 1) - 1; i < p.prepared {
 		return p.first[i].ceiling
 	}
 	return p.Schedule.Ceiling(retry)

@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// What a zero field of a Schedule stands for.
+// What zero fields of a Schedule stand for.
 const (
 	DefaultBase   = 100 * time.Millisecond
 	DefaultFactor = 2
 	DefaultCap    = 20 * time.Second
 )
 
-// What IEEE 802.3 (clause 4.2.3.2.5 and table 4-2) fixes: the window stops
-// doubling at the tenth collision, the sixteenth attempt is the last, and a slot
-// is 512 bit times, 51.2 µs at 10 Mb/s.
+// From IEEE 802.3 (clause 4.2.3.2.5 and table 4-2): the window doubles up to the tenth
+// collision, the sixteenth attempt is the last, and a slot is 512 bit times at 10 Mb/s.
 const (
 	etherDoublings = 10
 	etherAttempts  = 16
@@ -22,35 +21,30 @@ const (
 	etherMaxSlot   = math.MaxInt64 / (1<<etherDoublings - 1)
 )
 
-// A Schedule is how long to wait before each retry of a call. It is plain data
-// and its methods are pure: one Schedule serves any number of calls and
-// goroutines. The zero Schedule is the recommended one: exponential from 100 ms,
-// doubling up to 20 s, full jitter.
+// A Schedule is how long to wait before each retry of a call. It is plain data with pure
+// methods, and may be used concurrently. The zero Schedule is the recommended one:
+// exponential from 100 ms, doubling up to 20 s, full jitter.
 type Schedule struct {
 	// Kind is how the wait grows. Zero: Exponential.
 	Kind Kind
 	// Jitter is how chance spreads it. Zero: Full.
 	Jitter Jitter
-	// Base is the first ceiling. Zero: DefaultBase (or Cap, if that is less) for
-	// Exponential and Linear, no wait for Constant, a slot of 51.2 µs for Ethernet.
+	// Base is the first ceiling. Zero: 100 ms (or Cap, if that is less); no wait for
+	// Constant, a slot of 51.2 µs for Ethernet.
 	Base time.Duration
-	// Cap is the longest wait, jitter included. Zero: DefaultCap, or Base if that
-	// is more.
+	// Cap is the longest wait, jitter included. Zero: 20 s, or Base if that is more.
 	Cap time.Duration
-	// Floor is the shortest wait. Jitter spreads between it and the ceiling;
-	// nothing is rounded up to it. It must be below Base, for the same reason. A
-	// retry that is immediate (FastFirst) has no floor. Zero: none.
+	// Floor is the shortest wait. Jitter spreads between it and the ceiling, so it must be
+	// below Base, unless Jitter is None. It does not apply to an immediate retry
+	// (FastFirst). Zero: none.
 	Floor time.Duration
-	// Factor is by how much an exponential ceiling grows, at least 1. Zero:
-	// DefaultFactor.
+	// Factor is by how much an exponential ceiling grows, at least 1. Zero: 2.
 	Factor float64
-	// FastFirst makes the first retry immediate; the schedule proper begins with
-	// the second.
+	// FastFirst makes the first retry immediate; the waits begin with the second.
 	FastFirst bool
 }
 
-// plan is a Schedule with every default filled in and every value in range,
-// whatever the Schedule held.
+// A plan is a Schedule with its zeros filled in and every value in range.
 type plan struct {
 	base, cap, floor time.Duration
 	factor           float64
@@ -76,8 +70,7 @@ func (s Schedule) plan() plan {
 	return p
 }
 
-// slot is the slot time of an Ethernet schedule, no longer than what can be
-// waited for 1023 times.
+// slot returns the slot time of an Ethernet schedule. 1023 of them fit into a Duration.
 func (s Schedule) slot() time.Duration {
 	if s.Base <= 0 {
 		return etherSlot

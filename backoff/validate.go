@@ -8,10 +8,9 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// Validate reports everything that is wrong with the schedule, each mistake with
-// the name of its field; nil if nothing is. A field that the schedule's Kind or
-// Jitter would ignore must be zero. An invalid schedule does not panic: values
-// out of range are taken for the nearest, or the default.
+// Validate returns every mistake in one error, each with its field, or nil. A field that
+// the Kind or the Jitter ignores must be zero. An invalid schedule does not panic: it uses
+// the nearest valid value, or the default.
 func (s Schedule) Validate() error {
 	var l problem.List
 	l.Check(s.Kind <= Ethernet, "Kind", s.Kind, kindsAllowed)

@@ -7,14 +7,13 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func readVectors(t *testing.T, name string, into any) {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(os.ReadFile("testdata/" + name))
 	if err := json.Unmarshal(b, into); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // The setting in which breakers that count completions open on error rates far
@@ -29,7 +31,7 @@ func TestBiasFailuresThatReturnSooner(t *testing.T) {
 		errors   float64
 		constant bool
 	}{{0.20, true}, {0.30, true}, {0.30, false}} {
-		b := must(t, Config{Consecutive: -1, FailureRate: 0.5, OpenFor: 30 * time.Second, OpenMax: 30 * time.Second, OpenJitter: -1})
+		b := must.Have(New(Config{Consecutive: -1, FailureRate: 0.5, OpenFor: 30 * time.Second, OpenMax: 30 * time.Second, OpenJitter: -1}))
 		r := rand.New(rand.NewPCG(1, 1))
 		var flying []end // in order
 		calls, successes := 0, 0
@@ -76,7 +78,7 @@ func TestBiasAFewThatEndAtAnotherTime(t *testing.T) {
 		{rated(Config{}), Success, Failure, 3},
 		{Config{ConsecutiveFor: 4 * DefaultWindow}, Success, Failure, 3}, // more than they take
 	} {
-		b := must(t, c.config)
+		b := must.Have(New(c.config))
 		r := rand.New(rand.NewPCG(1, 4))
 		var flying flights
 		took := c.windows * DefaultWindow

@@ -11,41 +11,37 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// A Breaker guards the calls to one dependency. Make one with New, or with a
-// Plan; the zero Breaker is off. Its methods may be called concurrently and from
-// listeners. They panic only when a listener or a source of randomness does. A
-// Breaker must not be copied.
+// A Breaker guards the calls to one dependency. Make one with New or with a Plan; the zero
+// Breaker is off. Its methods may be called concurrently, and by listeners. They panic only
+// if a listener or a source of random bits does. A Breaker must not be copied.
 type Breaker struct {
 	*rules // shared by all breakers of a plan; nil when the breaker is off
 
-	// word is generation<<stateBits | CircuitState, and zero when the breaker is off.
-	// It is written under mu.
+	// generation<<stateBits | CircuitState; zero: off. Written under mu.
 	word atomic.Uint64
-	// gate spares refused calls the lock: a breaker that is not closed refuses
-	// every call before that time. While it is open, that is when the open time
-	// ends. Written under mu, before word.
+	// Before this time a breaker that is not closed refuses all calls, without the lock.
+	// While it is open, this is the end of the open time. Written under mu, before word.
 	gate atomic.Int64
-	// streak is how many failures in a row there were while closed. Added to under
-	// mu, and set to zero by every success.
+	// Failures in a row while closed. Added to under mu; every success sets it to zero.
 	streak atomic.Int64
-	// sampleAt is when the next call may pass as a sample. Written under mu.
+	// When the next call may pass as a sample. Written under mu.
 	sampleAt atomic.Int64
-	counted  atomic.Pointer[cohorts] // nil until the first call that is counted
+	counted  atomic.Pointer[countsByStart] // nil until the first call that is counted
 
-	mu         sync.Mutex    // guards what follows
-	streakFrom time.Duration // end of the first failure in the row
-	downFrom   time.Duration // when the outage began that opened it
-	turnedAt   time.Duration // when it last closed, or opened after it was closed; never: the lowest number
-	closedBy   time.Duration // how long the probe took that closed it
-	random     uint64        // the latest random number
-	out        probes
-	audience   *audience.Audience[Change] // nil until there is something to report
-	lastProbe  uint32
-	successes  int16 // probes that succeeded in a row
-	openings   uint8 // since the breaker last stayed closed for a whole window
-	forced     bool
-	downGen    uint32  // the generation in which it opened after it was closed
-	callGap    float32 // nanoseconds between two calls before it opened, on average; zero: no samples
+	mu               sync.Mutex    // guards what follows
+	streakFrom       time.Duration // end of the first failure in the row
+	outageFrom       time.Duration // when the outage began that opened it
+	changedAt        time.Duration // when it last closed, or opened after it was closed; never: the lowest number
+	closingProbeTook time.Duration // how long the probe took that closed it
+	random           uint64        // the latest random number
+	probesOut        probes
+	audience         *audience.Audience[Change] // nil until there is something to report
+	lastProbe        uint32
+	successes        int16 // probes that succeeded in a row
+	openings         uint8 // since the breaker last stayed closed for a whole window
+	forced           bool
+	outageGen        uint32  // the generation in which it opened after it was closed
+	callGap          float32 // nanoseconds between two calls before it opened, on average; zero: no samples
 }
 
 const (
@@ -53,28 +49,24 @@ const (
 	stateMask = 1<<stateBits - 1
 )
 
-// A Ticket stands for one admitted call, from Start to Done. The zero Ticket is
-// that of a call which the breaker does not count; Done ignores it.
+// A Ticket stands for an admitted call, from Start to Done. Calls with the zero Ticket are
+// not counted.
 type Ticket struct {
 	start time.Duration
 	gen   uint32
 	probe uint32 // zero: no probe
 }
 
-// Probe reports whether the call is one on which a half-open breaker's next state
-// depends.
+// Probe reports whether the call is a probe or a sample: its result may close the circuit.
 func (t Ticket) Probe() bool { return t.probe != 0 }
 
-// Fresh is the token of a call that started at start, unasked, because its breaker
-// had not been made yet. It is for those who make a breaker at the first failure,
-// which changes nothing where Config.Pristine is true: the calls that started
-// before then, those that fail and those that succeed, are reported with such a
-// token. They count like calls that a breaker admitted before its first change of
-// state, and like those no more after it.
-func Fresh(start time.Duration) Ticket { return Ticket{start: start, gen: 1} }
+// LateTicket returns the ticket of a call that started at start, when its breaker had not
+// been made yet (see Config.CanStartLate). The call counts like one that was admitted
+// before the first change of state.
+func LateTicket(start time.Duration) Ticket { return Ticket{start: start, gen: 1} }
 
-// Start asks whether a call may start at now. If so, the call must be reported
-// with Done, in whatever way it ends. If not, there is nothing to report.
+// Start reports whether a call may start at now. If it may, report its end with Done,
+// however it ends. If not, there is nothing to report.
 func (b *Breaker) Start(now time.Duration) (Ticket, bool) {
 	w := b.word.Load()
 	if w&stateMask != uint64(Closed) {
@@ -89,9 +81,9 @@ func (b *Breaker) Start(now time.Duration) (Ticket, bool) {
 	return Ticket{start: now, gen: generation(w)}, true
 }
 
-// StartStream is Start for a call that may stay silent for as long as it likes once it was
-// accepted, such as a stream of events: see Accepted. As a probe it has a place beside
-// Config.Probes other calls, and keeps none of them out.
+// StartStream is Start for a call that may be silent for any time once it was accepted,
+// such as a stream of events; see Accepted. A stream that is a probe keeps no other call
+// out.
 func (b *Breaker) StartStream(now time.Duration) (Ticket, bool) {
 	if w := b.word.Load(); w&stateMask != uint64(Closed) {
 		return b.startGuarded(now, w, true)
@@ -111,13 +103,13 @@ func (b *Breaker) startGuarded(now time.Duration, w uint64, stream bool) (Ticket
 		return b.refuse(now, w)
 	}
 	b.mu.Lock()
-	b.settle(now)
+	b.catchUp(now)
 	switch b.state() {
 	case Closed:
 		b.unlock()
 		return b.Start(now)
 	case HalfOpen:
-		if b.out.taken(stream) < int(b.probes) {
+		if b.probesOut.placesTaken(stream) < int(b.probes) {
 			t, notified := b.admit(now, stream), false
 			defer func() {
 				if !notified { // a listener panicked, and nobody will report the probe
@@ -144,19 +136,18 @@ func (b *Breaker) refuse(now time.Duration, w uint64) (Ticket, bool) {
 	return Ticket{start: now, gen: generation(w)}, true
 }
 
-// Done reports how the call that got t ended. It is ignored when the breaker
-// has changed its state since: what was learnt before shows nothing about after.
-// A number is drawn from rnd (64 random bits) only to spread an open time;
-// nil stands for the middle of every range.
+// Done records how the call with ticket t ended. It has no effect if the breaker has
+// changed its state since the call started. rnd returns 64 random bits. It is called only
+// for an opening, to spread the open time; nil stands for the middle of the range.
 func (b *Breaker) Done(now time.Duration, t Ticket, o Evidence, rnd func() uint64) {
-	b.DoneUsually(now, t, o, 0, rnd)
+	b.DoneWithUsualTime(now, t, o, 0, rnd)
 }
 
-// DoneUsually is Done for a caller that knows how long calls usually take that succeed; zero
-// if it does not. Where Config.ConsecutiveFor is not set, a row of failures that took less must
-// have lasted for twice as long to open the breaker: until then, calls that started before it
-// may still succeed.
-func (b *Breaker) DoneUsually(now time.Duration, t Ticket, o Evidence, usual time.Duration, rnd func() uint64) {
+// DoneWithUsualTime is Done for a caller that knows how long successful calls usually take
+// (zero: unknown). If Config.ConsecutiveFor is zero, a row of failures that took less than
+// that must last for twice as long to open the breaker. Until then, calls that started
+// before it may still succeed.
+func (b *Breaker) DoneWithUsualTime(now time.Duration, t Ticket, o Evidence, usual time.Duration, rnd func() uint64) {
 	w := b.word.Load()
 	if t.probe == sampled {
 		b.doneSample(now, t, o)
@@ -180,7 +171,6 @@ func (b *Breaker) DoneUsually(now time.Duration, t Ticket, o Evidence, usual tim
 	b.done(now, t, o, CircuitState(w&stateMask), usual, rnd)
 }
 
-// done counts what must be counted at the end of a call, and judges it.
 func (b *Breaker) done(now time.Duration, t Ticket, o Evidence, s CircuitState, usual time.Duration, rnd func() uint64) {
 	if o != Success && o != Failure {
 		b.forget(now, t)
@@ -201,15 +191,15 @@ func (b *Breaker) done(now time.Duration, t Ticket, o Evidence, s CircuitState, 
 	}
 }
 
-// State is the state at now. An open breaker whose time has passed is half-open,
-// though it makes that change only when a call comes.
+// State returns the state at now. An open breaker whose open time has passed is half-open,
+// although the change is made only when the next call comes.
 func (b *Breaker) State(now time.Duration) CircuitState {
 	s, _ := b.peek(now)
 	return s
 }
 
-// RetryAt is the time at which the next probe may start, while the breaker is
-// open. It is zero when it is not open, or forced open.
+// RetryAt returns when the next probe may start. It is zero if the breaker is not open, and
+// if it was forced open.
 func (b *Breaker) RetryAt(now time.Duration) time.Duration {
 	if s, until := b.peek(now); s == Open && until != math.MaxInt64 {
 		return until
@@ -217,10 +207,9 @@ func (b *Breaker) RetryAt(now time.Duration) time.Duration {
 	return 0
 }
 
-// Counts are the calls that started in the window up to now, and how many of
-// them have failed and were slow so far. A call in flight is counted as a call.
-// After each closing they begin anew. Without FailureRate and SlowRate nothing
-// is counted, and they are zero.
+// Counts returns how many calls started in the window that ends at now, and how many of
+// them have failed and were slow so far. Calls in flight are included. A closing begins a
+// new count. All are zero without FailureRate and SlowRate.
 func (b *Breaker) Counts(now time.Duration) (calls, failures, slow int64) {
 	c := b.counted.Load()
 	if c == nil {
@@ -230,13 +219,13 @@ func (b *Breaker) Counts(now time.Duration) (calls, failures, slow int64) {
 	return max(0, c.started.Sum(slot, slotsPerWindow)), c.failed.sum(slot), c.slow.sum(slot)
 }
 
-// OpenedAt is when the breaker opened that is not closed at now: the first time since it was
-// closed, whatever probes have failed meanwhile. ok is false if it is closed.
+// OpenedAt returns when the breaker opened for the first time since it was closed. ok is
+// false if it is closed at now.
 func (b *Breaker) OpenedAt(now time.Duration) (at time.Duration, ok bool) {
 	if s, _ := b.peek(now); s == Closed {
 		return 0, false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.turnedAt, true
+	return b.changedAt, true
 }

@@ -20,9 +20,9 @@ const (
 )
 
 var (
-	stateNames   = []string{"closed", "open", "half-open"}
-	outcomeNames = []string{"success", "failure", "neutral"}
-	reasonNames  = []string{
+	stateNames    = []string{"closed", "open", "half-open"}
+	evidenceNames = []string{"success", "failure", "neutral"}
+	reasonNames   = []string{
 		"failure rate", "consecutive failures", "slow rate", "probe failed", "probe timed out", "probes succeeded", "forced",
 		"open time passed",
 	}
@@ -34,8 +34,7 @@ func (s CircuitState) String() string { return choice.Name("unknown", stateNames
 // MarshalText is String, for a CircuitState that is one.
 func (s CircuitState) MarshalText() ([]byte, error) { return choice.Marshal("State", stateNames, s) }
 
-// UnmarshalText takes what MarshalText gives, in any case. The error names the text and what
-// is allowed.
+// UnmarshalText reads the text of MarshalText, in any case.
 func (s *CircuitState) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("State", stateNames, s, text)
 }
@@ -48,14 +47,13 @@ const (
 	Success Evidence = iota
 	// Failure counts against it.
 	Failure
-	// Neutral shows nothing of it: the caller went away, or the call was
-	// refused on our side. The call is forgotten. Values that are none of these
-	// are taken as Neutral.
+	// Neutral shows nothing: the caller went away, or the call was refused on our side. The
+	// call is forgotten. Other values count as Neutral.
 	Neutral
 )
 
 // String is "success", "failure" or "neutral".
-func (o Evidence) String() string { return choice.Name("unknown", outcomeNames, o) }
+func (o Evidence) String() string { return choice.Name("unknown", evidenceNames, o) }
 
 // ChangeReason is why a breaker changed its state.
 type ChangeReason uint8
@@ -82,21 +80,21 @@ const (
 // String is the reason in lower case, such as "failure rate".
 func (r ChangeReason) String() string { return choice.Name("unknown", reasonNames, r) }
 
-// A Change is one transition, as listeners hear of it.
+// A Change is one transition, as listeners get it.
 type Change struct {
 	From, To CircuitState
 	Reason   ChangeReason
-	// At is when it took effect. A probe that timed out did so at that moment,
-	// though it is noticed only when the next call comes.
+	// At is when it took effect. If a probe timed out, that is the end of its time; it is
+	// noticed when the next call comes.
 	At time.Duration
-	// Until is the end of the open time, when the first probe may start. Zero
-	// unless To is Open, and when the breaker was forced open: it has no end.
+	// Until is the end of the open time. Zero unless To is Open, and if the breaker was
+	// forced open.
 	Until time.Duration
-	// Calls and Failures are the figures that the decision rests on: calls of the
-	// window and those that failed (for SlowRate: that were slow), the failures in
-	// a row, or the probes that ended. Both are zero for Forced and OpenTimePassed.
+	// Calls and Failures are what the decision rests on: the calls of the window and those
+	// that failed (SlowRate: that were slow), the failures in a row, or the probes that
+	// ended. Both are zero for Forced and OpenTimePassed.
 	Calls, Failures int64
-	// MetricsOnly: it would have happened, but Config.MetricsOnly is set.
+	// MetricsOnly: Config.MetricsOnly is set, so nothing was refused.
 	MetricsOnly bool
 }
 

@@ -7,19 +7,18 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// Calls are counted in the slot of their start. The ring looks back over eight
-// windows: a call that fails after up to about seven is judged against the
-// window of starts that ended with its own.
+// A call is counted in the slot of its start. The ring holds eight windows, so a call that
+// fails after up to seven is judged by the window of starts that ends with its own.
 const (
 	slotsPerWindow = 8
 	slotsInRing    = 64
-	// oldestCohort is the age in slots of the oldest start whose whole window is
-	// still in the ring, with one slot to spare for goroutines whose clock is ahead.
+	// oldestCohort is the age in slots of the oldest start whose whole window is in the
+	// ring. One slot is spare, for goroutines whose clock is ahead.
 	oldestCohort = slotsInRing - slotsPerWindow - 1
 )
 
-// cohorts counts calls by the time of their start.
-type cohorts struct {
+// countsByStart counts calls by the time of their start.
+type countsByStart struct {
 	started window.Counter
 	failed  lazyCounter
 	slow    lazyCounter
@@ -53,29 +52,28 @@ func (l *lazyCounter) reset() {
 	}
 }
 
-// cohorts gives the counters, made for the first call that needs them.
-func (b *Breaker) cohorts() *cohorts {
+func (b *Breaker) cohorts() *countsByStart {
 	if c := b.counted.Load(); c != nil {
 		return c
 	}
-	b.counted.CompareAndSwap(nil, &cohorts{started: window.New(slotsInRing)})
+	b.counted.CompareAndSwap(nil, &countsByStart{started: window.New(slotsInRing)})
 	return b.counted.Load()
 }
 
-// share counts the call that started at start and ended at now into l, and gives
-// the figures to judge it by: how many calls started in the window that ended
-// with its start, those in flight included, and how many of those l holds.
-func (b *Breaker) share(c *cohorts, l *lazyCounter, now, start time.Duration) (part, whole int64) {
+// share counts into l the call that started at start and ended at now. It returns how many
+// calls started in the window that ends with its start, those in flight included, and how
+// many of them l holds.
+func (b *Breaker) share(c *countsByStart, l *lazyCounter, now, start time.Duration) (part, whole int64) {
 	slot, _ := b.cohort(now, start)
 	l.add(slot, 1)
 	part = l.sum(slot)
-	// More failures than starts: they are older than the ring, and moved up to a
-	// time at which fewer calls started. Then nothing but failures is known.
+	// If there are more failures than starts, the failures are older than the ring, and
+	// stand in a slot in which fewer calls started. Then only failures are known.
 	return part, max(c.started.Sum(slot, slotsPerWindow), part)
 }
 
-// cohort is the slot in which a call is counted that started at start: that of
-// its start, or the oldest in the ring for a call that is older still.
+// cohort returns the slot in which a call that started at start is counted. If it is older
+// than the ring, that is the oldest slot.
 func (b *Breaker) cohort(now, start time.Duration) (slot uint64, remembered bool) {
 	slot = window.Tick(start, b.slot)
 	if t := window.Tick(now, b.slot); t > slot+oldestCohort {

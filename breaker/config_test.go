@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -47,7 +48,7 @@ func TestValidateNamesEveryMistake(t *testing.T) {
 	}
 }
 
-func TestPristine(t *testing.T) {
+func TestCanStartLate(t *testing.T) {
 	for _, c := range []struct {
 		cfg  Config
 		want bool
@@ -58,10 +59,10 @@ func TestPristine(t *testing.T) {
 		{Config{SlowRate: 0.5, SlowCall: 1}, false},
 		{Config{Off: true, FailureRate: 0.5}, true},
 	} {
-		if got := c.cfg.Pristine(); got != c.want {
-			t.Errorf("%+v: pristine %t, want %t", c.cfg, got, c.want)
+		if got := c.cfg.CanStartLate(); got != c.want {
+			t.Errorf("%+v: CanStartLate %t, want %t", c.cfg, got, c.want)
 		}
-		b, untouched := must(t, c.cfg), must(t, c.cfg)
+		b, untouched := must.Have(New(c.cfg)), must.Have(New(c.cfg))
 		untouched.rules = b.rules
 		run(b, time.Hour, 10, Success)
 		run(b, time.Hour, 10, Neutral)
@@ -72,7 +73,7 @@ func TestPristine(t *testing.T) {
 }
 
 func TestTokenOfNothing(t *testing.T) {
-	b := must(t, rated(first(Config{MinCalls: 1})))
+	b := must.Have(New(rated(first(Config{MinCalls: 1}))))
 	for range 100 {
 		b.Done(0, Ticket{}, Failure, nil)
 	}
@@ -80,7 +81,7 @@ func TestTokenOfNothing(t *testing.T) {
 		t.Errorf("zero tokens: %v", s)
 	}
 	var off Breaker
-	off.Done(0, Fresh(0), Failure, nil)
+	off.Done(0, LateTicket(0), Failure, nil)
 	if s := off.State(0); s != Closed {
 		t.Errorf("the token of a call that nobody asked for, at a breaker that is off: %v", s)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 var (
@@ -14,7 +16,7 @@ var (
 
 func TestCostNoAllocations(t *testing.T) {
 	for name, c := range map[string]Config{"default": never, "all rules": allRule} {
-		b := must(t, c)
+		b := must.Have(New(c))
 		var now time.Duration
 		for _, o := range []Evidence{Success, Neutral, Failure} {
 			round := func() {
@@ -39,7 +41,7 @@ func TestCostNoAllocations(t *testing.T) {
 
 // With the default rules an outage takes no memory either.
 func TestCostNoAllocationsInAnOutage(t *testing.T) {
-	b := must(t, Config{})
+	b := must.Have(New(Config{}))
 	var now time.Duration
 	opened := 0
 	if n := testing.AllocsPerRun(1000, func() {
@@ -62,10 +64,7 @@ func TestCostMemory(t *testing.T) {
 	if n := unsafe.Sizeof(Breaker{}); n > 144 {
 		t.Errorf("a Breaker takes %d bytes, want 144 at most", n)
 	}
-	p, err := Prepare(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(Prepare(Config{}))
 	if n := testing.AllocsPerRun(100, func() { sink = p.New() }); n != 1 {
 		t.Errorf("a breaker of a plan takes %v allocations, want 1", n)
 	}
@@ -78,7 +77,7 @@ func TestCostMemory(t *testing.T) {
 		t.Error("a breaker that judges by failures in a row has counters of calls")
 	}
 
-	b = must(t, allRule)
+	b = must.Have(New(allRule))
 	b.State(0)
 	b.Counts(0)
 	if b.counted.Load() != nil {
@@ -104,14 +103,14 @@ func BenchmarkCall(b *testing.B) {
 			k.Done(now+50, t, c.Evidence, nil)
 		}
 		b.Run(name, func(b *testing.B) {
-			k := must(b, c.Config)
+			k := must.Have(New(c.Config))
 			b.ReportAllocs()
 			for now := time.Duration(0); b.Loop(); now += 100 {
 				call(k, now)
 			}
 		})
 		b.Run(name+", all cores", func(b *testing.B) {
-			k := must(b, c.Config)
+			k := must.Have(New(c.Config))
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for now := time.Duration(0); pb.Next(); now += 100 {

@@ -121,12 +121,12 @@ func ExamplePrepare() {
 }
 
 // A breaker made at the first failure: where nothing has failed there is none.
-func ExampleFresh() {
-	plan, _ := breaker.Prepare(breaker.Config{ConsecutiveFor: time.Second, OpenFor: time.Second}) // Pristine
+func ExampleLateTicket() {
+	plan, _ := breaker.Prepare(breaker.Config{ConsecutiveFor: time.Second, OpenFor: time.Second}) // CanStartLate is true
 	var b *breaker.Breaker
 	for i := range 4 {
 		now := time.Duration(i) * time.Second
-		token := breaker.Fresh(now)
+		token := breaker.LateTicket(now)
 		if b != nil {
 			token, _ = b.Start(now)
 		} else if i > 0 { // the first call succeeds

@@ -13,10 +13,10 @@ func (b *Breaker) ForceOpen(now time.Duration) {
 		return
 	}
 	b.forced = true
-	b.openings, b.downFrom = 0, now
+	b.openings, b.outageFrom = 0, now
 	b.gate.Store(math.MaxInt64)
 	if b.state() != Open {
-		b.move(Open, Change{Reason: Forced, At: now})
+		b.changeState(Open, Change{Reason: Forced, At: now})
 	}
 }
 
@@ -30,9 +30,8 @@ func (b *Breaker) ForceClosed(now time.Duration) {
 	}
 }
 
-// Auto lets the breaker decide again. One that was forced open lets probes
-// decide, beginning with the next call. One that was forced closed stays so
-// until the next failure is judged.
+// Auto ends ForceOpen and ForceClosed. After ForceOpen a probe decides; after ForceClosed
+// the breaker stays closed until the next failure is judged.
 func (b *Breaker) Auto(now time.Duration) {
 	b.mu.Lock()
 	defer b.unlock()
@@ -41,7 +40,7 @@ func (b *Breaker) Auto(now time.Duration) {
 	}
 	b.forced = false
 	if b.state() == Open {
-		b.downFrom = now // what was before is not known
+		b.outageFrom = now // what was before is not known
 		b.gate.Store(int64(now))
 	}
 }

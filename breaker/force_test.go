@@ -1,9 +1,13 @@
 package breaker
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/lullgo/lull/internal/must"
+)
 
 func TestOff(t *testing.T) {
-	for name, b := range map[string]*Breaker{"Off": must(t, Config{Off: true}), "zero": {}} {
+	for name, b := range map[string]*Breaker{"Off": must.Have(New(Config{Off: true})), "zero": {}} {
 		b.ForceOpen(0)
 		b.ForceClosed(0)
 		b.Auto(0)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A dependency that hangs fails each call after its time-out, which may be
@@ -16,7 +18,7 @@ func TestHangOpens(t *testing.T) {
 			for _, before := range []time.Duration{0, time.Hour} { // of health
 				t.Run(fmt.Sprintf("timeout %v, a call each %v, after %v of health", timeout, gap, before), func(t *testing.T) {
 					var opened time.Duration
-					b := must(t, rated(Config{}), func(c Change) { opened = c.At })
+					b := must.Have(New(rated(Config{}), func(c Change) { opened = c.At }))
 					var flying flights
 					for now := max(0, before-2*window); opened == 0; now += gap {
 						flying.land(b, now, timeout, Failure)
@@ -44,11 +46,11 @@ func TestHangOpensByDefault(t *testing.T) {
 	for _, timeout := range []time.Duration{10 * time.Millisecond, time.Second, time.Minute} {
 		for _, gap := range []time.Duration{time.Millisecond, time.Second, 12 * time.Second} {
 			var opened time.Duration
-			b := must(t, Config{}, func(c Change) {
+			b := must.Have(New(Config{}, func(c Change) {
 				if opened == 0 {
 					opened = c.At
 				}
-			})
+			}))
 			const healthy = time.Minute
 			var flying flights
 			for now := time.Duration(0); opened == 0 && now < time.Hour; now += gap {

@@ -7,25 +7,22 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// Inherit has a breaker that takes the place of another, because its configuration was
-// changed, go on from what that knows. An outage stays one: if from is not closed, b
-// opens until the same time, at the latest until its own longest open time is over, and
-// the next open time is as long as it would have been. Calls that were counted are
-// still, if both have the same Window. What is forced stays forced. Listeners are not
-// called, because nothing has changed.
+// Inherit gives b the knowledge of the breaker that it replaces, because the configuration
+// was changed. If from is not closed, b is open until the same time, but not for longer
+// than its own OpenMax; its next open time grows from there. Counts are kept if the Window
+// is the same. What was forced stays forced. Listeners are not called.
 //
-// b must not have been used yet. from may be; what it learns from calls that were
-// admitted by it stays with it.
+// b must be unused. from may be in use; results of calls that it admitted do not reach b.
 func (b *Breaker) Inherit(now time.Duration, from *Breaker) {
 	if from == nil || from.word.Load() == 0 || b.word.Load() == 0 {
 		return
 	}
 	from.mu.Lock()
 	defer from.unlock()
-	from.settle(now)
+	from.catchUp(now)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.downFrom, b.turnedAt, b.closedBy, b.random = from.downFrom, from.turnedAt, from.closedBy, from.random
+	b.outageFrom, b.changedAt, b.closingProbeTook, b.random = from.outageFrom, from.changedAt, from.closingProbeTook, from.random
 	b.openings, b.forced, b.streakFrom = from.openings, from.forced, from.streakFrom
 	b.streak.Store(from.streak.Load())
 	if b.window == from.window {
@@ -44,7 +41,7 @@ func (b *Breaker) Inherit(now time.Duration, from *Breaker) {
 	if b.openFor == 0 {
 		b.callGap = from.callGap
 	}
-	b.downGen = 1
+	b.outageGen = 1
 	b.setSample(now)
 	b.gate.Store(int64(until))
 	b.word.Store(1<<stateBits | uint64(Open))

@@ -3,6 +3,8 @@ package breaker
 import (
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A breaker that takes over is in the state of the one before, and comes out of it as
@@ -15,7 +17,7 @@ func TestInherit(t *testing.T) {
 		}
 	}
 	from := func(do func(b *Breaker)) *Breaker {
-		b := must(t, first(Config{OpenJitter: -1}))
+		b := must.Have(New(first(Config{OpenJitter: -1})))
 		do(b)
 		return b
 	}
@@ -32,11 +34,11 @@ func TestInherit(t *testing.T) {
 		{"open, and the time has passed", from(func(b *Breaker) { fail(b, -3*s) }), Config{}, HalfOpen, 3 * s},
 		{"a probe is out", from(func(b *Breaker) { fail(b, -3*s); b.Start(2 * s) }), Config{}, HalfOpen, 3 * s},
 		{"forced open", from(func(b *Breaker) { b.ForceOpen(s) }), Config{OpenFor: s, OpenMax: s}, Open, 3 * s},
-		{"off", must(t, Config{Off: true}), Config{}, Closed, 3 * s},
+		{"off", must.Have(New(Config{Off: true})), Config{}, Closed, 3 * s},
 		{"none", nil, Config{}, Closed, 3 * s},
 	} {
 		c.to.OpenJitter = -1
-		b := must(t, first(c.to))
+		b := must.Have(New(first(c.to)))
 		b.Inherit(3*s, c.from)
 		if got := b.State(3 * s); got != c.state {
 			t.Errorf("%s: %v, want %v", c.name, got, c.state)
@@ -74,7 +76,7 @@ func TestInheritCountsOpenings(t *testing.T) {
 		}
 		return now
 	}
-	whole, part, next := must(t, c), must(t, c), must(t, c)
+	whole, part, next := must.Have(New(c)), must.Have(New(c)), must.Have(New(c))
 	now := open(part, 0, 3)
 	next.Inherit(now, part)
 	if got, want := open(next, now, 2), open(whole, 0, 5); got != want {
@@ -85,12 +87,12 @@ func TestInheritCountsOpenings(t *testing.T) {
 // Calls that were counted are still, if the window is the same.
 func TestInheritCounts(t *testing.T) {
 	for window, want := range map[time.Duration]int64{10 * time.Second: 7, 20 * time.Second: 0} {
-		a := must(t, rated(Config{Window: 10 * time.Second, MinCalls: 100}))
+		a := must.Have(New(rated(Config{Window: 10 * time.Second, MinCalls: 100})))
 		for range 7 {
 			token, _ := a.Start(time.Second)
 			a.Done(time.Second, token, Failure, nil)
 		}
-		b := must(t, rated(Config{Window: window, MinCalls: 100}))
+		b := must.Have(New(rated(Config{Window: window, MinCalls: 100})))
 		b.Inherit(time.Second, a)
 		if calls, failures, _ := b.Counts(time.Second); calls != want || failures != want {
 			t.Errorf("window %v: %d calls and %d failures, want %d", window, calls, failures, want)

@@ -6,7 +6,7 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// A verdict is what the end of a call means for the state of a closed breaker.
+// A verdict is what the end of a call means for a closed breaker.
 type verdict struct {
 	opens       bool
 	reason      ChangeReason
@@ -19,8 +19,7 @@ func (v *verdict) open(why ChangeReason, part, whole int64) {
 	v.opens, v.reason, v.part, v.whole = true, why, part, whole
 }
 
-// judgeRates counts the call among the failed and the slow ones of its cohort,
-// and judges the shares that they have reached.
+// judgeRates counts the call, and judges the shares of slow and of failed calls.
 func (b *Breaker) judgeRates(now time.Duration, t Ticket, o Evidence, v *verdict) {
 	c := b.cohorts()
 	if b.tooSlow(v.took) {
@@ -39,7 +38,7 @@ func (b *Breaker) judgeRates(now time.Duration, t Ticket, o Evidence, v *verdict
 
 func (b *Breaker) tooSlow(took time.Duration) bool { return b.slow != 0 && took > b.slowCall }
 
-// judgeStreak counts a failure in the row, and judges its number and length.
+// judgeStreak counts a failure, and judges the number and the length of the row.
 func (b *Breaker) judgeStreak(now time.Duration, t Ticket, usual time.Duration, v *verdict) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,8 +50,8 @@ func (b *Breaker) judgeStreak(now time.Duration, t Ticket, usual time.Duration, 
 		b.streakFrom = now
 	}
 	v.from = b.streakFrom
-	needed := b.rowNeeded(now, n)
-	if b.fitRow && v.took < usual {
+	needed := b.neededLength(now, n)
+	if b.rowFitsSuccesses && v.took < usual {
 		needed = max(needed, saturating.Add(usual, usual))
 	}
 	if !v.opens && n >= b.consecutive && saturating.Since(v.from, now) >= needed {
@@ -60,28 +59,26 @@ func (b *Breaker) judgeStreak(now time.Duration, t Ticket, usual time.Duration, 
 	}
 }
 
-// A relapse is relapseFailures times as many failures in one of relapseParts of the
-// time.
+// A relapse is so many times more failures in one of so many parts of the time.
 const (
 	relapseFailures = 3
 	relapseParts    = 10
 )
 
-// rowNeeded is how long there must have been nothing but failures for a row of n to
-// open the breaker; Config.ConsecutiveFor has the rule for those soon after it closed.
-// The lock is held.
-func (b *Breaker) rowNeeded(now time.Duration, n int64) time.Duration {
-	soon := max(b.window, saturating.Add(b.closedBy, b.closedBy))
-	if b.consecutiveFor == 0 || saturating.Since(b.turnedAt, now) >= soon {
+// neededLength returns how long a row of n failures must last to open the breaker; see
+// Config.ConsecutiveFor. The lock is held.
+func (b *Breaker) neededLength(now time.Duration, n int64) time.Duration {
+	soon := max(b.window, saturating.Add(b.closingProbeTook, b.closingProbeTook))
+	if b.consecutiveFor == 0 || saturating.Since(b.changedAt, now) >= soon {
 		return b.consecutiveFor
 	}
 	if n/relapseFailures >= b.consecutive {
-		return max(b.consecutiveFor/relapseParts, b.closedBy)
+		return max(b.consecutiveFor/relapseParts, b.closingProbeTook)
 	}
-	return max(b.consecutiveFor, b.closedBy)
+	return max(b.consecutiveFor, b.closingProbeTook)
 }
 
-// forget takes back a call that shows nothing.
+// forget removes a neutral call from the count.
 func (b *Breaker) forget(now time.Duration, t Ticket) {
 	if !b.counting {
 		return
@@ -91,5 +88,4 @@ func (b *Breaker) forget(now time.Duration, t Ticket) {
 	}
 }
 
-// closedIn is the word of a closed breaker in the generation gen.
 func closedIn(gen uint32) uint64 { return uint64(gen)<<stateBits | uint64(Closed) }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -300,7 +301,7 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[ChangeReason]int) {
 	m.c = c
 
 	var heard []Change
-	b := must(t, c, func(c Change) { heard = append(heard, c) })
+	b := must.Have(New(c, func(c Change) { heard = append(heard, c) }))
 	badness := 0.3
 	var flying, reported []*modelCall
 	now := time.Duration(r.Int64N(int64(time.Hour)))
@@ -351,7 +352,7 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[ChangeReason]int) {
 				t.Errorf("seed %d step %d: probe %t, want %t", seed, step, tok.Probe(), call.probe)
 			}
 			call.tok = tok
-			if m.gen == 0 && c.Pristine() && tok != Fresh(now) {
+			if m.gen == 0 && c.CanStartLate() && tok != LateTicket(now) {
 				t.Errorf("seed %d step %d: a token of the first generation is not fresh", seed, step)
 			}
 			if r.IntN(20) > 0 { // the others are never reported
@@ -418,8 +419,8 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[ChangeReason]int) {
 		} else {
 			lastGen = gen
 		}
-		if b.out.len() > c.Probes {
-			t.Errorf("seed %d step %d: %d probes out, at most %d may be", seed, step, b.out.len(), c.Probes)
+		if b.probesOut.len() > c.Probes {
+			t.Errorf("seed %d step %d: %d probes out, at most %d may be", seed, step, b.probesOut.len(), c.Probes)
 		}
 		for _, h := range heard {
 			seen[h.Reason]++
@@ -465,7 +466,7 @@ func compareReadings(t *testing.T, seed uint64, step int, now time.Duration, b *
 		}
 	}
 	calls, failures, slow := b.Counts(now)
-	if m.c.Pristine() {
+	if m.c.CanStartLate() {
 		if calls != 0 || failures != 0 || slow != 0 {
 			t.Errorf("seed %d step %d: Counts %d, %d, %d without a rule that counts", seed, step, calls, failures, slow)
 		}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 func opensAfter(t *testing.T, c Config, age, took time.Duration, rnd func() uint64) *Breaker {
 	t.Helper()
 	c.Consecutive, c.ConsecutiveFor = 2, max(age, 1)
-	b := must(t, c)
+	b := must.Have(New(c))
 	fails(b, 0, took)
 	tok, _ := b.Start(age - took)
 	b.Done(age, tok, Failure, rnd)

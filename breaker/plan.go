@@ -4,69 +4,50 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lullgo/lull/internal/audience"
 	"github.com/lullgo/lull/internal/chance"
 )
 
-// A Plan is a Config made ready: any number of breakers can be made from one, and
-// share what it holds. It is not changed by them and may be used concurrently.
+// A Plan is a valid Config, prepared once for any number of breakers. It may be used
+// concurrently.
 type Plan struct {
 	rules rules
 }
 
-// Prepare returns a plan, or an error if the configuration is wrong. The
-// listeners hear of the changes of every breaker of the plan; nil ones are left
-// out. See New for when and how they are called.
+// Prepare returns a plan, or the error of Validate. The listeners get the changes of every
+// breaker of the plan; see New. Nil ones are left out.
 func Prepare(c Config, listeners ...func(Change)) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	p := &Plan{c.rules()}
-	p.rules.listeners = withoutNil(listeners)
+	p.rules.listeners = slices.Clone(listeners)
 	return p, nil
 }
 
-// New returns a closed breaker. Its own listeners hear of its changes after those
-// of the plan.
+// New returns a closed breaker. Its own listeners get its changes after those of the plan.
 func (p *Plan) New(listeners ...func(Change)) *Breaker {
 	b := new(Breaker)
-	p.Init(b, listeners...)
-	return b
-}
-
-// Init makes a zero Breaker, such as one that is a field of something, what New
-// returns. It must not be called on a breaker that is in use.
-func (p *Plan) Init(b *Breaker, listeners ...func(Change)) {
 	if p.rules.off {
-		return
+		return b
 	}
 	b.rules = &p.rules
 	b.random = chance.Middle
-	b.turnedAt = math.MinInt64
-	if own := withoutNil(listeners); len(own) > 0 {
-		a := audience.Of(slices.Concat(p.rules.listeners, own))
-		b.audience = &a
+	b.changedAt = math.MinInt64
+	if len(listeners) > 0 {
+		b.audience = newAudience(slices.Concat(p.rules.listeners, listeners))
 	}
 	b.word.Store(1<<stateBits | uint64(Closed))
+	return b
 }
 
-// New returns a closed breaker, or what is wrong with the configuration.
-// Listeners hear of each change of state, in order, from the goroutine that
-// caused a change, and outside every lock. While one of them runs, the changes
-// that other goroutines cause wait for it. They should be quick. A listener's
-// panic is raised again in the caller of the method that delivered the change, after
-// the other listeners have been called.
+// New returns a closed breaker, or the error of Validate. Listeners get each change of
+// state, in order, from the goroutine that caused one, and outside of all locks. One change
+// is delivered at a time, so they should be quick. A panic of a listener is raised again in
+// the method that delivered the change, after the other listeners were called.
 func New(c Config, listeners ...func(Change)) (*Breaker, error) {
 	p, err := Prepare(c, listeners...)
 	if err != nil {
 		return nil, err
 	}
 	return p.New(), nil
-}
-
-func withoutNil(listeners []func(Change)) []func(Change) {
-	if len(listeners) == 0 {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(listeners), func(l func(Change)) bool { return l == nil })
 }

@@ -3,17 +3,15 @@ package breaker
 import (
 	"slices"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestPlanMakesBreakersApart(t *testing.T) {
 	var all, own []CircuitState
-	p, err := Prepare(first(Config{}), nil, func(c Change) { all = append(all, c.To) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(Prepare(first(Config{}), nil, func(c Change) { all = append(all, c.To) }))
 	one := p.New(nil, func(c Change) { own = append(own, c.To) }, nil)
-	var two Breaker
-	p.Init(&two)
+	two := p.New()
 	fails(one, 0, 0)
 	if s := two.State(0); s != Closed {
 		t.Errorf("the other breaker of the plan: %v", s)
@@ -29,10 +27,7 @@ func TestPlanMakesBreakersApart(t *testing.T) {
 }
 
 func TestPlanOff(t *testing.T) {
-	p, err := Prepare(Config{Off: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(Prepare(Config{Off: true}))
 	b := p.New(func(c Change) { t.Errorf("heard %v", c) })
 	b.ForceOpen(0)
 	if n := run(b, 0, 100, Failure); n != 100 {
@@ -81,10 +76,10 @@ func TestProbesList(t *testing.T) {
 }
 
 // The numbers are those of SplitMix64, as published with its source (Vigna).
-func TestAnotherIsSplitMix64(t *testing.T) {
+func TestNextRandomIsSplitMix64(t *testing.T) {
 	for luck, want := range map[uint64]uint64{0: 0xe220a8397b1dcdaf, 0x9e3779b97f4a7c15: 0x6e789e6aa1b965f4, 1234567: 6457827717110365317} {
-		if got := another(luck); got != want {
-			t.Errorf("another(%#x) is %#x, want %#x", luck, got, want)
+		if got := nextRandom(luck); got != want {
+			t.Errorf("nextRandom(%#x) is %#x, want %#x", luck, got, want)
 		}
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// admit lets a probe start. The lock is held and there is a place.
+// admit starts a probe, for which there is a place. The lock is held.
 func (b *Breaker) admit(now time.Duration, stream bool) Ticket {
 	b.lastProbe++
 	if b.lastProbe == 0 {
 		b.lastProbe = 1
 	}
-	b.out.add(probe{id: b.lastProbe, stream: stream, since: now})
+	b.probesOut.add(probe{id: b.lastProbe, stream: stream, since: now})
 	b.setGate()
 	return Ticket{start: now, gen: generation(b.word.Load()), probe: b.lastProbe}
 }
@@ -26,48 +26,46 @@ func (b *Breaker) releaseProbe(t Ticket) {
 	if t.gen != generation(b.word.Load()) {
 		return
 	}
-	if _, out := b.out.remove(t.probe); out {
+	if _, out := b.probesOut.remove(t.probe); out {
 		b.setGate()
 	}
 }
 
-// Accepted reports that the call with token t was accepted at now, and may be silent from
-// now on. If it is a probe, that it has not failed Config.ProbeTimeout later counts as a
-// success. Nothing better can be known of a call that is silent by design; a call that
-// ends has a place beside it all the time, and decides earlier. What such a call takes
-// until it is answered is not compared with Config.SlowCall. It is ignored after Done.
+// Accepted reports that the call with ticket t was accepted at now, and may be silent from
+// now on. If it is a probe that has neither failed nor succeeded a ProbeTimeout later, it
+// counts as a success. Its silence is not compared with Config.SlowCall. Accepted has no
+// effect after Done.
 func (b *Breaker) Accepted(now time.Duration, t Ticket) {
 	if t.probe == 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.unlock()
-	b.settle(now)
-	if t.gen == generation(b.word.Load()) && b.out.accept(t.probe, now) {
+	b.catchUp(now)
+	if t.gen == generation(b.word.Load()) && b.probesOut.accept(t.probe, now) {
 		b.setGate()
 	}
 }
 
-// setGate lets calls reach the lock when there is a place for a probe, or
-// when the time of the first of those that are out is over. The lock is held.
+// setGate lets calls take the lock if there is a place for a probe, or from when the first
+// probe times out. The lock is held.
 func (b *Breaker) setGate() {
 	gate := time.Duration(math.MinInt64)
-	if b.out.taken(false) >= int(b.probes) {
-		gate = saturating.Add(b.out.oldest(), b.probeTimeout)
+	if b.probesOut.placesTaken(false) >= int(b.probes) {
+		gate = saturating.Add(b.probesOut.oldest(), b.probeTimeout)
 	}
 	b.gate.Store(int64(gate))
 }
 
-// overdue returns the effect of the probes whose time is over by now, and its time. A probe that
-// was not reported opens the breaker (ProbeTimedOut). Those that were accepted count as
-// successes, which may close it (ProbesSucceeded). Successes counts them up to then. The
-// lock is held.
+// overdue returns the first change that is due by now because of probes whose time is over,
+// and when it was due. A probe that was not reported opens the breaker; accepted ones count
+// as successes and may close it. The lock is held.
 func (b *Breaker) overdue(now time.Duration) (at time.Duration, what ChangeReason, successes int64, due bool) {
-	if b.state() != HalfOpen || b.out.len() == 0 || now < saturating.Add(b.out.oldest(), b.probeTimeout) {
+	if b.state() != HalfOpen || b.probesOut.len() == 0 || now < saturating.Add(b.probesOut.oldest(), b.probeTimeout) {
 		return 0, 0, 0, false
 	}
 	successes = int64(b.successes)
-	for _, p := range b.out.byAge() {
+	for _, p := range b.probesOut.byAge() {
 		at = saturating.Add(p.since, b.probeTimeout)
 		switch {
 		case now < at:
@@ -91,11 +89,11 @@ func (b *Breaker) doneProbe(now time.Duration, t Ticket, o Evidence, rnd func() 
 	}
 	b.mu.Lock()
 	defer b.unlock()
-	b.settle(now)
+	b.catchUp(now)
 	if t.gen != generation(b.word.Load()) {
 		return
 	}
-	p, ok := b.out.remove(t.probe)
+	p, ok := b.probesOut.remove(t.probe)
 	switch {
 	case !ok:
 		return // reported before, or timed out
@@ -114,7 +112,7 @@ func (b *Breaker) doneProbe(now time.Duration, t Ticket, o Evidence, rnd func() 
 	}
 }
 
-// probeSucceeded counts a success that took so long, and closes the breaker if that was the
+// probeSucceeded counts a success that took so long, and closes the breaker if it was the
 // last one needed. The lock is held.
 func (b *Breaker) probeSucceeded(now, took time.Duration) {
 	b.successes++

@@ -14,8 +14,8 @@ type probe struct {
 	since    time.Duration // its start, or when it was accepted
 }
 
-// probes are the probes that are out. A single one, which is usual, takes no
-// memory beyond the breaker's own.
+// probes are the probes in flight. A single one, which is usual, takes no memory beyond the
+// breaker's own.
 type probes struct {
 	one  probe    // id zero: none is out
 	more *[]probe // the others
@@ -42,9 +42,9 @@ func (p *probes) add(q probe) {
 	}
 }
 
-// taken is how many places are, for a stream or for a call that ends: one of those is kept
-// out only by its own kind.
-func (p *probes) taken(stream bool) (n int) {
+// placesTaken counts the probes that keep out another call. A stream is kept out by all
+// probes, other calls by those that are no streams.
+func (p *probes) placesTaken(stream bool) (n int) {
 	if stream {
 		return p.len()
 	}
@@ -61,7 +61,7 @@ func (p *probes) taken(stream bool) (n int) {
 	return n
 }
 
-// remove is the probe with that id, which is out no longer; ok reports whether it was.
+// remove removes and returns the probe with this id. ok is false if there is none.
 func (p *probes) remove(id uint32) (q probe, ok bool) {
 	if p.one.id == id {
 		q, p.one = p.one, probe{}
@@ -79,7 +79,7 @@ func (p *probes) remove(id uint32) (q probe, ok bool) {
 	return q, false
 }
 
-// index is where the probe with that id is in more; negative if nowhere.
+// index returns where in more the probe is; negative: nowhere.
 func (p *probes) index(id uint32) int {
 	if p.more == nil {
 		return -1
@@ -87,7 +87,8 @@ func (p *probes) index(id uint32) int {
 	return slices.IndexFunc(*p.more, func(q probe) bool { return q.id == id })
 }
 
-// accept reports whether the probe with that id was out, and is accepted only now.
+// accept marks a probe as accepted. It reports whether the probe is in flight and was not
+// accepted before.
 func (p *probes) accept(id uint32, now time.Duration) bool {
 	q := &p.one
 	if p.one.id != id {
@@ -104,7 +105,7 @@ func (p *probes) accept(id uint32, now time.Duration) bool {
 	return true
 }
 
-// oldest is since when the probe has been out whose time is over first.
+// oldest returns the start of the probe whose time is over first.
 func (p *probes) oldest() time.Duration {
 	since := p.one.since
 	if p.more != nil {
@@ -115,7 +116,7 @@ func (p *probes) oldest() time.Duration {
 	return since
 }
 
-// byAge is a copy of those that are out, the one whose time is over first in front.
+// byAge returns a copy of the probes, in the order in which their times are over.
 func (p *probes) byAge() []probe {
 	all := []probe{p.one}
 	if p.more != nil {

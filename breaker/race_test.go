@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Everything at once, on one clock that all read. What must hold: while
@@ -25,12 +27,12 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 
 func raceEverything(t *testing.T, c Config) {
 	var changes atomic.Int64
-	b := must(t, c, func(c Change) {
+	b := must.Have(New(c, func(c Change) {
 		changes.Add(1)
 		if c.From == c.To {
 			t.Errorf("no change: %v", c)
 		}
-	})
+	}))
 	var clock atomic.Int64
 	var out atomic.Int64 // probes
 	var wg sync.WaitGroup
@@ -80,7 +82,7 @@ func raceEverything(t *testing.T, c Config) {
 	if n := run(b, now, 9, Success); n != 9 {
 		t.Errorf("at the end %d of 9 calls are admitted", n)
 	}
-	if calls, failures, _ := b.Counts(now); !c.Pristine() && (calls != 9 || failures != 0) {
+	if calls, failures, _ := b.Counts(now); !c.CanStartLate() && (calls != 9 || failures != 0) {
 		t.Errorf("at the end: Counts %d, %d, want 9, 0", calls, failures)
 	}
 }
@@ -88,7 +90,7 @@ func raceEverything(t *testing.T, c Config) {
 // Starts and neutral ends on all sides must add up: nothing is lost.
 func TestRaceCountsAddUp(t *testing.T) {
 	const goroutines, rounds = 4, 9999
-	b := must(t, Config{Consecutive: -1, FailureRate: 1, MinCalls: math.MaxInt})
+	b := must.Have(New(Config{Consecutive: -1, FailureRate: 1, MinCalls: math.MaxInt}))
 	var wg sync.WaitGroup
 	for range goroutines {
 		wg.Go(func() {

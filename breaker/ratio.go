@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A ratio is a share in units of 10⁻¹⁸, so that what a user writes with up to
-// eighteen decimals is held exactly. Zero is no share: it is never reached.
+// A ratio is a share in units of 10⁻¹⁸, so that up to eighteen decimals are exact. Zero is
+// never reached.
 type ratio uint64
 
 const (
@@ -15,9 +15,8 @@ const (
 	ratioOne    = 1_000_000_000_000_000_000
 )
 
-// newRatio takes f as the shortest decimal that stands for it. The binary
-// number nearest to 0.1 is a little above a tenth, and 10 of 100 would not
-// reach it. Negative f is no share.
+// newRatio takes f as the shortest decimal that stands for it: the binary number nearest to
+// 0.1 is a little above a tenth, and 10 of 100 would not reach it. Negative f is zero.
 func newRatio(f float64) ratio {
 	if !(f > 0) {
 		return 0

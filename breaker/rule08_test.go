@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // run makes n calls at now, one after the other, that end at once.
@@ -25,7 +27,7 @@ func run(b *Breaker, now time.Duration, n int, o Evidence) (admitted int) {
 // the time at which its first probe may start.
 func opened(t *testing.T, c Config, listeners ...func(Change)) (*Breaker, time.Duration) {
 	t.Helper()
-	b := must(t, c, listeners...)
+	b := must.Have(New(c, listeners...))
 	if n := run(b, 0, 1000, Failure); n != max(c.MinCalls, 1) && n != DefaultMinCalls {
 		t.Fatalf("%d failures admitted before it opened", n)
 	}
@@ -44,7 +46,7 @@ func probeNow(t *testing.T, b *Breaker, now time.Duration) Ticket {
 
 func TestRule08Breaker(t *testing.T) {
 	t.Run("results of an earlier generation do not count", func(t *testing.T) {
-		b := must(t, rated(Config{}))
+		b := must.Have(New(rated(Config{})))
 		stale, _ := b.Start(0)
 		alsoStale, _ := b.Start(0)
 		run(b, 0, 100, Failure)
@@ -142,7 +144,7 @@ func TestRule08Breaker(t *testing.T) {
 		low, high, same := 1.0, 0.0, 0
 		r := rand.New(rand.NewPCG(1, 11))
 		for range 1000 {
-			b := must(t, first(Config{}), func(c Change) { until = c.Until })
+			b := must.Have(New(first(Config{}), func(c Change) { until = c.Until }))
 			tok, _ := b.Start(0)
 			b.Done(0, tok, Failure, r.Uint64)
 			first := float64(until-openFor) / float64(openFor)
@@ -166,11 +168,11 @@ func TestRule08Breaker(t *testing.T) {
 	t.Run("randomness is drawn for an opening only", func(t *testing.T) {
 		for _, metrics := range []bool{false, true} {
 			openings, draws := 0, 0
-			b := must(t, rated(Config{MetricsOnly: metrics}), func(c Change) {
+			b := must.Have(New(rated(Config{MetricsOnly: metrics}), func(c Change) {
 				if c.To == Open {
 					openings++
 				}
-			})
+			}))
 			for now := time.Duration(0); now < time.Minute; now += 10 * time.Millisecond {
 				if tok, ok := b.Start(now); ok {
 					b.Done(now, tok, Failure, func() uint64 { draws++; return 1 << 63 })
@@ -189,11 +191,11 @@ func TestRule08Breaker(t *testing.T) {
 	t.Run("listeners hear in order and outside the lock", testListeners)
 
 	t.Run("a probe that a listener's panic prevented takes no place", func(t *testing.T) {
-		b := must(t, rated(Config{Probes: 1}), func(c Change) {
+		b := must.Have(New(rated(Config{Probes: 1}), func(c Change) {
 			if c.To == HalfOpen {
 				panic("listener")
 			}
-		})
+		}))
 		run(b, 0, 100, Failure)
 		at := b.RetryAt(0)
 		func() {
@@ -213,7 +215,7 @@ func TestRule08Breaker(t *testing.T) {
 	})
 
 	t.Run("the caller's own cancellation is neutral", func(t *testing.T) {
-		b := must(t, rated(Config{Consecutive: 3, ConsecutiveFor: -1}))
+		b := must.Have(New(rated(Config{Consecutive: 3, ConsecutiveFor: -1})))
 		run(b, 0, 10, Success)
 		run(b, 0, 1000, Neutral)
 		if calls, failures, _ := b.Counts(0); calls != 10 || failures != 0 {
@@ -260,7 +262,7 @@ func testOpenTimes(t *testing.T) {
 		}
 		r := rand.New(rand.NewPCG(1, 8))
 		for range rounds {
-			b := must(t, rated(c.cfg))
+			b := must.Have(New(rated(c.cfg)))
 			now := time.Duration(0)
 			for range DefaultMinCalls {
 				tok, _ := b.Start(now)
@@ -285,7 +287,7 @@ func testOpenTimes(t *testing.T) {
 			}
 		}
 	}
-	b := must(t, rated(Config{}))
+	b := must.Have(New(rated(Config{})))
 	run(b, 0, 100, Failure)
 	if d := b.RetryAt(0); d != 6250*time.Millisecond {
 		t.Errorf("without randomness: open for %v, want the middle, 6.25s", d)
@@ -317,7 +319,7 @@ func testThresholds(t *testing.T) {
 		{0.5, 1, 1, 1, Open},
 		{0, 1, 1000, 1000, Closed},
 	} {
-		b := must(t, Config{Consecutive: -1, FailureRate: c.rate, MinCalls: c.min, OpenFor: openFor})
+		b := must.Have(New(Config{Consecutive: -1, FailureRate: c.rate, MinCalls: c.min, OpenFor: openFor}))
 		toks := make([]Ticket, c.calls)
 		for i := range toks {
 			toks[i], _ = b.Start(time.Duration(i)) // all before the first failure
@@ -337,7 +339,7 @@ func testThresholds(t *testing.T) {
 		{10, 20, time.Second + 1, Open}, {9, 20, time.Second + 1, Closed}, {20, 20, time.Second, Closed}, {19, 19, time.Minute, Closed},
 	} {
 		for _, o := range []Evidence{Success, Failure} {
-			b := must(t, Config{Consecutive: -1, SlowRate: 0.5, SlowCall: time.Second})
+			b := must.Have(New(Config{Consecutive: -1, SlowRate: 0.5, SlowCall: time.Second}))
 			toks := make([]Ticket, c.calls)
 			for i := range toks {
 				toks[i], _ = b.Start(0)
@@ -350,7 +352,7 @@ func testThresholds(t *testing.T) {
 			}
 		}
 	}
-	b := must(t, Config{Consecutive: 5, ConsecutiveFor: -1, OpenFor: openFor})
+	b := must.Have(New(Config{Consecutive: 5, ConsecutiveFor: -1, OpenFor: openFor}))
 	for range 100 {
 		run(b, 0, 4, Failure)
 		run(b, 0, 1, Success)
@@ -368,7 +370,7 @@ func testListeners(t *testing.T) {
 	// one that is being delivered, for every listener.
 	var b *Breaker
 	var one, two []string
-	b = must(t, rated(Config{}), func(c Change) {
+	b = must.Have(New(rated(Config{}), func(c Change) {
 		one = append(one, c.To.String())
 		b.State(c.At)
 		b.RetryAt(c.At)
@@ -380,7 +382,7 @@ func testListeners(t *testing.T) {
 			b.Done(c.At, tok, Failure, nil)
 			b.ForceOpen(c.At)
 		}
-	}, func(c Change) { two = append(two, c.To.String()) })
+	}, func(c Change) { two = append(two, c.To.String()) }))
 	run(b, 0, 100, Failure)
 	want := []string{"open", "closed", "open"}
 	if !slices.Equal(one, want) || !slices.Equal(two, want) {

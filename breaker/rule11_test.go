@@ -3,12 +3,14 @@ package breaker
 import (
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // What lies a window back counts for nothing, though nobody called meanwhile.
 func TestRule11WindowsExpireOnRead(t *testing.T) {
 	for _, idle := range []time.Duration{DefaultWindow, 3 * DefaultWindow, 8 * DefaultWindow, 1000 * DefaultWindow} {
-		b := must(t, rated(Config{}))
+		b := must.Have(New(rated(Config{})))
 		run(b, 0, 19, Failure)
 		if calls, failures, _ := b.Counts(0); calls != 19 || failures != 19 {
 			t.Fatalf("Counts %d, %d, want 19, 19", calls, failures)

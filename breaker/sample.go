@@ -7,14 +7,12 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// sampleCalls is how far apart samples are, in calls as they came before the breaker opened. A
-// probe that hangs hides that the dependency is back; a sample that started later shows it.
+// One of so many calls, at the rate before the breaker opened, passes as a sample. It shows
+// that the dependency is back while a probe hangs.
 const sampleCalls = 16
 
-// sampled is the probe number of all samples.
 const sampled = math.MaxUint32
 
-// sample lets a call pass as a sample, if one is due.
 func (b *Breaker) sample(now time.Duration) (Ticket, bool) {
 	if int64(now) < b.sampleAt.Load() {
 		return Ticket{}, false
@@ -25,7 +23,7 @@ func (b *Breaker) sample(now time.Duration) (Ticket, bool) {
 		return Ticket{}, false
 	}
 	b.setSample(now)
-	return Ticket{start: now, gen: b.downGen, probe: sampled}, true
+	return Ticket{start: now, gen: b.outageGen, probe: sampled}, true
 }
 
 // setSample sets when the next sample may pass. The lock is held.
@@ -37,21 +35,22 @@ func (b *Breaker) setSample(now time.Duration) {
 	b.sampleAt.Store(int64(saturating.Add(now, sampleCalls*time.Duration(min(b.callGap, float32(time.Hour))))))
 }
 
-// doneSample is Done for a sample. Its success is that of a probe. Its failure changes nothing.
+// doneSample is Done for a sample. A success counts like a probe's; a failure changes
+// nothing.
 func (b *Breaker) doneSample(now time.Duration, t Ticket, o Evidence) {
 	if o != Success {
 		return
 	}
 	b.mu.Lock()
 	defer b.unlock()
-	b.settle(now)
+	b.catchUp(now)
 	took := saturating.Since(t.start, now)
-	if b.state() == Closed || b.forced || t.gen != b.downGen || b.tooSlow(took) {
+	if b.state() == Closed || b.forced || t.gen != b.outageGen || b.tooSlow(took) {
 		return
 	}
 	if b.state() == Open {
 		b.gate.Store(math.MinInt64)
-		b.move(HalfOpen, Change{Reason: OpenTimePassed, At: now})
+		b.changeState(HalfOpen, Change{Reason: OpenTimePassed, At: now})
 	}
 	b.probeSucceeded(now, took)
 }

@@ -3,6 +3,8 @@ package breaker
 import (
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // hang has a breaker guard calls that come ten a second and hang for ten seconds, from zero to
@@ -32,7 +34,7 @@ func hang(t *testing.T, b *Breaker, until time.Duration) (passed []time.Duration
 // While nothing but hanging probes could show that the dependency is back, one in sixteen of
 // the calls that used to come passes, and no more.
 func TestSamplesAreASixteenthOfTheCalls(t *testing.T) {
-	b := must(t, Config{OpenJitter: -1})
+	b := must.Have(New(Config{OpenJitter: -1}))
 	passed, _ := hang(t, b, 300*second)
 	if n, most := len(passed), 300*10/16+40; n > most || n < most-60 {
 		t.Errorf("%d calls passed, want about %d: one in sixteen, and the probes", n, most)
@@ -47,7 +49,7 @@ func TestSamplesAreASixteenthOfTheCalls(t *testing.T) {
 // A sample that succeeds closes the breaker, whatever hangs. One that was started in another
 // outage does not, and one that fails changes nothing.
 func TestASampleThatSucceedsCloses(t *testing.T) {
-	b := must(t, Config{OpenJitter: -1})
+	b := must.Have(New(Config{OpenJitter: -1}))
 	_, tokens := hang(t, b, 60*second)
 	last, now := tokens[len(tokens)-1], 60*second
 	if last.probe != sampled {
@@ -92,11 +94,11 @@ func TestARowIsJudgedWhenSuccessesCouldHaveCome(t *testing.T) {
 		{5 * second, 10 * ms, 10 * second}, // successes take longer than the row
 		{5 * second, 6 * second, 2 * second},
 	} {
-		b := must(t, Config{})
+		b := must.Have(New(Config{}))
 		var first, now time.Duration
 		for now = 0; b.State(now) == Closed && now < time.Minute; now += 100 * ms {
 			tok, _ := b.Start(now)
-			b.DoneUsually(now+c.took, tok, Failure, c.usual, nil)
+			b.DoneWithUsualTime(now+c.took, tok, Failure, c.usual, nil)
 			if now == 0 {
 				first = c.took
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // fails reports the failure of a call that took so long, and reports whether it was
@@ -41,7 +43,7 @@ func TestStreakThresholds(t *testing.T) {
 		{"a clock that runs backwards", Config{}, []time.Duration{5 * s, 3 * s, 0}, Closed},
 		{"the longest time", Config{ConsecutiveFor: math.MaxInt64}, []time.Duration{math.MinInt64 / 2, 0, math.MaxInt64}, Open},
 	} {
-		b := must(t, c.cfg)
+		b := must.Have(New(c.cfg))
 		for i, now := range c.fails {
 			if s := b.State(now); i > 0 && s != Closed {
 				t.Errorf("%s: %v before failure %d", c.name, s, i)
@@ -84,7 +86,7 @@ func TestStreakOfARelapse(t *testing.T) {
 		{name: "and than the window", after: 7 * second, last: 8*second - 1, probe: 8 * second, want: Closed},
 		{name: "no minimum", cfg: Config{ConsecutiveFor: -1}, failures: 3, probe: 8 * second, want: Open},
 	} {
-		b := must(t, c.cfg)
+		b := must.Have(New(c.cfg))
 		for n := range 3 {
 			fails(b, time.Duration(n)*10*second, second)
 		}
@@ -111,14 +113,14 @@ func TestStreakOfARelapse(t *testing.T) {
 }
 
 // A breaker that is made at the first failure, and gets the calls before it
-// with fresh tokens, is the same as one that was there all the time.
-func TestFreshIsLikeHavingBeenThere(t *testing.T) {
+// with late tickets, is the same as one that was there all the time.
+func TestALateBreakerIsLikeOneThatWasThere(t *testing.T) {
 	changes := 0
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 14))
 		c := Config{Consecutive: 1 + r.IntN(4), ConsecutiveFor: time.Duration(r.IntN(3)-1) * 100 * time.Millisecond, MetricsOnly: r.IntN(4) == 0}
 		var early, late []Change
-		b := must(t, c, func(c Change) { early = append(early, c) })
+		b := must.Have(New(c, func(c Change) { early = append(early, c) }))
 		var lazy *Breaker
 		type pair struct{ b, lazy Ticket }
 		var flying []pair
@@ -127,7 +129,7 @@ func TestFreshIsLikeHavingBeenThere(t *testing.T) {
 			now += time.Duration(r.IntN(50)) * time.Millisecond
 			if r.IntN(2) == 0 {
 				tok, ok := b.Start(now)
-				other, also := Fresh(now), true
+				other, also := LateTicket(now), true
 				if lazy != nil {
 					other, also = lazy.Start(now)
 				}
@@ -143,7 +145,7 @@ func TestFreshIsLikeHavingBeenThere(t *testing.T) {
 				flying = slices.Delete(flying, i, i+1)
 				o := Evidence(r.IntN(3))
 				if lazy == nil && o == Failure {
-					lazy = must(t, c, func(c Change) { late = append(late, c) })
+					lazy = must.Have(New(c, func(c Change) { late = append(late, c) }))
 				}
 				b.Done(now, p.b, o, nil)
 				if lazy != nil {
@@ -163,7 +165,7 @@ func TestFreshIsLikeHavingBeenThere(t *testing.T) {
 
 // A failure that finds the breaker closed, but not any more under the lock.
 func TestStreakUnderTheLock(t *testing.T) {
-	b := must(t, Config{})
+	b := must.Have(New(Config{}))
 	stale, _ := b.Start(0)
 	b.ForceOpen(0)
 	b.ForceClosed(0)
@@ -179,7 +181,7 @@ func TestStreakUnderTheLock(t *testing.T) {
 // The number of a generation may come round.
 func TestGenerationsComeRound(t *testing.T) {
 	for before := range uint32(4) { // each state meets the turn
-		b := must(t, first(Config{}))
+		b := must.Have(New(first(Config{})))
 		b.word.Store(closedIn(math.MaxUint32 - before))
 		stale, _ := b.Start(0)
 		for range 2 {

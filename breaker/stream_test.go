@@ -67,8 +67,8 @@ func TestRule08StreamsAsProbes(t *testing.T) {
 		b, at, tok := silent(t, c)
 		b.Done(at+3*time.Second, tok, Success, nil)
 		state(t, b, at+3*time.Second, Closed)
-		if b.closedBy != 0 {
-			t.Errorf("its silence of %v counts as the time of a call", b.closedBy)
+		if b.closingProbeTook != 0 {
+			t.Errorf("its silence of %v counts as the time of a call", b.closingProbeTook)
 		}
 	})
 	t.Run("that it has not failed for so long closes", func(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// another derives a further number from random, for a probe that times out:
-// that is noticed in Start, where none is handed in. (The finalizer of
-// SplitMix64.) The middle stays the middle.
-func another(random uint64) uint64 {
+// nextRandom derives another number from random (the finalizer of SplitMix64). It is for
+// probes that time out, which is noticed in Start, where no source is passed. The middle
+// stays the middle.
+func nextRandom(random uint64) uint64 {
 	if random == chance.Middle {
 		return random
 	}
@@ -21,12 +21,11 @@ func another(random uint64) uint64 {
 	return random ^ random>>31
 }
 
-// openTime is how long the breaker stays open when it opens at the given moment,
-// because of a call that took so long: spread upwards by the jitter, and both
-// before and after that within openMax.
+// openTime returns how long the breaker stays open if it opens at the given time, because
+// of a call that took so long.
 func (b *Breaker) openTime(at, took time.Duration, random uint64) time.Duration {
 	r := b.rules
-	d := r.fitted(saturating.Since(b.downFrom, at), took)
+	d := r.fitted(saturating.Since(b.outageFrom, at), took)
 	if r.openFor > 0 {
 		d = r.doubled(b.openings)
 	}
@@ -37,16 +36,16 @@ func (b *Breaker) openTime(at, took time.Duration, random uint64) time.Duration 
 	return d + time.Duration(chance.Scale(uint64(spread), random))
 }
 
-// A breaker is open for one part in outageParts of the outage so far, and for
-// callFactor times as long as the failed call took at most.
+// A breaker is open for one of outageParts of the outage so far, and for at most callFactor
+// times as long as the failed call took.
 const (
 	outageParts = 10
 	callFactor  = 10
 )
 
-// fitted is the open time, before jitter, that fits an outage of that age and a
-// failed call that took so long. It is never zero: that an open breaker refuses
-// the calls of the moment at which it opened holds for all.
+// fitted returns the open time, before jitter, for an outage of that age and a failed call
+// that took so long. It is at least 1 ns, so an open breaker refuses at the moment at which
+// it opened.
 func (r *rules) fitted(age, took time.Duration) time.Duration {
 	most := r.openTop
 	if took < most/callFactor {
@@ -55,8 +54,7 @@ func (r *rules) fitted(age, took time.Duration) time.Duration {
 	return max(1, min(age/outageParts, most))
 }
 
-// doubled is the open time, before jitter, of an opening that n others went
-// before.
+// doubled returns the open time, before jitter, after n earlier openings.
 func (r *rules) doubled(n uint8) time.Duration {
 	d := r.openFor
 	for ; n > 0 && d < r.openTop; n-- {
@@ -69,8 +67,8 @@ func (r *rules) doubled(n uint8) time.Duration {
 	return d
 }
 
-// peek is the state at now and, if that is Open, when it ends: what settle would
-// make of the breaker, without doing it.
+// peek returns the state at now and, if that is Open, its end. It is catchUp without a
+// change.
 func (b *Breaker) peek(now time.Duration) (CircuitState, time.Duration) {
 	w := b.word.Load()
 	if CircuitState(w&stateMask) == Closed || b.metricsOnly {
@@ -83,7 +81,7 @@ func (b *Breaker) peek(now time.Duration) (CircuitState, time.Duration) {
 		if what == ProbesSucceeded {
 			return Closed, 0
 		}
-		s, until = Open, saturating.Add(at, b.openTime(at, b.probeTimeout, another(b.random)))
+		s, until = Open, saturating.Add(at, b.openTime(at, b.probeTimeout, nextRandom(b.random)))
 	}
 	if s == Open && now >= until && !b.forced {
 		s = HalfOpen
@@ -95,18 +93,18 @@ func (b *Breaker) peek(now time.Duration) (CircuitState, time.Duration) {
 
 func (b *Breaker) state() CircuitState { return CircuitState(b.word.Load() & stateMask) }
 
-// move goes over to another state and a new generation, in which no probe is out
-// yet, and queues the change for the listeners.
-func (b *Breaker) move(to CircuitState, c Change) {
+// changeState begins another state and a new generation without probes, and queues the
+// change for the listeners.
+func (b *Breaker) changeState(to CircuitState, c Change) {
 	w := b.word.Load()
 	c.From, c.To, c.MetricsOnly = CircuitState(w&stateMask), to, b.metricsOnly
 	if c.From == Closed {
-		b.turnedAt = c.At
-		b.downGen = generation(w) + 1
+		b.changedAt = c.At
+		b.outageGen = generation(w) + 1
 		b.setSample(c.At)
 	}
 	b.announce(c)
-	b.out.clear()
+	b.probesOut.clear()
 	b.successes = 0
 	gen := generation(w) + 1
 	if gen == 0 {
@@ -115,23 +113,21 @@ func (b *Breaker) move(to CircuitState, c Change) {
 	b.word.Store(uint64(gen)<<stateBits | uint64(to))
 }
 
-// settle makes the changes that have become due by now: a probe that has timed
-// out opens the breaker as of that moment, those that were accepted so long ago close
-// it, and an open time that has passed makes way for probes.
-func (b *Breaker) settle(now time.Duration) {
+// catchUp makes the changes that are due by now: by probes whose time is over, and by an
+// open time that has passed.
+func (b *Breaker) catchUp(now time.Duration) {
 	if at, what, successes, due := b.overdue(now); due && what == ProbesSucceeded {
 		b.close(at, 0, what, successes)
 	} else if due {
-		b.open(at, b.probeTimeout, Change{Reason: what, Calls: successes + 1, Failures: 1}, another(b.random))
+		b.open(at, b.probeTimeout, Change{Reason: what, Calls: successes + 1, Failures: 1}, nextRandom(b.random))
 	}
 	if b.state() == Open && int64(now) >= b.gate.Load() && !b.forced {
 		b.gate.Store(math.MinInt64)
-		b.move(HalfOpen, Change{Reason: OpenTimePassed, At: now})
+		b.changeState(HalfOpen, Change{Reason: OpenTimePassed, At: now})
 	}
 }
 
-// open begins an open time at the given moment, because of a call that took so
-// long.
+// open begins an open time, because of a call that took so long.
 func (b *Breaker) open(at, took time.Duration, c Change, random uint64) {
 	b.random = random
 	c.At, c.Until = at, saturating.Add(at, b.openTime(at, took, random))
@@ -139,7 +135,7 @@ func (b *Breaker) open(at, took time.Duration, c Change, random uint64) {
 		b.openings++
 	}
 	b.gate.Store(int64(c.Until))
-	b.move(Open, c)
+	b.changeState(Open, c)
 }
 
 // close begins a new count, because of a probe that took so long.
@@ -150,25 +146,25 @@ func (b *Breaker) close(now, took time.Duration, why ChangeReason, calls int64) 
 		c.slow.reset()
 	}
 	b.streak.Store(0)
-	b.turnedAt, b.closedBy = now, took
-	b.move(Closed, Change{Reason: why, At: now, Calls: calls})
+	b.changedAt, b.closingProbeTook = now, took
+	b.changeState(Closed, Change{Reason: why, At: now, Calls: calls})
 }
 
-// trip, which takes the lock itself, opens a breaker that is closed and in the
-// generation that was judged.
+// trip takes the lock, and opens a breaker that is closed and still in the generation that
+// was judged.
 func (b *Breaker) trip(now time.Duration, gen uint32, v verdict, rnd func() uint64) {
 	random := chance.Bits(rnd) // a stranger's function: not under the lock
 	b.mu.Lock()
 	if b.word.Load() == closedIn(gen) && !b.forced {
-		recovered := saturating.Since(b.turnedAt, now) >= b.window
+		recovered := saturating.Since(b.changedAt, now) >= b.window
 		if recovered {
 			b.openings = 0
 		}
 		switch {
 		case v.reason == Consecutive:
-			b.downFrom = v.from
+			b.outageFrom = v.from
 		case recovered:
-			b.downFrom = now - b.window // that was judged; else the last outage continues
+			b.outageFrom = now - b.window // that was judged; else the last outage continues
 		}
 		if recovered { // else callers may have come to call more often, because of the outage
 			b.callGap = 0

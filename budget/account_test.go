@@ -10,14 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
 func mustAccount(t testing.TB, c Config) *Account {
 	t.Helper()
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(c.Validate())
 	return newAccount(c)
 }
 
@@ -26,10 +25,10 @@ func withFlow(t testing.TB, c Config) *Account {
 	t.Helper()
 	a := mustAccount(t, c)
 	for range 2 { // the same moment twice
-		a.Begin(0)
-		a.End(0, true, 0, 0)
+		a.Start(0)
+		a.Done(0, true, 0, 0)
 	}
-	if a.flow.Load() == nil || a.Balance(0) != math.Floor(a.stock.Tokens()) {
+	if a.window.Load() == nil || a.Balance(0) != math.Floor(a.stock.Tokens()) {
 		t.Fatalf("%+v: no window after two calls at once, or %v in it", c, a.Balance(0))
 	}
 	return a
@@ -144,7 +143,7 @@ func TestAccountAndBucketAgreeWithASlowModel(t *testing.T) {
 		m := newAccountModel(cfg)
 		var a Budget = mustAccount(t, cfg)
 		if m.bucket = seed%3 == 0; m.bucket {
-			a = mustBucket(t, cfg)
+			a = must.Have(NewBucket(cfg))
 		}
 		failing := r.Float64()
 		if r.IntN(3) == 0 {
@@ -171,7 +170,7 @@ func TestAccountAndBucketAgreeWithASlowModel(t *testing.T) {
 				}
 			case k < 0.1:
 				a.Failed(at)
-				a.Settle(at, Receipt(r.Int64()))
+				a.Release(at, Receipt(r.Int64()))
 			case k < 0.5 && r.Float64() < failing:
 				has := a.Balance(at) >= 1
 				got, want := a.Withdraw(at, Class(r.IntN(4)), never), m.withdraw(at)
@@ -184,13 +183,13 @@ func TestAccountAndBucketAgreeWithASlowModel(t *testing.T) {
 					refusals++
 				}
 			default:
-				a.Begin(at)
+				a.Start(at)
 				if cfg.Earn == Arrivals {
 					m.earn(at)
 				}
 				success := r.Float64() >= failing
 				retries := max(r.IntN(8)-4, 0)
-				a.End(at, success, Receipt(min(retries, 1)), retries)
+				a.Done(at, success, Receipt(min(retries, 1)), retries)
 				if success {
 					m.refund(at, retries)
 				}
@@ -224,11 +223,11 @@ func TestAQuietProcessHasNoWindow(t *testing.T) {
 			earnMany(a, now, 1)
 			now += gap
 		}
-		if a.flow.Load() != nil {
+		if a.window.Load() != nil {
 			t.Errorf("%+v: a window, with calls %v apart", c, gap)
 		}
 		earnMany(a, now-1, 1)
-		if a.flow.Load() == nil {
+		if a.window.Load() == nil {
 			t.Errorf("%+v: no window, with two calls %v apart", c, gap-1)
 		}
 	}
@@ -247,7 +246,7 @@ func TestAQuietProcessHasNoWindow(t *testing.T) {
 	tiny := mustAccount(t, Config{Ratio: MinRatio, Stock: MaxStock})
 	earnMany(tiny, 0, 10)
 	earnMany(tiny, -1, 10)
-	if tiny.flow.Load() != nil {
+	if tiny.window.Load() != nil {
 		t.Error("a window that no calls can fill")
 	}
 }
@@ -268,7 +267,7 @@ func TestRule01RetriesThatHelpedAreGivenBack(t *testing.T) {
 				fails = pick(r, 0.02, 0.2, 0.5, 1)
 			}
 			now += time.Duration(r.Int64N(int64(100 * time.Millisecond)))
-			a.Begin(now)
+			a.Start(now)
 			retries, ok := 0, r.Float64() >= fails
 			for !ok && retries < 4 {
 				if g := a.Withdraw(now, Transient, never); !g.OK {
@@ -278,7 +277,7 @@ func TestRule01RetriesThatHelpedAreGivenBack(t *testing.T) {
 				retries++
 				ok = r.Float64() >= fails
 			}
-			a.End(now, ok, Receipt(min(retries, 1)), retries)
+			a.Done(now, ok, Receipt(min(retries, 1)), retries)
 			if ok {
 				successes++
 				helped += retries
@@ -331,7 +330,7 @@ func TestAnAccountCountsUnderConcurrency(t *testing.T) {
 			wg.Go(func() {
 				for i := range 10_000 {
 					now := time.Duration(i) * time.Millisecond
-					a.Begin(now)
+					a.Start(now)
 					success := (i+g)%8 != 0
 					if !success {
 						switch g := a.Withdraw(now, Transient, never); {
@@ -341,7 +340,7 @@ func TestAnAccountCountsUnderConcurrency(t *testing.T) {
 							news.Add(1)
 						}
 					}
-					a.End(now, success, 0, 0)
+					a.Done(now, success, 0, 0)
 					if success || c.Earn == Arrivals {
 						earned.Add(1)
 					}
@@ -361,14 +360,11 @@ func TestAnAccountCountsUnderConcurrency(t *testing.T) {
 }
 
 // What a retry has cost is put back once, wherever it was paid from, and never above what fits.
-func TestRepay(t *testing.T) {
+func TestRefund(t *testing.T) {
 	for name, c := range map[string]Config{"account": {Stock: 3}, "ratio": {Window: time.Minute, Stock: 3}} {
-		b, err := New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(New(c))
 		for range 100 {
-			b.End(0, true, 0, 0)
+			b.Done(0, true, 0, 0)
 		}
 		before := b.Balance(0)
 		var paid []Grant
@@ -383,19 +379,16 @@ func TestRepay(t *testing.T) {
 			t.Fatalf("%s: %d retries", name, len(paid))
 		}
 		for _, g := range paid {
-			b.(Repayable).Repay(0, g.Receipt)
+			b.(Refundable).Refund(0, g.Receipt)
 		}
 		if got := b.Balance(0); got != before {
 			t.Errorf("%s: %v tokens, before %v", name, got, before)
 		}
 	}
-	b, err := NewBucket(Config{Stock: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(NewBucket(Config{Stock: 3}))
 	g := b.Withdraw(0, Transient, nil)
-	b.Repay(0, g.Receipt)
-	b.Repay(0, g.Receipt)
+	b.Refund(0, g.Receipt)
+	b.Refund(0, g.Receipt)
 	if got := b.Balance(0); got != 3 {
 		t.Errorf("%v tokens in a bucket of 3", got)
 	}

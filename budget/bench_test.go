@@ -4,10 +4,12 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func BenchmarkEndSuccess(b *testing.B) {
-	spent := mustBucket(b, Config{Stock: MaxStock, Ratio: MinRatio})
+	spent := must.Have(NewBucket(Config{Stock: MaxStock, Ratio: MinRatio}))
 	for spent.Withdraw(0, Transient, never).OK { // it will not be full again
 	}
 	for _, c := range []struct {
@@ -15,7 +17,7 @@ func BenchmarkEndSuccess(b *testing.B) {
 		budget Budget
 	}{
 		{"account", withFlow(b, Config{})},
-		{"bucket", mustBucket(b, Config{})},
+		{"bucket", must.Have(NewBucket(Config{}))},
 		{"bucket that is not full", spent},
 		{"ratio", mustRatio(b, Config{})},
 	} {
@@ -24,7 +26,7 @@ func BenchmarkEndSuccess(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				now += 100
-				c.budget.End(now, true, 0, 0)
+				c.budget.Done(now, true, 0, 0)
 			}
 		})
 		b.Run(c.name+", all cores", func(b *testing.B) {
@@ -32,7 +34,7 @@ func BenchmarkEndSuccess(b *testing.B) {
 				var now time.Duration
 				for pb.Next() {
 					now += 100
-					c.budget.End(now, true, 0, 0)
+					c.budget.Done(now, true, 0, 0)
 				}
 			})
 		})
@@ -52,23 +54,20 @@ func BenchmarkSuccessfulCall(b *testing.B) {
 		{"grpc", func() (Budget, error) { return NewGRPCThrottle(GRPCConfig{100, 0.1}) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			budget, err := c.new()
-			if err != nil {
-				b.Fatal(err)
-			}
+			budget := must.Have(c.new())
 			var now time.Duration
 			b.ReportAllocs()
 			for b.Loop() {
 				now += 100
-				budget.Begin(now)
-				budget.End(now, true, 0, 0)
+				budget.Start(now)
+				budget.Done(now, true, 0, 0)
 			}
 		})
 	}
 }
 
 func BenchmarkWithdraw(b *testing.B) {
-	bucket, empty := mustBucket(b, Config{Ratio: 1}), mustBucket(b, Config{Stock: 1})
+	bucket, empty := must.Have(NewBucket(Config{Ratio: 1})), must.Have(NewBucket(Config{Stock: 1}))
 	empty.Withdraw(0, Transient, never)
 	rich, spent := withFlow(b, Config{Ratio: 1}), withFlow(b, Config{Stock: 1})
 	spent.Withdraw(0, Transient, never)
@@ -94,7 +93,7 @@ func BenchmarkWithdraw(b *testing.B) {
 				now += c.step
 				c.budget.Withdraw(now, Transient, never)
 				if c.earn {
-					c.budget.End(now, true, 0, 0)
+					c.budget.Done(now, true, 0, 0)
 				}
 			}
 		})
@@ -125,15 +124,15 @@ func TestSize(t *testing.T) {
 
 func TestHotPathsDoNotAllocate(t *testing.T) {
 	var now time.Duration
-	for kind, b := range map[string]Budget{"account": withFlow(t, Config{}), "bucket": mustBucket(t, Config{}), "ratio": mustRatio(t, Config{})} {
+	for kind, b := range map[string]Budget{"account": withFlow(t, Config{}), "bucket": must.Have(NewBucket(Config{})), "ratio": mustRatio(t, Config{})} {
 		for name, f := range map[string]func(){
-			"a successful call": func() { b.Begin(now); b.End(now, true, 0, 0) },
+			"a successful call": func() { b.Start(now); b.Done(now, true, 0, 0) },
 			"a failing call": func() {
-				b.Begin(now)
+				b.Start(now)
 				b.Failed(now)
 				b.Withdraw(now, Timeout, soonest)
-				b.Settle(now, 1)
-				b.End(now, false, 1, 1)
+				b.Release(now, 1)
+				b.Done(now, false, 1, 1)
 			},
 			"a look": func() { b.Balance(now) },
 		} {

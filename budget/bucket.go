@@ -8,16 +8,14 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// Bucket is a token bucket without a clock: the stock of an Account, and a budget
-// of its own. It starts full, a retry takes a token, and each call that earns puts
-// a fraction of one back. Make one with NewBucket; a zero Bucket refuses every
-// retry. Its methods may be called concurrently, take no lock, and look neither at
-// the time nor at the class.
+// Bucket is a token bucket without a clock: the stock of an Account, and a budget of its
+// own. It starts full, a retry takes a token, and each call that earns puts a fraction of
+// one back. Make one with NewBucket; a zero Bucket refuses every retry. Its methods may be
+// called concurrently, and take no lock.
 type Bucket struct {
 	terms terms
-	// state is the balance in units, twice, plus one once a retry has been
-	// refused since the last that was paid. One word, so that the two change
-	// together, and so that a full bucket is known by one load.
+	// state is the balance in units, times two, plus one if a retry was refused since the
+	// last that was paid. It is one word, so a full bucket is known by one load.
 	state atomic.Uint64
 }
 
@@ -28,8 +26,7 @@ const (
 	stateToken = token * stateUnit
 )
 
-// NewBucket returns a full bucket. The error lists everything that is wrong with
-// c; a Window, which makes a Ratio, is.
+// NewBucket returns a full bucket, or an error if c is not valid or has a Window.
 func NewBucket(c Config) (*Bucket, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -40,7 +37,6 @@ func NewBucket(c Config) (*Bucket, error) {
 	return newBucket(c), nil
 }
 
-// newBucket is NewBucket for what has been validated.
 func newBucket(c Config) *Bucket {
 	b := new(Bucket)
 	b.fill(newTerms(c))
@@ -52,35 +48,31 @@ func (b *Bucket) fill(t terms) {
 	b.state.Store(t.full())
 }
 
-// Begin earns, if arrivals do.
-func (b *Bucket) Begin(time.Duration) {
+// Start earns, if arrivals do.
+func (b *Bucket) Start(time.Duration) {
 	if b.terms.arrivals() {
 		b.earn()
 	}
 }
 
-// Failed does nothing: a failure costs only if it is retried.
-func (*Bucket) Failed(time.Duration) {}
+func (*Bucket) Failed(time.Duration)           {}
+func (*Bucket) Release(time.Duration, Receipt) {}
 
-// Settle does nothing: a retry has been paid for and stays so.
-func (*Bucket) Settle(time.Duration, Receipt) {}
+// Refund puts a token back.
+func (b *Bucket) Refund(time.Duration, Receipt) { b.add(stateToken) }
 
-// Repay puts a token back.
-func (b *Bucket) Repay(time.Duration, Receipt) { b.add(stateToken) }
-
-// End earns, if the call succeeded and successes do.
-func (b *Bucket) End(_ time.Duration, success bool, _ Receipt, _ int) {
+// Done earns, if the call succeeded and successes do.
+func (b *Bucket) Done(_ time.Duration, success bool, _ Receipt, _ int) {
 	if success && !b.terms.arrivals() {
 		b.earn()
 	}
 }
 
-// earn puts back what one call is worth and returns the units that did not fit. A
-// full bucket is only read: while nothing fails, cores share its cache line and
-// never take it from one another.
+// earn adds what one call earns, and returns the units that did not fit. It does not write
+// to a full bucket, so cores can share its cache line while nothing fails.
 func (b *Bucket) earn() (over int64) { return b.add(b.terms.earned()) }
 
-// add puts in so much of the state's unit, and returns the units that did not fit.
+// add adds n, in the unit of the state, and returns the units that did not fit.
 func (b *Bucket) add(n uint64) (over int64) {
 	full := b.terms.full()
 	for {
@@ -90,16 +82,15 @@ func (b *Bucket) add(n uint64) (over int64) {
 		}
 		have := s &^ refusedBit
 		more := min(have+n, full)
-		// The bit that a refusal left stays: only a retry that is paid clears it.
+		// Only a retry that is paid clears the bit.
 		if b.state.CompareAndSwap(s, more|s&refusedBit) {
 			return int64((have + n - more) / stateUnit)
 		}
 	}
 }
 
-// paidElsewhere notes that a retry was paid from another purse, so that the next
-// refusal is news.
-func (b *Bucket) paidElsewhere() {
+// clearRefused records that the window paid for a retry, so the next refusal is Exhausted.
+func (b *Bucket) clearRefused() {
 	for s := b.state.Load(); s&refusedBit != 0; s = b.state.Load() {
 		if b.state.CompareAndSwap(s, s&^refusedBit) {
 			return
@@ -107,8 +98,8 @@ func (b *Bucket) paidElsewhere() {
 	}
 }
 
-// Withdraw takes one token for one retry, or refuses and takes nothing. Nothing
-// is drawn by chance. A refusal after the first writes nothing.
+// Withdraw takes one token for one retry, or refuses and takes nothing. Only the first of
+// several refusals writes.
 func (b *Bucket) Withdraw(time.Duration, Class, func() uint64) Grant {
 	if b.terms.unlimited() {
 		return Grant{OK: true}
@@ -130,7 +121,7 @@ func (b *Bucket) Withdraw(time.Duration, Class, func() uint64) Grant {
 	}
 }
 
-// Balance is the whole tokens in the bucket.
+// Balance returns the whole tokens in the bucket.
 func (b *Bucket) Balance(time.Duration) float64 {
 	if b.terms.unlimited() {
 		return math.Inf(1)
@@ -138,7 +129,7 @@ func (b *Bucket) Balance(time.Duration) float64 {
 	return float64(b.state.Load() / stateToken)
 }
 
-// Tokens is the content of the bucket, fractions included.
+// Tokens returns the tokens in the bucket, with fractions.
 func (b *Bucket) Tokens() float64 {
 	if b.terms.unlimited() {
 		return math.Inf(1)

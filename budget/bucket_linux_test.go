@@ -9,24 +9,21 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Cores share a cache line for reading, and fight over it for writing. So while
 // nothing fails nothing is written, and neither is it when a refusal repeats
 // another: here the bucket lies in memory that faults at a write.
 func TestHealthAndRepeatedRefusalsWriteNothing(t *testing.T) {
-	page, err := syscall.Mmap(-1, 0, syscall.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Have(syscall.Mmap(-1, 0, syscall.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE))
 	defer syscall.Munmap(page)
 	b := (*Bucket)(unsafe.Pointer(&page[0]))
 	a := (*Account)(unsafe.Pointer(&page[512]))
 	protect := func(how int) {
 		t.Helper()
-		if err := syscall.Mprotect(page, how); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(syscall.Mprotect(page, how))
 	}
 	readOnly := func(what string, f func()) {
 		t.Helper()
@@ -43,12 +40,12 @@ func TestHealthAndRepeatedRefusalsWriteNothing(t *testing.T) {
 	// Once there is a window, all that is written is in it.
 	flowing := withFlow(t, Config{})
 	a.stock.fill(flowing.stock.terms)
-	a.flow.Store(flowing.flow.Load())
+	a.window.Store(flowing.window.Load())
 	readOnly("calls on a full account with a window", func() { earnMany(a, 0, 10) })
 	if got := flowing.Balance(0); got != DefaultStock+1 {
 		t.Errorf("a balance of %v, want a stock of 2 and 1 in the window", got)
 	}
-	a.flow.Store(nil)
+	a.window.Store(nil)
 	wrote := false
 	defer func() {
 		if !wrote {
@@ -71,7 +68,7 @@ func TestHealthAndRepeatedRefusalsWriteNothing(t *testing.T) {
 			for range 3 {
 				b.Failed(0)
 				b.Withdraw(0, Transient, never)
-				b.End(0, false, 0, 0)
+				b.Done(0, false, 0, 0)
 				b.Balance(0)
 			}
 		})

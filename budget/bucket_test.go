@@ -5,19 +5,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
-func mustBucket(t testing.TB, c Config) *Bucket {
-	t.Helper()
-	b, err := NewBucket(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func TestAnUnlimitedBucket(t *testing.T) {
-	b := mustBucket(t, Config{Unlimited: true})
+	b := must.Have(NewBucket(Config{Unlimited: true}))
 	for range 100 {
 		if g := b.Withdraw(0, Transient, never); g != (Grant{OK: true}) {
 			t.Fatalf("%+v", g)
@@ -39,7 +32,7 @@ func TestABucketCountsUnderConcurrency(t *testing.T) {
 		{Config{Stock: 3, Ratio: 0.1}, false},
 		{Config{Stock: 3, Ratio: 0.1, Earn: Arrivals}, false},
 	} {
-		b := mustBucket(t, c.config)
+		b := must.Have(NewBucket(c.config))
 		for b.Withdraw(0, Transient, never).OK {
 		}
 		var granted, news, earned atomic.Int64
@@ -47,7 +40,7 @@ func TestABucketCountsUnderConcurrency(t *testing.T) {
 		for g := range 8 {
 			wg.Go(func() {
 				for i := range 20_000 {
-					b.Begin(0)
+					b.Start(0)
 					success := (i+g)%16 != 0
 					if !success {
 						switch g := b.Withdraw(0, Transient, never); {
@@ -57,7 +50,7 @@ func TestABucketCountsUnderConcurrency(t *testing.T) {
 							news.Add(1)
 						}
 					}
-					b.End(0, success, 0, 0)
+					b.Done(0, success, 0, 0)
 					if success || c.config.Earn == Arrivals {
 						earned.Add(1)
 					}
@@ -83,14 +76,14 @@ func TestABucketCountsUnderConcurrency(t *testing.T) {
 // written over.
 func TestARefusalLosesNoDeposit(t *testing.T) {
 	const deposits = 300_000
-	b := mustBucket(t, Config{Stock: MaxStock, Ratio: 0.6}) // never full again
+	b := must.Have(NewBucket(Config{Stock: MaxStock, Ratio: 0.6})) // never full again
 	for b.Withdraw(0, Transient, never).OK {
 	}
 	var wg sync.WaitGroup
 	var done atomic.Bool
 	wg.Go(func() {
 		for range deposits {
-			b.End(0, true, 0, 0)
+			b.Done(0, true, 0, 0)
 		}
 		done.Store(true)
 	})

@@ -8,13 +8,13 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What a zero Config means. The package comment explains the choice.
+// What zero fields of a Config stand for.
 const (
 	DefaultRatio = 0.1 // retries for each call that earns
 	DefaultStock = 2   // retries that are in stock, also at the start
 )
 
-// The limits that Validate holds a Config to.
+// The limits of the fields of a Config.
 const (
 	MinRatio  = 1.0 / token // a ratio keeps five decimals; this is the last
 	MaxRatio  = 4.0         // more is a percentage that was not meant as one
@@ -24,50 +24,41 @@ const (
 	MaxStock  = 1e6 // retries
 )
 
-// Config configures an Account, a Bucket or, with a Window, a Ratio. It is plain
-// data, and the zero value is the recommended setting.
+// Config configures an Account, a Ratio (with a Window) or a Bucket. It is plain data, and
+// the zero value is the recommended setting.
 type Config struct {
-	// Ratio is the number of retries for each call that earns: 0.1 is 10 %.
-	// Zero means DefaultRatio; otherwise MinRatio to MaxRatio. Five decimals
-	// are kept.
+	// Ratio is the number of retries for each call that earns, with five decimals: 0.1 is
+	// 10 %. Zero: 0.1. Otherwise MinRatio to MaxRatio.
 	Ratio float64
 
-	// Window chooses the kind. Zero, the default, means an Account, which keeps
-	// what it has earned up to Stock for ever and the rest for ten seconds.
-	// Otherwise, from MinWindow to MaxWindow, it is how far back a Ratio looks,
-	// which forgets everything: the window is cut into ten slots that leave one at
-	// a time, so that a call counts for nine tenths of it at least.
+	// Window, if it is not zero, chooses a Ratio, and is how far back it looks: MinWindow
+	// to MaxWindow. It has ten slots that expire one at a time, so a call counts for at
+	// least nine tenths of it.
 	Window time.Duration
 
-	// Earn is which calls fill the budget. Zero means Successes.
+	// Earn is which calls fill the budget. Zero: Successes.
 	Earn Earn
 
-	// Floor adds that many retries per second to what a Ratio has earned, as a
-	// constant in the balance that Floor × Window withdrawals use up and that
-	// comes back as they expire. Zero, the default, means none; more needs a
-	// Window. Floors do not compose: M processes may together send M × Floor.
+	// Floor is a number of retries per second that a Ratio pays without earnings: Floor ×
+	// Window in each Window. Each of M processes has it. Zero: none. It needs a Window.
 	Floor float64
 
-	// Cooldown is how long a Ratio grants nothing after a refusal. Zero, the
-	// default, means that the next success may already pay for a retry; more
-	// needs a Window.
+	// Cooldown is how long a Ratio grants nothing after a refusal. Zero: none. It needs a
+	// Window.
 	Cooldown time.Duration
 
-	// Stock is how many retries an Account or a Bucket keeps without an end, and
-	// what it starts with. Zero means DefaultStock; otherwise 1 to MaxStock.
-	// Stocks do not compose either: over M processes it is M × Stock retries that
-	// nobody earned.
+	// Stock is how many retries an Account or a Bucket keeps without an end, and has at the
+	// start: 1 to MaxStock. Each of M processes has it. Zero: 2.
 	//
-	// With a Window it is how many retries there are at the first use, over the
-	// fraction that a budget earned by successes starts with; it expires with the
-	// window, and zero means none.
+	// With a Window it is how many more retries there are at the first use. They expire
+	// with the Window. Zero: none.
 	Stock float64
 
 	// Unlimited grants every retry and counts nothing.
 	Unlimited bool
 }
 
-// The texts of what Validate allows, made once: a simulator validates millions.
+// Made once: a simulator validates millions of configurations.
 var (
 	allowedRatio  = fmt.Sprintf("zero (%v), or a ratio from %v to %v", DefaultRatio, MinRatio, MaxRatio)
 	allowedWindow = fmt.Sprintf("zero (none), or a duration from %v to %v", MinWindow, MaxWindow)
@@ -78,7 +69,7 @@ var (
 
 const needsWindow = "zero where Window is zero"
 
-// Validate reports every field that is out of its limits.
+// Validate returns every mistake in one error, each with its field, or nil.
 func (c Config) Validate() error {
 	var l problem.List
 	l.Share(c.Ratio == 0 || c.Ratio >= MinRatio && c.Ratio <= MaxRatio, "Ratio", c.Ratio, allowedRatio)
@@ -97,9 +88,8 @@ func (c Config) Validate() error {
 	return l.Err()
 }
 
-// New returns the budget that c describes, one that nobody has used yet: an
-// Account, a Ratio if c has a Window, or, if it is Unlimited, a Bucket that grants
-// everything. The error lists everything that is wrong with c.
+// New returns an unused budget: an Account, a Ratio if c has a Window, or a Bucket that
+// grants everything if c is Unlimited. The error is that of Validate.
 func New(c Config) (Budget, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -113,19 +103,15 @@ func New(c Config) (Budget, error) {
 	return newRatio(c), nil
 }
 
-// FullAtStart reports whether a budget that has not yet paid for or refused a retry
-// is as good as new, however many calls have succeeded, as long as no two of those
-// that earn came closer together than QuietGap. It is so in an Account and in a
-// Bucket, which start full, and in an Unlimited budget. So whoever keeps many
-// budgets need not make one before a retry is wanted of it or two calls have come
-// that close; Begin and End may be left out until then. (A Bucket is as good as
-// new however close they come.)
-func (c Config) FullAtStart() bool { return c.Window == 0 || c.Unlimited }
+// CanStartLate reports whether calls that need no retry leave a new budget unchanged, if no
+// two that earn are closer together than QuietGap. This is true for an Account and for an
+// Unlimited budget. Such a budget can be made when the first retry is wanted, or when two
+// calls were that close.
+func (c Config) CanStartLate() bool { return c.Window == 0 || c.Unlimited }
 
-// QuietGap is how far apart the calls that earn must be for an Account to do
-// without its window: at stock / ratio of them in half a minute, 1.5 s apart for
-// the zero Config, the window could pay for no more than the stock does. It is
-// zero, which no two calls are closer than, for a Ratio and an Unlimited budget.
+// QuietGap returns how far apart calls that earn must be for an Account to need no window:
+// 1.5 s for the zero Config. Then half a minute of calls earns no more than the stock. It
+// is zero for a Ratio and an Unlimited budget.
 func (c Config) QuietGap() time.Duration {
 	if c.Window != 0 {
 		return 0
@@ -133,5 +119,5 @@ func (c Config) QuietGap() time.Duration {
 	return newTerms(c).quietGap()
 }
 
-// units converts a number of retries that Validate has passed.
+// units converts a valid number of retries.
 func units(retries float64) int64 { return int64(math.Round(retries * token)) }

@@ -39,10 +39,10 @@ func TestTheWindowChoosesTheKind(t *testing.T) {
 	}
 }
 
-// What FullAtStart promises, tried: whatever ran before the first retry that is
+// What CanStartLate promises, tried: whatever ran before the first retry that is
 // wanted, no two calls closer together than QuietGap, the answer to it and to all
 // that follow is that of a new budget.
-func TestFullAtStartMeansThatCallsChangeNothing(t *testing.T) {
+func TestCanStartLateMeansThatCallsChangeNothing(t *testing.T) {
 	for _, c := range []struct {
 		config Config
 		want   bool
@@ -57,16 +57,16 @@ func TestFullAtStartMeansThatCallsChangeNothing(t *testing.T) {
 		{Config{Window: time.Hour, Stock: 10}, false},
 		{Config{Window: time.Hour, Stock: 10, Earn: Arrivals}, false},
 	} {
-		if got := c.config.FullAtStart(); got != c.want {
-			t.Errorf("%+v: FullAtStart is %v, want %v", c.config, got, c.want)
+		if got := c.config.CanStartLate(); got != c.want {
+			t.Errorf("%+v: CanStartLate is %v, want %v", c.config, got, c.want)
 		}
 		fresh, _ := New(c.config)
 		used, _ := New(c.config)
 		var now time.Duration
 		for i := range 25 {
-			used.Begin(now)
+			used.Start(now)
 			used.Failed(now)
-			used.End(now, i%2 == 0, 0, 0)
+			used.Done(now, i%2 == 0, 0, 0)
 			now += c.config.QuietGap()
 		}
 		same := fresh.Balance(now) == used.Balance(now)
@@ -79,7 +79,7 @@ func TestFullAtStartMeansThatCallsChangeNothing(t *testing.T) {
 			same = same && fresh.Withdraw(now, Transient, soonest) == used.Withdraw(now, Transient, soonest)
 		}
 		if same != c.want {
-			t.Errorf("%+v: calls left it as it was: %v, FullAtStart is %v", c.config, same, c.want)
+			t.Errorf("%+v: calls left it as it was: %v, CanStartLate is %v", c.config, same, c.want)
 		}
 	}
 }
@@ -158,13 +158,13 @@ func TestZeroValuesRefuse(t *testing.T) {
 
 // poke calls everything once, with whatever values.
 func poke(b Budget, now time.Duration, c Class, r Receipt, rnd func() uint64) {
-	b.Begin(now)
+	b.Start(now)
 	b.Failed(now)
 	b.Withdraw(now, c, rnd)
-	b.Settle(now, r)
-	b.End(now, true, r, int(r))
+	b.Release(now, r)
+	b.Done(now, true, r, int(r))
 	b.Balance(now)
-	b.End(-now, false, -r, int(-r))
+	b.Done(-now, false, -r, int(-r))
 	b.Withdraw(-now, c, rnd)
 }
 

@@ -6,10 +6,9 @@ import "github.com/lullgo/lull/internal/choice"
 type Earn uint8
 
 const (
-	// Successes earn: the default, and the one that lets a collapsed service
-	// come back at high load (see the package comment).
+	// Successes earn: the default. A collapsed service can then recover at a high load.
 	Successes Earn = iota
-	// Arrivals earn: every call that begins, as in Finagle.
+	// Arrivals earn: every call that starts, as in Finagle.
 	Arrivals
 )
 
@@ -21,8 +20,7 @@ func (e Earn) String() string { return choice.Name("earn", earnNames[:], e) }
 // MarshalText is String, for an Earn that is one.
 func (e Earn) MarshalText() ([]byte, error) { return choice.Marshal("Earn", earnNames[:], e) }
 
-// UnmarshalText takes what MarshalText gives, in any case. The error names the
-// text and what is allowed.
+// UnmarshalText reads the text of MarshalText, in any case.
 func (e *Earn) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Earn", earnNames[:], e, text)
 }

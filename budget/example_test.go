@@ -16,10 +16,10 @@ func ExampleNew() {
 		panic(err)
 	}
 	fail := func(now time.Duration) bool {
-		b.Begin(now)
+		b.Start(now)
 		b.Failed(now)
 		g := b.Withdraw(now, budget.Transient, nil)
-		b.End(now, false, g.Receipt, 1)
+		b.Done(now, false, g.Receipt, 1)
 		return g.OK
 	}
 	retries := 0
@@ -30,8 +30,8 @@ func ExampleNew() {
 	}
 	fmt.Println("retries in 1000 calls that fail:", retries)
 	for range 15 {
-		b.Begin(time.Second)
-		b.End(time.Second, true, 0, 0)
+		b.Start(time.Second)
+		b.Done(time.Second, true, 0, 0)
 	}
 	fmt.Println("after 15 successes:", b.Balance(time.Second))
 	// Output:
@@ -49,7 +49,7 @@ func ExampleNewBucket() {
 		g := b.Withdraw(0, budget.Transient, nil)
 		fmt.Printf("paid: %v, newly exhausted: %v\n", g.OK, g.Exhausted)
 	}
-	b.End(0, true, 0, 0)
+	b.Done(0, true, 0, 0)
 	fmt.Println("tokens:", b.Tokens())
 	// Output:
 	// paid: true, newly exhausted: false
@@ -66,8 +66,8 @@ func ExampleRatio() {
 		panic(err)
 	}
 	for range 9 {
-		b.Begin(time.Second)
-		b.End(time.Second, true, 0, 0)
+		b.Start(time.Second)
+		b.Done(time.Second, true, 0, 0)
 	}
 	fmt.Println("balance:", b.Balance(time.Second)) // 9, and one to begin with
 
@@ -83,16 +83,16 @@ func ExampleRatio() {
 
 // A full budget is nothing to remember: make it when a retry is first wanted, or
 // when two calls have succeeded closer together than QuietGap.
-func ExampleConfig_FullAtStart() {
+func ExampleConfig_CanStartLate() {
 	var c budget.Config
 	var b budget.Budget // of a process that has not failed yet
 	last := -c.QuietGap()
 	succeeded := func(now time.Duration) {
-		if b == nil && (!c.FullAtStart() || now-last < c.QuietGap()) {
+		if b == nil && (!c.CanStartLate() || now-last < c.QuietGap()) {
 			b, _ = budget.New(c)
 		}
 		if b != nil {
-			b.End(now, true, 0, 0)
+			b.Done(now, true, 0, 0)
 		}
 		last = now
 	}
@@ -112,8 +112,8 @@ func ExampleConfig_FullAtStart() {
 	// true 1
 }
 
-// The whole of one call: the retry is paid before the wait, settled when its
-// attempt is over, and handed to End.
+// The whole of one call: the retry is paid before the wait, released when its
+// attempt is over, and handed to Done.
 func ExampleBudget() {
 	var b budget.Budget
 	b, err := budget.NewBucket(budget.Config{Stock: 100})
@@ -124,19 +124,19 @@ func ExampleBudget() {
 
 	var now time.Duration
 	var last budget.Receipt
-	b.Begin(now)
+	b.Start(now)
 	for n, success := range attempts {
 		if n > 0 {
-			b.Settle(now, last)
+			b.Release(now, last)
 		}
 		if success {
-			b.End(now, true, last, 1)
+			b.Done(now, true, last, 1)
 			break
 		}
 		b.Failed(now)
 		g := b.Withdraw(now, budget.Transient, rand.Uint64)
 		if !g.OK {
-			b.End(now, false, last, 1)
+			b.Done(now, false, last, 1)
 			break
 		}
 		last = g.Receipt
@@ -166,7 +166,7 @@ func ExampleNewGRPCThrottle() {
 		b.Failed(0)
 		fmt.Println(b.Withdraw(0, budget.Transient, nil).OK, b.Tokens())
 	}
-	b.End(0, true, 0, 0)
+	b.Done(0, true, 0, 0)
 	fmt.Println(b.Tokens())
 	// Output:
 	// true 3

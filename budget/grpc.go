@@ -9,17 +9,15 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// GRPCConfig is the retryThrottling of a gRPC service config. Nothing in it
-// has a default: without it gRPC does not throttle.
+// GRPCConfig is the retryThrottling of a gRPC service config. It has no defaults.
 type GRPCConfig struct {
 	// MaxTokens is the size of the bucket, 1 to 1000. It starts full.
 	MaxTokens int
-	// TokenRatio is the amount that a successful call puts back, 0.001 or more. Three
-	// decimals are kept: 0.5466 is 0.546.
+	// TokenRatio is what a successful call adds, 0.001 or more, with three decimals.
 	TokenRatio float64
 }
 
-// Validate reports every field that is out of its limits.
+// Validate returns every mistake in one error, each with its field, or nil.
 func (c GRPCConfig) Validate() error {
 	var l problem.List
 	l.Check(c.MaxTokens >= 1 && c.MaxTokens <= 1000, "MaxTokens", c.MaxTokens, "a number from 1 to 1000")
@@ -27,28 +25,26 @@ func (c GRPCConfig) Validate() error {
 	return l.Err()
 }
 
-// milliRatio is the ratio in thousandths of a token, further decimals cut off.
-// No bucket holds more than a million thousandths, so more than that is as good.
+// milliRatio is the ratio in whole thousandths of a token, a million at most, which fill
+// any bucket.
 func (c GRPCConfig) milliRatio() int64 {
 	m := min(c.TokenRatio*1000, 1e6)
-	// 0.007 × 1000 may come out as 6.9999999: a decimal that was written in
-	// three places must keep all three.
+	// 0.007 × 1000 may be 6.9999999. All of three written decimals must be kept.
 	if r := math.Round(m); math.Abs(m-r) < 1e-6 {
 		return int64(r)
 	}
 	return int64(m)
 }
 
-// GRPCThrottle is the retry throttle of gRPC (proposal A6), in thousandths of
-// a token as gRPC core and grpc-java count:
+// GRPCThrottle is the retry throttle of gRPC (proposal A6), in thousandths of a token as in
+// gRPC core and grpc-java:
 //
 //	a failed attempt that might be retried: tokens = max(0, tokens-1)
 //	a call that succeeded:                  tokens = min(max, tokens+ratio)
 //	a retry is allowed iff                  tokens > max/2
 //
-// Failures pay, not retries: Withdraw only looks, and the failed attempt counts
-// even when no retry is wanted or no attempts are left. It has no clock, so a
-// throttle that an outage emptied stays shut until max/2/ratio calls succeed.
+// Failures pay, also if no retry is wanted, and Withdraw takes nothing. It has no clock, so
+// after an outage it allows nothing until up to max/2/ratio calls have succeeded.
 type GRPCThrottle struct {
 	mu     sync.Mutex // guards max, ratio, tokens
 	max    int64      // all three in thousandths
@@ -66,9 +62,8 @@ func NewGRPCThrottle(c GRPCConfig) (*GRPCThrottle, error) {
 	return &GRPCThrottle{max: m, ratio: c.milliRatio(), tokens: m}, nil
 }
 
-// Rescale puts a new configuration in force, keeping the bucket as full in
-// proportion as it was: tokens × new max / old max, as gRPC core does when a
-// service config changes.
+// Rescale sets a new configuration. The bucket stays as full in proportion, as in gRPC
+// core: tokens × new max / old max.
 func (t *GRPCThrottle) Rescale(c GRPCConfig) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -83,8 +78,8 @@ func (t *GRPCThrottle) Rescale(c GRPCConfig) error {
 	return nil
 }
 
-// Begin does nothing.
-func (*GRPCThrottle) Begin(time.Duration) {}
+// Start does nothing.
+func (*GRPCThrottle) Start(time.Duration) {}
 
 // Failed takes a token.
 func (t *GRPCThrottle) Failed(time.Duration) {
@@ -93,8 +88,7 @@ func (t *GRPCThrottle) Failed(time.Duration) {
 	t.mu.Unlock()
 }
 
-// Withdraw allows a retry while more than half of the tokens are left. Nothing
-// is paid, so the receipt is zero.
+// Withdraw allows a retry while more than half of the tokens are left. The receipt is zero.
 func (t *GRPCThrottle) Withdraw(time.Duration, Class, func() uint64) Grant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,11 +99,11 @@ func (t *GRPCThrottle) Withdraw(time.Duration, Class, func() uint64) Grant {
 	return Grant{Exhausted: t.edge.Refused()}
 }
 
-// Settle does nothing.
-func (*GRPCThrottle) Settle(time.Duration, Receipt) {}
+// Release does nothing.
+func (*GRPCThrottle) Release(time.Duration, Receipt) {}
 
-// End puts back the ratio, if the call succeeded.
-func (t *GRPCThrottle) End(_ time.Duration, success bool, _ Receipt, _ int) {
+// Done adds the ratio, if the call succeeded.
+func (t *GRPCThrottle) Done(_ time.Duration, success bool, _ Receipt, _ int) {
 	if !success {
 		return
 	}
@@ -118,14 +112,14 @@ func (t *GRPCThrottle) End(_ time.Duration, success bool, _ Receipt, _ int) {
 	t.mu.Unlock()
 }
 
-// Balance is the retries that would be allowed if each of them failed.
+// Balance returns how many retries would be allowed if each of them failed.
 func (t *GRPCThrottle) Balance(time.Duration) float64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return float64(max(0, (t.tokens-t.max/2+999)/1000))
 }
 
-// Tokens is the content of the bucket.
+// Tokens returns the content of the bucket.
 func (t *GRPCThrottle) Tokens() float64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

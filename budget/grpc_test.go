@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 type grpcVectors struct {
@@ -58,7 +60,7 @@ func TestGRPCThrottleSequences(t *testing.T) {
 					t.Errorf("%s, step %d: %+v, want OK %v and nothing paid", c.Name, i, got, step[2])
 				}
 			case "S":
-				b.End(0, true, 0, 0)
+				b.Done(0, true, 0, 0)
 			}
 			if got := b.Tokens(); got != step[1].(float64) {
 				t.Errorf("%s, step %d %v: %v tokens, want %v", c.Name, i, step[0], got, step[1])
@@ -82,14 +84,11 @@ func TestGRPCThrottleEndToEnd(t *testing.T) {
 	if len(e.Want) != len(tokens) {
 		t.Fatalf("%d calls, want %d", len(e.Want), len(tokens))
 	}
-	b, err := NewGRPCThrottle(GRPCConfig{e.MaxTokens, e.TokenRatio})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(NewGRPCThrottle(GRPCConfig{e.MaxTokens, e.TokenRatio}))
 	request := -1
 	for i, want := range e.Want {
 		status := "UNAVAILABLE"
-		b.Begin(0)
+		b.Start(0)
 		for attempt := 1; ; attempt++ {
 			request++
 			if slices.Contains(e.OK, request) {
@@ -101,7 +100,7 @@ func TestGRPCThrottleEndToEnd(t *testing.T) {
 				break
 			}
 		}
-		b.End(0, status == "OK", 0, 0)
+		b.Done(0, status == "OK", 0, 0)
 		if status != want[0] || request != int(want[1].(float64)) {
 			t.Errorf("call %d: %s at request %d, want %v at %v", i, status, request, want[0], want[1])
 		}
@@ -113,14 +112,11 @@ func TestGRPCThrottleEndToEnd(t *testing.T) {
 
 func TestGRPCKeepsThreeDecimals(t *testing.T) {
 	for ratio, want := range map[float64]float64{0.5466: 0.546, 0.9999: 0.999, 0.001: 0.001, 0.0019: 0.001, 1e300: 1000} {
-		b, err := NewGRPCThrottle(GRPCConfig{1000, ratio})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(NewGRPCThrottle(GRPCConfig{1000, ratio}))
 		for range 1000 {
 			b.Failed(0)
 		}
-		if b.End(0, true, 0, 0); b.Tokens() != want {
+		if b.Done(0, true, 0, 0); b.Tokens() != want {
 			t.Errorf("ratio %v: a success puts back %v, want %v", ratio, b.Tokens(), want)
 		}
 	}
@@ -141,7 +137,7 @@ func TestGRPCBalanceForetellsTheRetries(t *testing.T) {
 				b.Failed(0)
 			}
 			for range successes {
-				b.End(0, true, 0, 0)
+				b.Done(0, true, 0, 0)
 			}
 			want, got := b.Balance(0), 0.0
 			for b.Withdraw(0, Transient, never).OK {

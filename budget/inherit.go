@@ -5,18 +5,15 @@ import (
 	"time"
 )
 
-// Inherit has a budget that takes the place of another, because its configuration was
-// changed, go on with what that has left, and no more than it can hold: a change is no
-// gift of a full stock in the middle of an outage, and does not take away what was
-// earned. It is for accounts and buckets; a budget of another kind that takes over
-// begins as new. To must not have been used yet; from may be, and what it is asked for
-// meanwhile may be missed.
+// Inherit gives to, an Account or a Bucket, what the budget that it replaces has left, and
+// no more than it can hold. So a changed configuration is no new stock in an outage, and
+// takes nothing away. Other kinds begin as new. to must be unused; from may be in use.
 func Inherit(now time.Duration, to, from Budget) {
 	switch to := to.(type) {
 	case *Account:
 		to.stock.inherit(now, from)
 		if from, ok := from.(*Account); ok {
-			to.flow.Store(from.flow.Load())
+			to.window.Store(from.window.Load())
 			to.last.Store(from.last.Load())
 		}
 	case *Bucket:

@@ -5,32 +5,24 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // What one budget has left the next begins with, if there is room for it.
 func TestInherit(t *testing.T) {
 	account := func(stock float64) budget.Budget {
-		b, err := budget.New(budget.Config{Stock: stock, Ratio: 0.5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(budget.New(budget.Config{Stock: stock, Ratio: 0.5}))
 		return b
 	}
 	bucket := func(stock float64) budget.Budget {
-		b, err := budget.NewBucket(budget.Config{Stock: stock, Ratio: 0.5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(budget.NewBucket(budget.Config{Stock: stock, Ratio: 0.5}))
 		return b
 	}
 	unlimited, _ := budget.New(budget.Config{Unlimited: true})
 	ratio := func() budget.Budget {
-		b, err := budget.New(budget.Config{Window: 10 * time.Second, Ratio: 0.5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(budget.New(budget.Config{Window: 10 * time.Second, Ratio: 0.5}))
 		for range 9 {
-			b.End(0, true, 0, 0)
+			b.Done(0, true, 0, 0)
 		}
 		return b // 4.5 and half a one to begin with
 	}
@@ -72,7 +64,7 @@ func TestInherit(t *testing.T) {
 func TestInheritTheWindow(t *testing.T) {
 	b, _ := budget.New(budget.Config{Stock: 1, Ratio: 0.5})
 	for i := range 100 {
-		b.End(time.Duration(i)*10*time.Millisecond, true, 0, 0)
+		b.Done(time.Duration(i)*10*time.Millisecond, true, 0, 0)
 	}
 	now := time.Second
 	had := b.Balance(now)

@@ -47,7 +47,7 @@ func TestOverAllDrawsRetriesAreWhatWasEarned(t *testing.T) {
 			earned += per * grid // the initial deposit
 			for _, s := range steps {
 				if !s.try {
-					b.End(s.now, true, 0, 0)
+					b.Done(s.now, true, 0, 0)
 					earned += per * grid
 					continue
 				}

@@ -240,7 +240,7 @@ func TestRatioAgreesWithASlowModel(t *testing.T) {
 				}
 			case k < 0.10:
 				b.Failed(at)
-				b.Settle(at, Receipt(r.Int64()))
+				b.Release(at, Receipt(r.Int64()))
 			case k < 0.5 && r.Float64() < failing:
 				var ours, theirs func() uint64
 				if r.IntN(4) != 0 {
@@ -257,12 +257,12 @@ func TestRatioAgreesWithASlowModel(t *testing.T) {
 					t.Fatalf("%s: Withdraw = %+v, want %+v", where(), got, want)
 				}
 			default:
-				b.Begin(at)
+				b.Start(at)
 				if cfg.Earn == Arrivals {
 					m.earn(at)
 				}
 				success := r.Float64() >= failing
-				b.End(at, success, Receipt(r.Int64N(2)), r.IntN(2))
+				b.Done(at, success, Receipt(r.Int64N(2)), r.IntN(2))
 				if success && cfg.Earn == Successes {
 					m.earn(at)
 				}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/window"
 )
 
@@ -25,16 +26,16 @@ func TestWithdrawalsUnderConcurrency(t *testing.T) {
 				for i := range 20_000 {
 					// Each goroutine reads the clock, and may act on it late.
 					now := time.Duration(clock.Add(int64(2 * time.Microsecond)))
-					b.Begin(now)
+					b.Start(now)
 					if (i+g)%16 == 0 {
 						if b.Withdraw(now, Transient, latest).OK {
 							granted.Add(1)
 						}
-						b.End(now, false, 0, 0)
+						b.Done(now, false, 0, 0)
 						continue
 					}
 					earned.Add(1)
-					b.End(now, true, 0, 0)
+					b.Done(now, true, 0, 0)
 				}
 			})
 		}
@@ -65,7 +66,7 @@ func TestATokenIsSpentOnce(t *testing.T) {
 		tokens, news int64
 	}{
 		"Ratio":   {mustRatio(t, Config{Ratio: 1, Stock: 19_999}), 20_000, 1},
-		"Bucket":  {mustBucket(t, Config{Stock: 20_000}), 20_000, 1},
+		"Bucket":  {must.Have(NewBucket(Config{Stock: 20_000})), 20_000, 1},
 		"Account": {account, 6000, 8},
 	} {
 		var granted, news atomic.Int64
@@ -115,9 +116,9 @@ func TestAFastClockDoesNotHideWithdrawals(t *testing.T) {
 		if b.Withdraw(9*time.Second, Transient, never).OK {
 			granted++
 		}
-		b.End(time.Duration(9+i)*time.Second, false, 0, 0)
+		b.Done(time.Duration(9+i)*time.Second, false, 0, 0)
 		if i == 5 { // somebody ahead by 8 slots earns once
-			b.End(17*time.Second, true, 0, 0)
+			b.Done(17*time.Second, true, 0, 0)
 		}
 	}
 	if granted != 6 { // the initial one, 4 and 1

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -16,9 +17,7 @@ func mustRatio(t testing.TB, c Config) *Ratio {
 	if c.Window == 0 {
 		c.Window = 10 * time.Second
 	}
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(c.Validate())
 	return newRatio(c)
 }
 
@@ -44,7 +43,7 @@ func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
 			back int // calls whose earnings can be left when the outage begins
 		}{
 			{func() Budget { return mustAccount(t, config) }, 30_000},
-			{func() Budget { return mustBucket(t, config) }, 0},
+			{func() Budget { return must.Have(NewBucket(config)) }, 0},
 		} {
 			for _, processes := range []int{1, 100, 1000} {
 				for _, waiting := range []int{1, 50} {
@@ -71,7 +70,7 @@ func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
 						p := &fleet[r.IntN(processes)]
 						p.calls++
 						p.attempts++
-						p.budget.Begin(now)
+						p.budget.Start(now)
 						if config.Earn == Arrivals {
 							earns(p)
 						}
@@ -99,7 +98,7 @@ func TestRule01AttemptsKeepToTheRatioAndTheStock(t *testing.T) {
 								c.failed = !works()
 								continue
 							}
-							c.p.budget.End(now, !c.failed, 0, 0)
+							c.p.budget.Done(now, !c.failed, 0, 0)
 							if !c.failed && config.Earn == Successes {
 								earns(c.p)
 							}
@@ -143,12 +142,12 @@ func TestWhatABudgetBuys(t *testing.T) {
 	}{
 		{"Ratio, quiet", func() Budget { return mustRatio(t, Config{}) }, quiet, [3]float64{99, 95, 90}},
 		{"Ratio, busy", func() Budget { return mustRatio(t, Config{}) }, busy, [3]float64{99.9999, 99.987, 98.9}},
-		{"Bucket of 1", func() Budget { return mustBucket(t, Config{Stock: 1}) }, busy, [3]float64{99.91, 98.2, 94.5}},
-		{"Bucket of 2", func() Budget { return mustBucket(t, Config{}) }, busy, [3]float64{99.995, 99.4, 96.6}},
-		{"Bucket of 10", func() Budget { return mustBucket(t, Config{Stock: 10}) }, busy, [3]float64{99.9999, 99.987, 98.7}},
+		{"Bucket of 1", func() Budget { return must.Have(NewBucket(Config{Stock: 1})) }, busy, [3]float64{99.91, 98.2, 94.5}},
+		{"Bucket of 2", func() Budget { return must.Have(NewBucket(Config{})) }, busy, [3]float64{99.995, 99.4, 96.6}},
+		{"Bucket of 10", func() Budget { return must.Have(NewBucket(Config{Stock: 10})) }, busy, [3]float64{99.9999, 99.987, 98.7}},
 		{"Account, quiet", func() Budget { return mustAccount(t, Config{}) }, quiet, [3]float64{99.995, 99.4, 96.6}},
 		{"Account, busy", func() Budget { return mustAccount(t, Config{}) }, busy, [3]float64{99.9999, 99.987, 98.9}},
-		{"unlimited", func() Budget { return mustBucket(t, Config{Unlimited: true}) }, busy, [3]float64{99.9999, 99.987, 99.9}},
+		{"unlimited", func() Budget { return must.Have(NewBucket(Config{Unlimited: true})) }, busy, [3]float64{99.9999, 99.987, 99.9}},
 	} {
 		for i, failing := range []float64{0.01, 0.05, 0.10} {
 			r := rand.New(rand.NewPCG(17, uint64(i)))
@@ -156,12 +155,12 @@ func TestWhatABudgetBuys(t *testing.T) {
 			succeeded := 0
 			for n := range calls {
 				now := time.Duration(n) * c.every
-				b.Begin(now)
+				b.Start(now)
 				ok := r.Float64() >= failing
 				for n := 1; !ok && n < attempts && b.Withdraw(now, Transient, r.Uint64).OK; n++ {
 					ok = r.Float64() >= failing
 				}
-				b.End(now, ok, 0, 0)
+				b.Done(now, ok, 0, 0)
 				if ok {
 					succeeded++
 				}
@@ -195,9 +194,9 @@ func TestRule01TotalOutageKeepsToTheRatio(t *testing.T) {
 			b := fleet[r.IntN(processes)]
 			calls++
 			attempts++
-			b.Begin(now)
+			b.Start(now)
 			if now < healthy {
-				b.End(now, true, 0, 0)
+				b.Done(now, true, 0, 0)
 				continue
 			}
 			failing++
@@ -209,9 +208,9 @@ func TestRule01TotalOutageKeepsToTheRatio(t *testing.T) {
 					break
 				}
 				attempts, inOutage, last = attempts+1, inOutage+1, g.Receipt
-				b.Settle(now, g.Receipt)
+				b.Release(now, g.Receipt)
 			}
-			b.End(now, false, last, 0)
+			b.Done(now, false, last, 0)
 		}
 		t.Logf("%4d processes: %d calls, %d attempts (%.4f×); in the outage %d calls, %d retries (%.4f)",
 			processes, calls, attempts, float64(attempts)/float64(calls),
@@ -239,7 +238,7 @@ func TestRule01ProcessesOfOneCallKeepToTheRatio(t *testing.T) {
 			for range processes {
 				b := mustRatio(t, Config{Ratio: ratio})
 				at := time.Duration(r.Int64N(int64(time.Hour)))
-				b.Begin(at)
+				b.Start(at)
 				for range 3 {
 					b.Failed(at)
 					if !b.Withdraw(at, Transient, r.Uint64).OK {
@@ -247,7 +246,7 @@ func TestRule01ProcessesOfOneCallKeepToTheRatio(t *testing.T) {
 					}
 					granted++
 				}
-				b.End(at, false, 0, 0)
+				b.Done(at, false, 0, 0)
 			}
 		}
 		n := float64(processes * seeds)
@@ -271,7 +270,7 @@ func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
 			}
 			b := mustRatio(t, Config{Window: window})
 			for range 100 {
-				b.End(0, true, 0, 0)
+				b.Done(0, true, 0, 0)
 			}
 			if got, want := b.Balance(window*9/10), 10.1; got != want {
 				t.Errorf("window %v: balance %v while it lasts, want %v", window, got, want)
@@ -283,7 +282,7 @@ func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
 				t.Errorf("window %v, idle for %v: a retry was granted from what had expired", window, later)
 			}
 			for range 10 {
-				b.End(later, true, 0, 0)
+				b.Done(later, true, 0, 0)
 			}
 			if got := b.Balance(later); got != 1 {
 				t.Errorf("window %v, idle for %v, then 10 successes: balance %v, want 1", window, later, got)
@@ -301,7 +300,7 @@ func never() uint64   { panic("no draw was due") }
 
 func earnMany(b Budget, now time.Duration, n int) {
 	for range n {
-		b.Begin(now)
-		b.End(now, true, 0, 0)
+		b.Start(now)
+		b.Done(now, true, 0, 0)
 	}
 }

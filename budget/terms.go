@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// terms are what a Bucket and an Account do by, in one word: a simulator holds
+// terms are the rules of a Bucket and an Account, in one word, because a simulator holds
 // millions of them.
 //
-//	bits 0 to 37   the state of a Bucket whose stock is whole
+//	bits 0 to 37   the state of a full Bucket
 //	bits 38 to 58  what one call that earns adds to the state
-//	bit 59         calls earn when they begin
+//	bit 59         calls earn when they start
 //	bit 60         everything is granted
 type terms uint64
 
@@ -21,7 +21,7 @@ const (
 	unlimitedBit = arrivalsBit << 1
 )
 
-// newTerms are those of a Config that Validate has passed.
+// newTerms returns the terms of a valid Config.
 func newTerms(c Config) terms {
 	if c.Unlimited {
 		return unlimitedBit

@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // vectors reads the published cases of another system. Each file names the
 // place that they come from.
 func vectors(t *testing.T, name string, into any) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(os.ReadFile("testdata/" + name))
 	if err := json.Unmarshal(data, into); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -26,9 +25,9 @@ func TestOtherBudgetsMarkTheEdge(t *testing.T) {
 	for name, b := range map[string]Budget{"grpc": grpc, "bucket": bucket} {
 		fill := func() {
 			for range 2 {
-				b.Begin(2e9)
-				b.Settle(2e9, 1)
-				b.End(2e9, true, 10, 10)
+				b.Start(2e9)
+				b.Release(2e9, 1)
+				b.Done(2e9, true, 10, 10)
 			}
 		}
 		drain := func() {

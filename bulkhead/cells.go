@@ -6,26 +6,26 @@ import (
 	"github.com/lullgo/lull/internal/stripe"
 )
 
-// A cell holds permits that were given back and are still counted as out. A core takes
-// from a cell that it alone writes, and gives back into it, so that cores do not take the
-// limiter's word from each other twice for each call. The limit stays exact: to move a
-// permit between flight and a cell does not change how many are out.
+// A cell holds free permits that the word still counts as out. A core takes permits from a
+// cell of its own, and gives them back to it, so cores do not take the word's cache line
+// from each other. The limit stays exact: to move a permit into a cell does not change how
+// many are out.
 type cell struct {
 	free atomic.Uint32
-	_    [64 - 4]byte // a cache line of its own
+	_    [64 - 4]byte // a cache line of its ownCell
 }
 
 const (
-	// lostSteps is how often goroutines must get in each other's way before there are cells.
-	lostSteps = 16
-	// perStripe is the smallest limit for each stripe with which there are cells: with
-	// fewer permits those of other cells would be looked for all the time.
+	// Cells are made when goroutines were in each other's way so often.
+	lostStepsForCells = 16
+	// perStripe is the smallest limit for each stripe with which there are cells. With
+	// fewer permits, goroutines would search the cells of others all the time.
 	perStripe = 4
 )
 
-// contended counts a step that somebody else was quicker to make.
+// contended counts a step that another goroutine was quicker to make.
 func (l *Limiter) contended() {
-	if l.lost.Add(1) == lostSteps {
+	if l.lostSteps.Add(1) == lostStepsForCells {
 		l.makeCells(stripe.Count())
 	}
 }
@@ -50,21 +50,20 @@ func (c *cell) take() bool {
 	}
 }
 
-// own is the cell of the goroutine that calls it.
-func own(cells []cell) (*cell, stripe.Seat) {
+// ownCell returns the cell of the calling goroutine.
+func ownCell(cells []cell) (*cell, stripe.Seat) {
 	seat := stripe.Here()
 	return &cells[seat.Of(len(cells))], seat
 }
 
-// tryCells is TryAcquire with cells.
-func (l *Limiter) tryCells(cells []cell) bool {
-	for c, seat := own(cells); ; c = &cells[seat.Of(len(cells))] {
+func (l *Limiter) acquireFromCells(cells []cell) bool {
+	for c, seat := ownCell(cells); ; c = &cells[seat.Of(len(cells))] {
 		n := c.free.Load()
 		if n == 0 {
 			break
 		}
 		if c.free.CompareAndSwap(n, n-1) {
-			return l.unlessWaiting()
+			return l.unlessSomebodyWaits()
 		}
 		seat.Move()
 	}
@@ -73,16 +72,15 @@ func (l *Limiter) tryCells(cells []cell) bool {
 		switch {
 		case w >= oneWaiting:
 			return false
-		case !l.room(w):
-			return l.takeAny() && l.unlessWaiting()
+		case !l.hasRoom(w):
+			return l.takeFromAnyCell() && l.unlessSomebodyWaits()
 		case l.word.CompareAndSwap(w, w+oneInFlight):
 			return true
 		}
 	}
 }
 
-// takeAny takes a permit out of any cell, if there is one.
-func (l *Limiter) takeAny() bool {
+func (l *Limiter) takeFromAnyCell() bool {
 	cells := l.cells.Load()
 	if cells == nil {
 		return false
@@ -95,9 +93,9 @@ func (l *Limiter) takeAny() bool {
 	return false
 }
 
-// unlessWaiting is the end of taking a permit out of a cell: if somebody waits for it,
-// that one gets it, and unlessWaiting returns false.
-func (l *Limiter) unlessWaiting() bool {
+// unlessSomebodyWaits ends the taking of a permit out of a cell. If somebody waits, that
+// caller gets the permit, and the result is false.
+func (l *Limiter) unlessSomebodyWaits() bool {
 	if l.word.Load() < oneWaiting {
 		return true
 	}
@@ -105,10 +103,10 @@ func (l *Limiter) unlessWaiting() bool {
 	return false
 }
 
-// keep puts a permit that is given back into a cell, or counts it as no longer out if
-// there are enough in there. It returns false if the permit is still to be given back.
-func (l *Limiter) keep(cells []cell) bool {
-	c, seat := own(cells)
+// putInCell puts a permit that is given back into a cell, or counts it as no longer out if
+// the cell has enough. It returns false if the permit is still to be given back.
+func (l *Limiter) putInCell(cells []cell) bool {
+	c, seat := ownCell(cells)
 	n := c.free.Load()
 	if n >= l.size()/uint32(2*len(cells)) { // half of all permits may be in cells
 		w := l.word.Load()
@@ -118,6 +116,6 @@ func (l *Limiter) keep(cells []cell) bool {
 		seat.Move()
 		return false
 	}
-	// Who began to wait before the permit was in the cell may not have found it there.
+	// Whoever began to wait before may not have found the permit in the cell.
 	return l.word.Load() < oneWaiting || !c.take()
 }

@@ -11,21 +11,19 @@ import (
 // MaxLimit is the largest InFlight and the largest MaxQueue that can be set.
 const MaxLimit = math.MaxInt32
 
-// Config sets how many calls may be in flight and how long others may wait to be
-// among them. The zero Config limits nothing.
+// Config sets how many calls may be in flight, and how long others may wait. The zero
+// Config limits nothing.
 type Config struct {
 	// InFlight is the number of calls that may be in flight. Zero: no limit.
 	InFlight int
-	// MaxWait is how long a call may wait for its turn. Zero: it does not wait, it
-	// is refused at once.
+	// MaxWait is how long a call may wait for a permit. Zero: it is refused at once.
 	MaxWait time.Duration
-	// MaxQueue is the number of calls that may wait at a time; one more is refused
-	// at once. Zero: as many as InFlight.
+	// MaxQueue is how many calls may wait at a time. Zero: as many as InFlight.
 	MaxQueue int
 }
 
-// Validate reports everything that is wrong, each mistake with the name of its
-// field; nil if nothing is. A field that would have no effect must be zero.
+// Validate returns every mistake in one error, each with its field, or nil. A field without
+// an effect must be zero.
 func (c Config) Validate() error {
 	var l problem.List
 	number := fmt.Sprintf("zero or a positive number of at most %d", MaxLimit)

@@ -47,12 +47,3 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
-
-func mustNew(t testing.TB, c Config) *Limiter {
-	t.Helper()
-	l, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}

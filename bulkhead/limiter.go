@@ -5,28 +5,26 @@ import (
 	"time"
 )
 
-// A Limiter hands out the permits of one Config. Its methods may be called
-// concurrently. The zero Limiter limits nothing; New makes others. It must not be
-// copied after first use.
+// A Limiter has the permits of one Config. Its methods may be called concurrently. The zero
+// Limiter limits nothing; New makes others. It must not be copied after first use.
 type Limiter struct {
 	// Zero: no limit, which is MaxLimit.
 	limit    uint32
 	maxQueue uint32
 	maxWait  time.Duration
 
-	// Out in the low half, waiting in the high half. Out are the permits in flight and
-	// those that lie in cells. The waiting half changes only under the queue's lock.
+	// The low half counts the permits that are out: in flight, or in cells. The high half
+	// counts the callers that wait, and changes only under the queue's lock.
 	//
-	// Nobody waits while there is room: waiting > 0 implies out == limit. A waiter is
-	// counted in by the same compare-and-swap that finds the limit reached. From then on a
-	// permit that is given back goes to a waiter instead of into the low half, and so does
-	// one that is found in a cell.
-	word  atomic.Uint64
-	queue atomic.Pointer[queue]  // nil until somebody waits
-	cells atomic.Pointer[[]cell] // nil until cores contend for the word
-	lost  atomic.Uint32          // how often one did
+	// Nobody waits while there is room: waiting > 0 implies out == limit. A caller is
+	// counted as waiting by the compare-and-swap that finds the limit reached. From then on
+	// a permit that is given back, or found in a cell, goes to a waiter.
+	word      atomic.Uint64
+	queue     atomic.Pointer[queue]  // nil until somebody waits
+	cells     atomic.Pointer[[]cell] // nil until cores contend for the word
+	lostSteps atomic.Uint32          // how often one did
 
-	_ [64 - 44]byte // a cache line of its own
+	_ [64 - 44]byte // a cache line of its ownCell
 }
 
 const (
@@ -45,7 +43,6 @@ func New(c Config) (*Limiter, error) {
 	return &Limiter{limit: uint32(c.InFlight), maxQueue: uint32(c.MaxQueue), maxWait: c.MaxWait}, nil
 }
 
-// size is the limit as a number of permits.
 func (l *Limiter) size() uint32 {
 	if l.limit == 0 {
 		return MaxLimit
@@ -53,18 +50,17 @@ func (l *Limiter) size() uint32 {
 	return l.limit
 }
 
-// room reports whether a permit is not out when the word is w.
-func (l *Limiter) room(w uint64) bool { return uint32(w) < l.size() }
+func (l *Limiter) hasRoom(w uint64) bool { return uint32(w) < l.size() }
 
-// TryAcquire takes a permit if one is free and nobody waits for it. It reports
-// whether it did; then the caller owes a Release.
+// TryAcquire takes a permit, if one is free and nobody waits for it, and reports whether it
+// did. Call Release then.
 func (l *Limiter) TryAcquire() bool {
 	for {
 		if cells := l.cells.Load(); cells != nil {
-			return l.tryCells(*cells)
+			return l.acquireFromCells(*cells)
 		}
 		w := l.word.Load()
-		if !l.room(w) {
+		if !l.hasRoom(w) {
 			if l.cells.Load() == nil {
 				return false
 			}
@@ -77,11 +73,10 @@ func (l *Limiter) TryAcquire() bool {
 	}
 }
 
-// Release gives a permit back: to the first who waits, if anybody does. A Release too many
-// is ignored when nothing is out; otherwise it frees a permit that is somebody else's.
-//
-// If a waiter gets the permit, its Admit is called before Release returns, unless
-// another goroutine is calling Admits just now; then that one calls it.
+// Release gives a permit back, to the first caller that waits, if there is one. If no
+// permit is out it does nothing; a Release too many otherwise frees the permit of another
+// call. The Admit of a waiter is called before Release returns, or by the goroutine that is
+// calling Admits just now.
 func (l *Limiter) Release() {
 	for {
 		w := l.word.Load()
@@ -89,12 +84,12 @@ func (l *Limiter) Release() {
 		case uint32(w) == 0:
 			return
 		case w >= oneWaiting:
-			if l.handOver() {
+			if l.admitFirst() {
 				return
 			}
 		default:
 			if cells := l.cells.Load(); cells != nil {
-				if l.keep(*cells) {
+				if l.putInCell(*cells) {
 					return
 				}
 			} else if l.word.CompareAndSwap(w, w-oneInFlight) {
@@ -106,8 +101,8 @@ func (l *Limiter) Release() {
 	}
 }
 
-// InFlight is the number of permits that are out and not in a cell. While others take
-// and give back permits it may be a little off.
+// InFlight returns how many permits are in use. It may be inexact while others take and
+// give back permits.
 func (l *Limiter) InFlight() int {
 	n := int(uint32(l.word.Load()))
 	if cells := l.cells.Load(); cells != nil {
@@ -118,5 +113,5 @@ func (l *Limiter) InFlight() int {
 	return max(n, 0)
 }
 
-// Waiting is the number of callers that wait for a permit.
+// Waiting returns how many callers wait for a permit.
 func (l *Limiter) Waiting() int { return int(l.word.Load() >> 32) }

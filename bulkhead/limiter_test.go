@@ -5,11 +5,12 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/stripe"
 )
 
 func TestAReleaseTooManyIsIgnored(t *testing.T) {
-	for _, l := range []*Limiter{mustNew(t, Config{InFlight: 2}), mustNew(t, Config{InFlight: 2, MaxWait: time.Second}), mustNew(t, Config{}), {}} {
+	for _, l := range []*Limiter{must.Have(New(Config{InFlight: 2})), must.Have(New(Config{InFlight: 2, MaxWait: time.Second})), must.Have(New(Config{})), {}} {
 		l.Release()
 		l.Release()
 		if l.InFlight() != 0 || l.Waiting() != 0 {
@@ -29,7 +30,7 @@ func TestAReleaseTooManyIsIgnored(t *testing.T) {
 // Cores that contend get cells, if there are permits enough for them; alone they get none.
 func TestCells(t *testing.T) {
 	for limit, want := range map[int]bool{0: true, 4*stripe.Count() - 1: false, 4 * stripe.Count(): true, 1000: true} {
-		l := mustNew(t, Config{InFlight: limit})
+		l := must.Have(New(Config{InFlight: limit}))
 		for range 1000 {
 			l.TryAcquire()
 			l.Release()
@@ -37,7 +38,7 @@ func TestCells(t *testing.T) {
 		if l.cells.Load() != nil {
 			t.Errorf("limit %d: cells for one goroutine", limit)
 		}
-		for range lostSteps {
+		for range lostStepsForCells {
 			l.contended()
 		}
 		if got := l.cells.Load() != nil; got != want {
@@ -81,7 +82,7 @@ func TestCells(t *testing.T) {
 
 func TestNoLimit(t *testing.T) {
 	var zero Limiter
-	for _, l := range []*Limiter{mustNew(t, Config{}), &zero} {
+	for _, l := range []*Limiter{must.Have(New(Config{})), &zero} {
 		for range 10_000 {
 			if !l.TryAcquire() {
 				t.Fatal("refused without a limit")
@@ -107,8 +108,8 @@ func TestOneCacheLine(t *testing.T) {
 }
 
 func TestNoAllocations(t *testing.T) {
-	l := mustNew(t, Config{InFlight: 1, MaxWait: time.Second})
-	striped := mustNew(t, Config{InFlight: 1000})
+	l := must.Have(New(Config{InFlight: 1, MaxWait: time.Second}))
+	striped := must.Have(New(Config{InFlight: 1000}))
 	striped.makeCells(4)
 	for _, l := range []*Limiter{l, striped} {
 		if n := testing.AllocsPerRun(100, func() { l.TryAcquire(); l.Release() }); n != 0 {
@@ -123,7 +124,7 @@ func TestNoAllocations(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { l.Join(0, &w); l.Leave(&w) }); n != 0 {
 		t.Errorf("Join and Leave: %v allocations", n)
 	}
-	refuse := mustNew(t, Config{InFlight: 1})
+	refuse := must.Have(New(Config{InFlight: 1}))
 	refuse.TryAcquire()
 	if n := testing.AllocsPerRun(100, func() { refuse.TryAcquire() }); n != 0 {
 		t.Errorf("a refusal: %v allocations", n)
@@ -131,7 +132,7 @@ func TestNoAllocations(t *testing.T) {
 }
 
 func BenchmarkTryAcquireRelease(b *testing.B) {
-	l := mustNew(b, Config{InFlight: 1000})
+	l := must.Have(New(Config{InFlight: 1000}))
 	for b.Loop() {
 		l.TryAcquire()
 		l.Release()
@@ -139,7 +140,7 @@ func BenchmarkTryAcquireRelease(b *testing.B) {
 }
 
 func BenchmarkTryAcquireReleaseParallel(b *testing.B) {
-	l := mustNew(b, Config{InFlight: 1000})
+	l := must.Have(New(Config{InFlight: 1000}))
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			l.TryAcquire()
@@ -149,7 +150,7 @@ func BenchmarkTryAcquireReleaseParallel(b *testing.B) {
 }
 
 func BenchmarkHandOver(b *testing.B) {
-	l := mustNew(b, Config{InFlight: 1, MaxWait: time.Second})
+	l := must.Have(New(Config{InFlight: 1, MaxWait: time.Second}))
 	l.TryAcquire()
 	w := Waiter{Admit: func() {}}
 	for b.Loop() {

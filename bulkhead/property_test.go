@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/internal/stripe"
 )
@@ -27,7 +28,7 @@ func TestAgreesWithAModel(t *testing.T) {
 		if striped {
 			c.InFlight = 1 + r.IntN(12)
 		}
-		l := mustNew(t, c)
+		l := must.Have(New(c))
 		if striped {
 			cells := make([]cell, 1<<r.IntN(3))
 			l.cells.Store(&cells)
@@ -119,7 +120,7 @@ func TestPermitsUnderContention(t *testing.T) {
 
 func contend(t *testing.T, limit, stripes int) {
 	const callers, rounds = 16, 3000
-	l := mustNew(t, Config{InFlight: limit, MaxWait: 50 * time.Microsecond, MaxQueue: 6})
+	l := must.Have(New(Config{InFlight: limit, MaxWait: 50 * time.Microsecond, MaxQueue: 6}))
 	if stripes > 0 {
 		cells := make([]cell, stripes)
 		l.cells.Store(&cells)
@@ -191,7 +192,7 @@ func contend(t *testing.T, limit, stripes int) {
 func TestAdmitsAreCalledInOrder(t *testing.T) {
 	const limit, waiting = 8, 400
 	for range 50 {
-		l := mustNew(t, Config{InFlight: limit, MaxWait: 1, MaxQueue: waiting})
+		l := must.Have(New(Config{InFlight: limit, MaxWait: 1, MaxQueue: waiting}))
 		for range limit {
 			l.TryAcquire()
 		}

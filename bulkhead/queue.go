@@ -8,35 +8,33 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// JoinResult is the result of Join for a caller.
+// JoinResult is the result of Join.
 type JoinResult uint8
 
 const (
-	// Admitted: the caller has a permit and owes a Release.
+	// Admitted: the caller has a permit, and must Release it.
 	Admitted JoinResult = iota
-	// Queued: the caller waits. Its Admit is called when it gets a permit; until
-	// then it may Leave, and should when its Deadline passes.
+	// Queued: the caller waits, and Admit is called when it gets a permit. Call Leave when
+	// its Deadline passes.
 	Queued
 	// Refused: no permit is free and the caller may not wait for one.
 	Refused
 )
 
-var outcomeNames = [...]string{"admitted", "queued", "refused"}
+var joinResultNames = [...]string{"admitted", "queued", "refused"}
 
-// String is the outcome in lower case, such as "admitted".
-func (o JoinResult) String() string { return choice.Name("outcome", outcomeNames[:], o) }
+// String is the result in lower case, such as "admitted".
+func (o JoinResult) String() string { return choice.Name("outcome", joinResultNames[:], o) }
 
-// A Waiter is one caller's place in the queue of one Limiter. It may be used
-// again once it waits no longer, but must not be copied or changed while it does.
+// A Waiter is one caller's place in the queue of one Limiter. It may be used again after it
+// has waited; while it waits it must not be copied or changed.
 type Waiter struct {
-	// Deadline is when the wait has lasted MaxWait, in the time that Join was given.
-	// Join sets it. Nothing happens by itself when it passes: it is for the driver
-	// to call Leave then.
+	// Deadline is when the wait has lasted MaxWait, in the time of Join, which sets it. The
+	// driver must call Leave then.
 	Deadline time.Duration
-	// Admit is called once the waiter has been handed a permit, outside of any lock
-	// and in the order in which permits were handed over. It must not block, for
-	// those behind wait for it to return; it may call any method of the Limiter. It
-	// may come after Leave returned false. Nil: nothing is called.
+	// Admit is called when the waiter has got a permit, outside of any lock, in the order
+	// of the permits. It must not block, since later ones wait for it, but may call any
+	// method of the Limiter. It may come after Leave has returned false. It may be nil.
 	Admit func()
 
 	// Guarded by the lock of the limiter's queue.
@@ -45,8 +43,7 @@ type Waiter struct {
 	admitted   bool     // left that queue with a permit
 }
 
-// A queue is what a Limiter needs when somebody waits: the waiters in order of
-// arrival, and the Admits that are still to be called.
+// A queue has the waiters in order of arrival, and the Admits that are still to be called.
 type queue struct {
 	mu          sync.Mutex
 	first, last *Waiter
@@ -55,10 +52,9 @@ type queue struct {
 	calling     bool     // a goroutine is at it
 }
 
-// Join asks for a permit at the time now, and waits for it if there is none and
-// the Config allows it. It does not block: a caller that waits is Queued, and w
-// holds its place. A w that waits already stays where it is. With a nil w nobody
-// is Queued.
+// Join asks for a permit at now. If there is none, and the Config allows it, the caller
+// waits: the result is Queued, and w holds its place. It does not block. A w that waits
+// already keeps its place. With a nil w nobody waits.
 func (l *Limiter) Join(now time.Duration, w *Waiter) JoinResult {
 	if w == nil || l.maxWait <= 0 {
 		if l.TryAcquire() {
@@ -84,13 +80,13 @@ func (l *Limiter) Join(now time.Duration, w *Waiter) JoinResult {
 	w.admitted = false
 	for {
 		word := l.word.Load()
-		if l.room(word) {
+		if l.hasRoom(word) {
 			if l.word.CompareAndSwap(word, word+oneInFlight) {
 				return Admitted
 			}
 			continue
 		}
-		if word < oneWaiting && l.takeAny() {
+		if word < oneWaiting && l.takeFromAnyCell() {
 			return Admitted
 		}
 		if word>>32 >= uint64(l.maxQueue) {
@@ -102,9 +98,9 @@ func (l *Limiter) Join(now time.Duration, w *Waiter) JoinResult {
 	}
 	w.Deadline = saturating.Add(now, l.maxWait)
 	q.push(l, w)
-	// A permit may have come into a cell since. One that comes from now on is handed over by
-	// whoever brings it.
-	for q.first != nil && l.takeAny() {
+	// A permit may have come into a cell before w was in the queue. A later one goes to a
+	// waiter.
+	for q.first != nil && l.takeFromAnyCell() {
 		if q.first == w {
 			q.remove(w)
 			l.word.Add(^uint64(oneWaiting - 1))
@@ -115,9 +111,8 @@ func (l *Limiter) Join(now time.Duration, w *Waiter) JoinResult {
 	return Queued
 }
 
-// Leave gives up the place of a w that was Queued. It returns false if w was
-// handed a permit meanwhile; then the caller owns it, and owes a Release. A w that
-// does not wait has nothing to leave, and Leave returns true.
+// Leave gives up the place of w. It returns false if w has got a permit; call Release then.
+// If w does not wait, it returns true.
 func (l *Limiter) Leave(w *Waiter) bool {
 	q := l.queue.Load()
 	if w == nil || q == nil {
@@ -133,9 +128,9 @@ func (l *Limiter) Leave(w *Waiter) bool {
 	return !w.admitted
 }
 
-// handOver gives the permit of the caller to the first who waits. It returns
-// false if nobody waits any longer.
-func (l *Limiter) handOver() bool {
+// admitFirst gives the caller's permit to the first waiter. It returns false if nobody
+// waits.
+func (l *Limiter) admitFirst() bool {
 	q := l.queue.Load()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -154,14 +149,14 @@ func (l *Limiter) admit(q *queue) {
 	l.word.Add(^uint64(oneWaiting - 1)) // as many are out: the permit has a new owner
 	if w.Admit != nil {
 		q.admits = append(q.admits, w.Admit)
-		q.call()
+		q.callAdmits()
 	}
 }
 
-// call calls the Admits that are due, in order, on one goroutine at a time, so that an
-// Admit that calls Release does not grow the stack. It is entered and left with the lock
-// held, and gives it up for each Admit.
-func (q *queue) call() {
+// callAdmits calls the Admits in order, on one goroutine at a time, so an Admit that calls
+// Release does not grow the stack. The lock is held before and after, and not during an
+// Admit.
+func (q *queue) callAdmits() {
 	if q.calling {
 		return
 	}
@@ -170,21 +165,21 @@ func (q *queue) call() {
 		admit := q.admits[q.called]
 		q.admits[q.called] = nil
 		q.called++
-		q.unlocked(admit)
+		q.callUnlocked(admit)
 	}
 	q.admits, q.called = q.admits[:0], 0
 	q.calling = false
 }
 
-// unlocked calls admit without the lock. If admit panics, a Release that has
-// nothing to do with it carries the panic, after the Admits behind it were called.
-func (q *queue) unlocked(admit func()) {
+// callUnlocked calls admit without the lock. If admit panics, the Admits after it are still
+// called, and then the panic goes on in an unrelated Release.
+func (q *queue) callUnlocked(admit func()) {
 	returned := false
 	defer func() {
 		q.mu.Lock()
 		if !returned {
 			q.calling = false
-			q.call()
+			q.callAdmits()
 		}
 	}()
 	q.mu.Unlock()

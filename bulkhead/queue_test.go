@@ -5,10 +5,12 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestJoin(t *testing.T) {
-	l := mustNew(t, Config{InFlight: 1, MaxWait: 3 * time.Second, MaxQueue: 2})
+	l := must.Have(New(Config{InFlight: 1, MaxWait: 3 * time.Second, MaxQueue: 2}))
 	var admitted []int
 	waiter := func(i int) *Waiter { return &Waiter{Admit: func() { admitted = append(admitted, i) }} }
 	a, b, c, d := waiter(0), waiter(1), waiter(2), waiter(3)
@@ -64,7 +66,7 @@ func TestJoin(t *testing.T) {
 }
 
 func TestDeadlineDoesNotOverflow(t *testing.T) {
-	l := mustNew(t, Config{InFlight: 1, MaxWait: math.MaxInt64})
+	l := must.Have(New(Config{InFlight: 1, MaxWait: math.MaxInt64}))
 	l.TryAcquire()
 	for now, want := range map[time.Duration]time.Duration{
 		0: math.MaxInt64, 1: math.MaxInt64, math.MaxInt64: math.MaxInt64, -5: math.MaxInt64 - 5, math.MinInt64: -1,
@@ -78,7 +80,7 @@ func TestDeadlineDoesNotOverflow(t *testing.T) {
 }
 
 func TestStrangers(t *testing.T) {
-	here, there := mustNew(t, Config{InFlight: 1, MaxWait: 1}), mustNew(t, Config{InFlight: 1, MaxWait: 1})
+	here, there := must.Have(New(Config{InFlight: 1, MaxWait: 1})), must.Have(New(Config{InFlight: 1, MaxWait: 1}))
 	here.TryAcquire()
 	there.TryAcquire()
 	there.Join(0, new(Waiter))
@@ -93,7 +95,7 @@ func TestStrangers(t *testing.T) {
 	if !here.Leave(nil) || here.Join(0, nil) != Refused {
 		t.Error("nil waits")
 	}
-	if !mustNew(t, Config{InFlight: 1}).Leave(&w) {
+	if !must.Have(New(Config{InFlight: 1})).Leave(&w) {
 		t.Error("left a queue that never was, with a permit")
 	}
 }
@@ -102,7 +104,7 @@ func TestStrangers(t *testing.T) {
 // however many there are, the stack does not grow with them.
 func TestAdmitMayRelease(t *testing.T) {
 	const n = 100_000
-	l := mustNew(t, Config{InFlight: 1, MaxWait: 1, MaxQueue: n})
+	l := must.Have(New(Config{InFlight: 1, MaxWait: 1, MaxQueue: n}))
 	l.TryAcquire()
 	var order []int
 	inside := false
@@ -127,7 +129,7 @@ func TestAdmitMayRelease(t *testing.T) {
 }
 
 func TestAPanickingAdmitHarmsNobodyElse(t *testing.T) {
-	l := mustNew(t, Config{InFlight: 1, MaxWait: 1, MaxQueue: 10})
+	l := must.Have(New(Config{InFlight: 1, MaxWait: 1, MaxQueue: 10}))
 	l.TryAcquire()
 	var called []int
 	for i := range 5 {

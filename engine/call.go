@@ -216,7 +216,7 @@ func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
 	if m.blank {
 		if m.plan.lazy {
 			// Nothing has ever failed here, so there is nothing to ask.
-			c.token = breaker.Fresh(now)
+			c.token = breaker.LateTicket(now)
 			return Success
 		}
 		m = s.memory()
@@ -229,7 +229,7 @@ func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
 		c.token = token
 	}
 	if b := m.budget; b != nil && c.attemptsBefore == 0 {
-		b.Begin(now)
+		b.Start(now)
 	}
 	return Success
 }
@@ -329,7 +329,7 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 		}
 	}
 	if c.s.Plan().throttles != nil && c.pass == noPass {
-		wait, ok := c.s.memory().throttle.Ask(now, random)
+		wait, ok := c.s.memory().throttle.Start(now, random)
 		if !ok {
 			return c.finish(now, Throttled, random)
 		}
@@ -498,7 +498,7 @@ func (c *Call) release(now time.Duration) {
 	}
 	if c.paid {
 		c.paid = false
-		c.s.memory().budget.Settle(now, c.receipt)
+		c.s.memory().budget.Release(now, c.receipt)
 	}
 }
 
@@ -506,7 +506,7 @@ func (c *Call) release(now time.Duration) {
 func (c *Call) reportToThrottle(now time.Duration, o throttle.Evidence) {
 	if c.pass != noPass {
 		c.pass = noPass
-		c.s.memory().throttle.Learn(now, o)
+		c.s.memory().throttle.Done(now, o)
 	}
 }
 
@@ -536,9 +536,9 @@ func throttleEvidence(v Verdict, shows evidence) throttle.Evidence {
 func (c *Call) endPass(now time.Duration) {
 	switch c.pass {
 	case passed:
-		c.s.memory().throttle.Learn(now, throttle.Unsent)
+		c.s.memory().throttle.Done(now, throttle.Unsent)
 	case underWay:
-		c.s.memory().throttle.Learn(now, throttle.Neutral)
+		c.s.memory().throttle.Done(now, throttle.Neutral)
 	}
 	c.pass = noPass
 }
@@ -575,10 +575,10 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 		c.recordPatience(m, now)
 	}
 	if b := m.budget; b != nil {
-		b.End(now, r == Success, c.receipt, int(c.paidRetries))
+		b.Done(now, r == Success, c.receipt, int(c.paidRetries))
 	}
 	if b := m.breaker; b != nil && !c.deferred { // last, since its listeners may panic
-		b.DoneUsually(now, c.token, outcome, c.s.Current().answered.usualTime(), random)
+		b.DoneWithUsualTime(now, c.token, outcome, c.s.Current().answered.usualTime(), random)
 	}
 	return done(r)
 }
@@ -606,7 +606,7 @@ func (c *Call) Succeed(now time.Duration, due bool) {
 	}
 	c.recordPatience(m, now)
 	if b := m.budget; b != nil {
-		b.End(now, true, 0, 0)
+		b.Done(now, true, 0, 0)
 	}
 	if b := m.breaker; b != nil {
 		b.Done(now, c.token, breaker.Success, nil)
@@ -632,7 +632,7 @@ func (c *Call) DeferBreaker() { c.deferred = true }
 // Done.
 func (c *Call) LearnBreaker(now time.Duration, random func() uint64) {
 	if m := c.s.mem.Load(); m.breaker != nil {
-		m.breaker.DoneUsually(now, c.token, c.breakerEvidence(c.reason), c.s.Current().answered.usualTime(), random)
+		m.breaker.DoneWithUsualTime(now, c.token, c.breakerEvidence(c.reason), c.s.Current().answered.usualTime(), random)
 	}
 }
 

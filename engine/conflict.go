@@ -34,5 +34,5 @@ func (s *State) RepeatConflict(now time.Duration, spec *Spec, forRetry bool, ran
 	if !grant.OK {
 		return nil, false
 	}
-	return func(now time.Duration) { b.Settle(now, grant.Receipt) }, true
+	return func(now time.Duration) { b.Release(now, grant.Receipt) }, true
 }

@@ -238,8 +238,8 @@ func (c *Call) repay(now time.Duration, paid bool, r *budget.Receipt) bool {
 	if !paid {
 		return false
 	}
-	if b, ok := c.s.memory().budget.(budget.Repayable); ok && *r != 0 {
-		b.Repay(now, *r)
+	if b, ok := c.s.memory().budget.(budget.Refundable); ok && *r != 0 {
+		b.Refund(now, *r)
 		*r = 0
 		c.paidRetries = max(c.paidRetries, 1) - 1
 	}

@@ -148,7 +148,7 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 		r.counted = true
 	}
 	if m.throttle != nil && c.pass == noPass {
-		wait, ok := m.throttle.Ask(now, random)
+		wait, ok := m.throttle.Start(now, random)
 		if !ok {
 			return Throttled, Step{}
 		}
@@ -206,7 +206,7 @@ func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, rando
 	shows := c.evidenceOf(r.began, v)
 	if r.passed {
 		r.passed = false
-		c.s.memory().throttle.Learn(now, throttleEvidence(v, shows))
+		c.s.memory().throttle.Done(now, throttleEvidence(v, shows))
 	}
 	paid := r.paid
 	c.Release(now, r)
@@ -249,7 +249,7 @@ func (c *HedgedCall) Release(now time.Duration, r *HedgedAttempt) {
 	c.giveBack(now, r)
 	if r.passed {
 		r.passed = false
-		c.s.memory().throttle.Learn(now, throttle.Neutral)
+		c.s.memory().throttle.Done(now, throttle.Neutral)
 	}
 }
 
@@ -266,10 +266,10 @@ func (c *HedgedCall) giveBack(now time.Duration, r *HedgedAttempt) {
 		c.s.memory().limiter.Release()
 	}
 	if r.paid {
-		c.s.memory().budget.Settle(now, r.receipt)
+		c.s.memory().budget.Release(now, r.receipt)
 	}
 	if r.counted {
-		c.s.memory().hedger.Settle()
+		c.s.memory().hedger.Release()
 	}
 	r.permit, r.paid, r.counted = false, false, false
 }

@@ -68,7 +68,7 @@ func NewPlan(p Policy, parts Parts) (*Plan, error) {
 		pl.hedges, _ = hedge.Prepare(p.Hedge)
 	}
 	atOnce := pl.limited || parts.Budget != nil || pl.throttles != nil || pl.hedges != nil // the first call must be remembered
-	pl.lazy = !atOnce && p.Budget.FullAtStart() && p.Breaker.Pristine()
+	pl.lazy = !atOnce && p.Budget.CanStartLate() && p.Breaker.CanStartLate()
 	pl.quietGap = p.Budget.QuietGap()
 	pl.empty = !atOnce && p.Budget.Unlimited && p.Breaker.Off
 	pl.freeHints = parts.Budget == nil && p.Budget.Window == 0 && !p.Budget.Unlimited

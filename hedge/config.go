@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What the zero fields of a Config that is on stand for.
+// What zero fields of a Config that is on stand for.
 const (
 	DefaultPercentile = 0.95
 	DefaultWindow     = 30 * time.Second
@@ -17,14 +17,12 @@ const (
 	DefaultInFlight   = 100
 )
 
-// AtOnce, as a Delay, sends all attempts together, as a hedgingDelay of zero does
-// in gRPC.
+// AtOnce, as a Delay, sends all attempts together, as a hedgingDelay of zero in gRPC.
 const AtOnce time.Duration = -1
 
-// The outer bounds of what Validate lets pass.
 const (
-	// MaxAttempts is the most attempts that may run side by side: gRPC's own limit
-	// (gRFC A6).
+	// MaxAttempts is the most attempts of a call that may run at a time: gRPC's limit (gRFC
+	// A6).
 	MaxAttempts = 5
 
 	minPercentile = 0.5
@@ -35,53 +33,47 @@ const (
 	maxShare      = MaxAttempts - 1
 )
 
-// A Config sets when a second attempt may run beside the first. It is plain,
-// comparable data. The zero Config is off: no attempt is ever sent beside another.
-// Config{Attempts: 2} is on, with the recommended settings.
+// A Config sets when a second attempt may run beside the first. It is plain, comparable
+// data. The zero Config is off; Config{Attempts: 2} is on, with the recommended settings.
 type Config struct {
-	// Attempts is how many attempts of one call may run at a time, the first one
-	// included. Zero: hedging is off, and all other fields must be zero. 1: off, and
-	// the other fields may stay. Nearly everybody wants 2. At most 5.
+	// Attempts is how many attempts of a call may run at a time, the first included. Zero:
+	// hedging is off, and all other fields must be zero. 1: off, and the other fields may
+	// stay. At most 5.
 	Attempts int
 
-	// Delay is how long after the start of the latest attempt another one is sent,
-	// if none has succeeded. Zero, the recommended value, learns it: it is the
-	// Percentile of recent latencies. AtOnce: all are sent together.
+	// Delay is how long after the start of the latest attempt another one is sent, if none
+	// has succeeded. Zero, the recommended value: the Percentile of recent latencies.
+	// AtOnce: all are sent together.
 	Delay time.Duration
 
-	// Percentile of the latencies of first attempts at which a hedge is sent, as a
-	// share from 0.5 to 0.999. What it leaves is the share of calls that are hedged
-	// while all is well: one in twenty for the default. Zero: 0.95.
+	// Percentile is the share of first attempts, 0.5 to 0.999, that end before a hedge is
+	// sent. The others are hedged while all is well. Zero: 0.95.
 	Percentile float64
-	// Window is how far back latencies are remembered, from 1 s to 1 h. It is cut
-	// into six slots that are forgotten one at a time. Zero: 30 s.
+	// Window is how far back latencies count, from 1 s to 1 h. It has six slots that expire
+	// one at a time. Zero: 30 s.
 	Window time.Duration
-	// MinSamples is how many successes must be in the window before a call is
-	// hedged. Zero: 3 / (1-Percentile), and not below 20; 60 for the default
-	// Percentile.
+	// MinSamples is how many successes must be in the window before a call is hedged. Zero:
+	// 3 / (1-Percentile), at least 20; 60 for the default Percentile.
 	MinSamples int
-	// MinDelay is the least that is learned. A hedge costs a timer and a goroutine,
-	// and has nothing to win against a few hundred microseconds. Zero: 1 ms, or
-	// MaxDelay if that is less.
+	// MinDelay is the shortest learned delay. A hedge costs a timer and a goroutine, and
+	// cannot gain much on a few hundred microseconds. Zero: 1 ms, or MaxDelay if that is
+	// less.
 	MinDelay time.Duration
-	// MaxDelay is the most that is learned. Zero: no bound.
+	// MaxDelay is the longest learned delay. Zero: no bound.
 	MaxDelay time.Duration
 
-	// Share is how many of the recent calls may be late, each for one hedge, for
-	// hedges to be sent: at 0.1, one in ten. If more are late, none is hedged: then it
-	// is not the tail that is slow but the dependency, and hedges would be load that
-	// it cannot bear. So it bounds the extra load as well.
-	// Zero: twice what Percentile leaves (0.1 for the default), or 0.1 with a fixed
-	// Delay. Negative: no bound. At most 4. With a learned Delay it is no less than
-	// what Percentile leaves, with AtOnce no less than Attempts-1, as every call is
-	// late then.
+	// Share is the largest share of late calls at which hedges are sent; each hedge that a
+	// call asks for counts. If more are late, the dependency is slow, and hedges would be
+	// load that it cannot bear. So Share also bounds the extra load. Zero: twice what
+	// Percentile leaves (0.1 for the default), or 0.1 with a fixed Delay. Negative: no
+	// bound. At most 4. With a learned Delay it is at least what Percentile leaves, with
+	// AtOnce at least Attempts-1, because every call is late then.
 	Share float64
-	// InFlight is how many hedges may be in flight at a time, of all calls
-	// together. Zero: 100. Negative: no bound.
+	// InFlight is how many hedges may be in flight at a time, of all calls. Zero: 100.
+	// Negative: no bound.
 	InFlight int
 }
 
-// The texts of what Validate allows.
 const (
 	allowedAttempts   = "zero (off), or 1 to 5"
 	allowedOn         = "2 to 5 attempts, or 1 to keep the other fields and switch hedging off"
@@ -97,7 +89,7 @@ const (
 	notLearned        = "zero where Delay is given, since nothing is learned"
 )
 
-// Validate reports every mistake at once, each naming its field. Nil: none.
+// Validate returns every mistake in one error, each with its field, or nil.
 func (c Config) Validate() error {
 	var l problem.List
 	l.Check(c.Attempts >= 0 && c.Attempts <= MaxAttempts, "Attempts", c.Attempts, allowedAttempts)
@@ -127,15 +119,13 @@ func (c Config) Validate() error {
 	return l.Err()
 }
 
-// slack is for sums and products of decimal fractions that are not quite what
-// they are on paper.
+// slack is for decimal fractions, whose sums and products are not exact.
 const slack = 1e-9
 
-// tail is the share of calls that the percentile leaves.
+// tail returns the share of calls that the percentile leaves.
 func (c Config) tail() float64 { return 1 - cmp.Or(c.Percentile, DefaultPercentile) }
 
-// rules is a valid Config that is on, with its zeros filled in, ready to be
-// applied.
+// rules are a valid Config that is on, with its zeros filled in.
 type rules struct {
 	delay      time.Duration // fixed
 	learns     bool          // instead

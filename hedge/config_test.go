@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -135,10 +136,7 @@ func TestDefaults(t *testing.T) {
 // gRPC's published cases of hedging policies. What has no counterpart here is left
 // out: status codes, and durations that are no durations.
 func TestGRPCPolicies(t *testing.T) {
-	data, err := os.ReadFile("testdata/grpc_hedging_policies.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(os.ReadFile("testdata/grpc_hedging_policies.json"))
 	var file struct {
 		Policies []struct {
 			Name   string
@@ -149,9 +147,7 @@ func TestGRPCPolicies(t *testing.T) {
 			Error *string
 		} `json:"hedgingPolicy"`
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(json.Unmarshal(data, &file))
 	judged := 0
 	for _, p := range file.Policies {
 		if p.Error != nil && *p.Error != "maxAttempts" {
@@ -160,10 +156,7 @@ func TestGRPCPolicies(t *testing.T) {
 		judged++
 		c := Config{Attempts: p.Policy.MaxAttempts, Delay: AtOnce, Share: -1, InFlight: -1}
 		if s, ok := strings.CutSuffix(p.Policy.HedgingDelay, "s"); ok {
-			seconds, err := strconv.ParseFloat(s, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			seconds := must.Have(strconv.ParseFloat(s, 64))
 			c.Delay = time.Duration(seconds * float64(time.Second))
 		}
 		h, err := New(c)

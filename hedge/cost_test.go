@@ -4,11 +4,13 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // trained is a hedger that has seen a hundred thousand calls, and counts them.
 func trained(tb testing.TB) (*Hedger, time.Duration) {
-	h := must(tb, Config{Attempts: 2})
+	h := must.Have(New(Config{Attempts: 2}))
 	var now time.Duration
 	for i := range 100_000 {
 		now += ms
@@ -17,7 +19,7 @@ func trained(tb testing.TB) (*Hedger, time.Duration) {
 		if d, ok := f.Delay(); ok && i%20 == 0 {
 			h.Fire(now+d, &f)
 			h.Done(now+d+ms, &f, false)
-			h.Settle()
+			h.Release()
 			continue
 		}
 		h.Done(now+took, &f, true)
@@ -30,7 +32,7 @@ func trained(tb testing.TB) (*Hedger, time.Duration) {
 
 func TestCostNoAllocations(t *testing.T) {
 	h, now := trained(t)
-	fixed := must(t, Config{Attempts: 3, Delay: ms, Share: 2})
+	fixed := must.Have(New(Config{Attempts: 3, Delay: ms, Share: 2}))
 	var nobody *Hedger
 	for name, h := range map[string]*Hedger{"learned": h, "fixed": fixed, "off": nobody} {
 		call := func() { // also through slots and windows, and learning anew
@@ -38,7 +40,7 @@ func TestCostNoAllocations(t *testing.T) {
 			f := h.Start(now)
 			h.Fire(now+10*ms, &f)
 			h.Fire(now+11*ms, &f)
-			h.Settle()
+			h.Release()
 			h.Done(now+12*ms, &f, now%(100*ms) != 0)
 			h.Delay(now)
 			h.Counts(now)
@@ -66,10 +68,7 @@ func TestCostMemory(t *testing.T) {
 	if n := 2 * doublings * unsafe.Sizeof(page{}); n > 34<<10 {
 		t.Errorf("all doublings take %d bytes, want 34 KiB at most", n)
 	}
-	p, err := Prepare(Config{Attempts: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(Prepare(Config{Attempts: 2}))
 	if n := testing.AllocsPerRun(100, func() { sink = p.New() }); n != 1 {
 		t.Errorf("a hedger of a plan takes %v allocations, want 1", n)
 	}
@@ -89,10 +88,10 @@ func TestCostMemory(t *testing.T) {
 	}
 	pages := 0
 	for d := range doublings {
-		if h.learned.Load().ended[d].Load() != nil {
+		if h.learned.Load().succeeded[d].Load() != nil {
 			pages++
 		}
-		if h.learned.Load().cut[d].Load() != nil {
+		if h.learned.Load().unfinished[d].Load() != nil {
 			pages++
 		}
 	}
@@ -109,7 +108,7 @@ func BenchmarkCall(b *testing.B) {
 		h    *Hedger
 	}{
 		{"off", nil},
-		{"fixed", must(b, Config{Attempts: 2, Delay: time.Second})},
+		{"fixed", must.Have(New(Config{Attempts: 2, Delay: time.Second}))},
 		{"learned", func() *Hedger { h, _ := trained(b); return h }()},
 	} {
 		b.Run(c.name, func(b *testing.B) {
@@ -147,7 +146,7 @@ func BenchmarkHedge(b *testing.B) {
 				}
 				g := f
 				if h.Fire(now, &g) == Granted {
-					h.Settle()
+					h.Release()
 				}
 			}
 		})

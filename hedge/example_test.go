@@ -23,7 +23,7 @@ func Example() {
 		if why := h.Fire(now, &flight); why == hedge.Granted {
 			fmt.Println("a second attempt starts at", now)
 			now += 10 * ms // it succeeds
-			h.Settle()
+			h.Release()
 		}
 	}
 	h.Done(now, &flight, false) // the first attempt is cancelled

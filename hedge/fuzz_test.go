@@ -81,7 +81,7 @@ func FuzzHedger(f *testing.F) {
 				case 0:
 					h.Done(in.duration(), &f, in.byte()%2 == 0)
 				case 1:
-					h.Settle()
+					h.Release()
 					granted = max(0, granted-1)
 				default:
 					d, ok := f.Delay()

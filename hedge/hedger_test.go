@@ -4,16 +4,13 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestOff(t *testing.T) {
-	p, err := Prepare(Config{Attempts: 1, Percentile: 0.9})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var initialized Hedger
-	p.Init(&initialized)
-	for name, h := range map[string]*Hedger{"nil": nil, "zero": new(Hedger), "one attempt": p.New(), "no plan": (*Plan)(nil).New(), "Init": &initialized} {
+	p := must.Have(Prepare(Config{Attempts: 1, Percentile: 0.9}))
+	for name, h := range map[string]*Hedger{"nil": nil, "zero": new(Hedger), "one attempt": p.New(), "no plan": (*Plan)(nil).New()} {
 		for now := time.Duration(0); now < time.Second; now += ms {
 			f := h.Start(now)
 			if f != (Flight{}) {
@@ -26,7 +23,7 @@ func TestOff(t *testing.T) {
 				t.Fatalf("%s: Fire says %v", name, why)
 			}
 			h.Done(now, &f, true)
-			h.Settle()
+			h.Release()
 		}
 		if _, ok := h.Delay(0); ok || h.InFlight() != 0 {
 			t.Errorf("%s: a delay, or %d in flight", name, h.InFlight())
@@ -36,15 +33,15 @@ func TestOff(t *testing.T) {
 		}
 	}
 	// A Flight that one hedger made, and another is asked about.
-	f := must(t, Config{Attempts: 2, Delay: ms}).Start(0)
+	f := must.Have(New(Config{Attempts: 2, Delay: ms})).Start(0)
 	if why := new(Hedger).Fire(0, &f); why != Off {
 		t.Errorf("a zero Hedger says %v", why)
 	}
-	f = must(t, Config{Attempts: 2}).Start(0)
+	f = must.Have(New(Config{Attempts: 2})).Start(0)
 	new(Hedger).Done(0, &f, true)
 	(*Hedger)(nil).Done(0, &f, true)
 	var none Flight
-	must(t, Config{Attempts: 2}).Done(0, &none, true)
+	must.Have(New(Config{Attempts: 2})).Done(0, &none, true)
 }
 
 // gRFC A6: "hedgingDelay": "0.5s", "maxAttempts": 4 has attempts begin at 0, 0.5, 1
@@ -57,7 +54,7 @@ func TestTimesOfGRPC(t *testing.T) {
 		{500 * ms, []time.Duration{0, 500 * ms, 1000 * ms, 1500 * ms}},
 		{AtOnce, []time.Duration{0, 0, 0, 0}},
 	} {
-		h := must(t, Config{Attempts: 4, Delay: c.delay, Share: -1, InFlight: -1})
+		h := must.Have(New(Config{Attempts: 4, Delay: c.delay, Share: -1, InFlight: -1}))
 		f := h.Start(0)
 		now, began := time.Duration(0), []time.Duration{0}
 		for range 10 {
@@ -87,7 +84,7 @@ func TestTimesOfGRPC(t *testing.T) {
 }
 
 func TestInFlight(t *testing.T) {
-	h := must(t, Config{Attempts: 2, Delay: ms, Share: -1, InFlight: 3})
+	h := must.Have(New(Config{Attempts: 2, Delay: ms, Share: -1, InFlight: 3}))
 	var flights []Flight
 	for range 5 {
 		flights = append(flights, h.Start(0))
@@ -101,7 +98,7 @@ func TestInFlight(t *testing.T) {
 			t.Errorf("hedge %d: %v, want %v", i+1, why, want)
 		}
 	}
-	h.Settle()
+	h.Release()
 	if why := h.Fire(2*ms, &flights[4]); why != TooManyInFlight {
 		t.Errorf("asked again, it says %v", why)
 	}
@@ -110,7 +107,7 @@ func TestInFlight(t *testing.T) {
 		t.Errorf("after one has ended: %v, %d in flight", why, h.InFlight())
 	}
 	for range 10 { // more than there are
-		h.Settle()
+		h.Release()
 	}
 	if h.InFlight() != 0 {
 		t.Errorf("%d in flight after all have ended", h.InFlight())

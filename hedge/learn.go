@@ -11,36 +11,34 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// latencies are what the first attempts of the calls in the window have shown of
-// their latency: when they succeeded, or for how long they had not when they were
-// cut short.
+// latencies are what the first attempts in the window have shown: after how long they
+// succeeded, or for how long they had not succeeded when they ended.
 type latencies struct {
 	// What every call reads.
-	next  atomic.Int64  // from when on delay is to be learned anew
-	delay atomic.Int64  // zero: unknown
-	turn  atomic.Int64  // when the slot ends that is counted into
-	slot  atomic.Uint32 // its place
+	next    atomic.Int64  // from when on delay is to be learned anew
+	delay   atomic.Int64  // zero: unknown
+	slotEnd atomic.Int64  // when the slot ends that is counted into
+	slot    atomic.Uint32 // its place
 
-	ended tally // succeeded after so long
-	cut   tally // had not succeeded after so long, and nobody knows more
+	succeeded  tally // succeeded after so long
+	unfinished tally // had not succeeded after so long, and nobody knows more
 
 	mu   sync.Mutex // guards what follows, and lets one goroutine learn and clear
 	tick uint64     // number of the slot that is counted into
 }
 
-// fresh is how long a percentile is good for before it is learned anew; a slot's
-// width, where that is less.
-const fresh = 250 * time.Millisecond
+// A percentile is used for so long, or for a slot's width if that is less.
+const relearnAfter = 250 * time.Millisecond
 
 func newLatencies(now, width time.Duration) *latencies {
 	l := &latencies{tick: window.Tick(now, width)}
 	l.next.Store(math.MinInt64)
-	l.turnTo(l.tick, width)
+	l.moveTo(l.tick, width)
 	return l
 }
 
-// known is the delay for a call that starts at now, zero if it is not known.
-func (h *Hedger) known(now time.Duration) time.Duration {
+// learnedDelay returns the delay for a call that starts at now; zero: unknown.
+func (h *Hedger) learnedDelay(now time.Duration) time.Duration {
 	l := h.learned.Load()
 	if l == nil {
 		return 0
@@ -51,7 +49,7 @@ func (h *Hedger) known(now time.Duration) time.Duration {
 	return time.Duration(l.delay.Load())
 }
 
-// learn finds the delay, unless another goroutine is doing so.
+// learn computes the delay, unless another goroutine does.
 func (l *latencies) learn(now time.Duration, r *rules) bool {
 	if !l.mu.TryLock() {
 		return false
@@ -59,29 +57,28 @@ func (l *latencies) learn(now time.Duration, r *rules) bool {
 	defer l.mu.Unlock()
 	l.advance(now, r.slot)
 	d := time.Duration(0)
-	if s, n := l.recentSpan(plenty * r.minSamples); n >= r.minSamples {
+	if s, n := l.recentSpan(plentyTimes * r.minSamples); n >= r.minSamples {
 		d = min(max(l.percentile(s, n, r.percentile), r.minDelay), r.maxDelay)
 	}
 	l.delay.Store(int64(d))
-	l.next.Store(int64(saturating.Add(now, min(fresh, r.slot))))
+	l.next.Store(int64(saturating.Add(now, min(relearnAfter, r.slot))))
 	return true
 }
 
-// add counts the first attempt of a call, into the latest slot: one that is
-// reported late is a little younger for it.
+// add counts a first attempt, in the latest slot.
 func (l *latencies) add(now, took time.Duration, succeeded bool, width time.Duration) {
-	if int64(now) >= l.turn.Load() && l.mu.TryLock() {
+	if int64(now) >= l.slotEnd.Load() && l.mu.TryLock() {
 		l.advance(now, width)
 		l.mu.Unlock()
 	}
-	t := &l.ended
+	t := &l.succeeded
 	if !succeeded {
-		t = &l.cut
+		t = &l.unfinished
 	}
 	t.add(l.slot.Load(), took)
 }
 
-// advance forgets what has left the window at now. mu must be held.
+// advance clears what has left the window at now. mu must be held.
 func (l *latencies) advance(now, width time.Duration) {
 	to := window.Tick(now, width)
 	if to <= l.tick {
@@ -89,46 +86,45 @@ func (l *latencies) advance(now, width time.Duration) {
 	}
 	for i := uint64(1); i <= min(to-l.tick, slots); i++ {
 		gone := uint32((l.tick + i) % slots)
-		l.ended.clear(gone)
-		l.cut.clear(gone)
+		l.succeeded.clear(gone)
+		l.unfinished.clear(gone)
 	}
-	l.turnTo(to, width)
+	l.moveTo(to, width)
 }
 
-func (l *latencies) turnTo(tick uint64, width time.Duration) {
+func (l *latencies) moveTo(tick uint64, width time.Duration) {
 	l.tick = tick
 	l.slot.Store(uint32(tick % slots))
 	end := int64(math.MaxInt64)
 	if hi, lo := bits.Mul64(tick+1, uint64(width)); hi == 0 && lo <= math.MaxInt64 {
 		end = int64(lo)
 	}
-	l.turn.Store(end)
+	l.slotEnd.Store(end)
 }
 
-// plenty is how many times MinSamples are more than is needed: then the window is
-// the shorter for it.
-const plenty = 10
+// With so many times MinSamples a part of the window is enough.
+const plentyTimes = 10
 
-// recentSpan is as much of the window as it takes for so many successes: a whole slot
-// and the one that is counted into, or more. And how many there are.
+// recentSpan returns the latest slots with enough successes, at least two, and the number
+// of successes in them.
 func (l *latencies) recentSpan(enough int64) (s span, n int64) {
 	s = span{newest: l.slot.Load(), slots: 2}
-	for n = l.ended.total(s); n < enough && s.slots < slots; s.slots++ {
-		n += l.ended.total(span{s.slot(s.slots), 1})
+	for n = l.succeeded.total(s); n < enough && s.slots < slots; s.slots++ {
+		n += l.succeeded.total(span{s.slot(s.slots), 1})
 	}
 	return s, n
 }
 
-// percentile is the least latency, among those of the n successes in s, that a
-// share p of all first attempts does not exceed: the estimate of Kaplan and Meier
-// (1958), with one more attempt that has outlasted all (of n successes the k-th is
-// then the first with k/(n+1) ≥ p). If more than 1-p have outlasted all successes it
-// is the longest: it is Share that decides then. Others may count meanwhile.
+// percentile returns the least latency, among those of the n successes in s, that a share p
+// of all first attempts does not exceed: the estimate of Kaplan and Meier (1958), with one
+// more attempt that outlasts all (so of n successes it is the k-th, the first with k/(n+1)
+// ≥ p). If more than 1-p have outlasted all successes, it is the longest; Share decides
+// then. Others may count meanwhile.
 func (l *latencies) percentile(s span, n int64, p float64) (at time.Duration) {
-	left := n + l.cut.total(s) + 1
+	left := n + l.unfinished.total(s) + 1
 	alive := 1.0
 	for d := range doublings {
-		ended, cut := l.ended[d].Load(), l.cut[d].Load()
+		ended, cut := l.succeeded[d].Load(), l.unfinished[d].Load()
 		if ended == nil && cut == nil {
 			continue
 		}
@@ -148,11 +144,11 @@ func (l *latencies) percentile(s span, n int64, p float64) (at time.Duration) {
 	return at
 }
 
-// often reports whether ten calls have succeeded within eight seconds. A process that
-// makes fewer cannot hedge any of them under the usual Share.
-func (h *Hedger) often(now time.Duration) bool {
+// succeedOften reports whether ten calls have succeeded within eight seconds. With fewer,
+// none could be hedged under the usual Share.
+func (h *Hedger) succeedOften(now time.Duration) bool {
 	const calls, countBits = 10, 8
-	at := window.Tick(now, longestIs) + 1
+	at := window.Tick(now, longestSpan) + 1
 	for {
 		w := h.gate.Load()
 		next := w + 1

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -35,7 +36,7 @@ func learnt(h *Hedger, now, took time.Duration, success bool) {
 type population struct{ ended, cut []time.Duration }
 
 func (p population) learn(t *testing.T, percentile float64) time.Duration {
-	h := must(t, lax(Config{Percentile: percentile, MinSamples: 1, MinDelay: 1}))
+	h := must.Have(New(lax(Config{Percentile: percentile, MinSamples: 1, MinDelay: 1})))
 	warm(h, 0)
 	for _, d := range p.ended {
 		learnt(h, 10*time.Minute, d, true)
@@ -160,7 +161,7 @@ func TestLosersTimesAreNotLatencies(t *testing.T) {
 
 // Only the first Done of a call counts.
 func TestDoneTwice(t *testing.T) {
-	h := must(t, lax(Config{MinSamples: 20}))
+	h := must.Have(New(lax(Config{MinSamples: 20})))
 	warm(h, 0)
 	for range 19 {
 		f := h.Start(0)
@@ -178,7 +179,7 @@ func TestDoneTwice(t *testing.T) {
 }
 
 func TestNothingIsKnownBeforeMinSamples(t *testing.T) {
-	h := must(t, Config{Attempts: 2})
+	h := must.Have(New(Config{Attempts: 2}))
 	warm(h, 0)
 	now := time.Duration(0)
 	for i := range 60 {
@@ -202,7 +203,7 @@ func TestNothingIsKnownBeforeMinSamples(t *testing.T) {
 // While one goroutine learns the percentile anew the others go by the old one, but
 // not if it is too old to be anything.
 func TestWhileAnotherLearns(t *testing.T) {
-	h := must(t, Config{Attempts: 2})
+	h := must.Have(New(Config{Attempts: 2}))
 	warm(h, 0)
 	for range 100 {
 		learnt(h, time.Second, 10*ms, true)
@@ -231,7 +232,7 @@ func TestMinDelayAndMaxDelay(t *testing.T) {
 		{Config{MaxDelay: 10 * time.Microsecond}, 10 * ms, 10 * time.Microsecond},
 		{Config{MinDelay: 1}, 0, 1024},
 	} {
-		h := must(t, lax(c.c))
+		h := must.Have(New(lax(c.c)))
 		warm(h, 0)
 		for range 100 {
 			learnt(h, time.Second, c.took, true)
@@ -252,7 +253,7 @@ func TestLearnAgreesWithAList(t *testing.T) {
 		p := []float64{0.5, 0.9, 0.95}[r.IntN(3)]
 		minSamples := 1 + r.IntN(40)
 		width := []time.Duration{200 * ms, time.Second}[r.IntN(2)] // of a slot
-		h := must(t, lax(Config{Percentile: p, MinSamples: minSamples, MinDelay: 1, Window: 6 * width}))
+		h := must.Have(New(lax(Config{Percentile: p, MinSamples: minSamples, MinDelay: 1, Window: 6 * width})))
 		warm(h, 0)
 		type entry struct {
 			slot  int
@@ -317,7 +318,7 @@ func TestLearnAgreesWithAList(t *testing.T) {
 
 // Ten successes in eight seconds, and learning begins.
 func TestQuietProcessesLearnNothing(t *testing.T) {
-	h := must(t, lax(Config{MinSamples: 1}))
+	h := must.Have(New(lax(Config{MinSamples: 1})))
 	now := time.Duration(0)
 	for range 1000 { // nine in every eight seconds
 		now += 890 * ms

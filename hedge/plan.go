@@ -1,12 +1,12 @@
 package hedge
 
-// A Plan is a Config made ready: any number of Hedgers can be made from one, and
-// share what it holds. It is not changed by them and may be used concurrently.
+// A Plan is a valid Config, prepared once for any number of Hedgers. It may be used
+// concurrently.
 type Plan struct {
 	rules rules
 }
 
-// Prepare returns a plan, or an error if the configuration is wrong.
+// Prepare returns a plan, or the error of Validate.
 func Prepare(c Config) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -14,27 +14,17 @@ func Prepare(c Config) (*Plan, error) {
 	return &Plan{c.rules()}, nil
 }
 
-// New returns a Hedger that knows nothing yet, or nil, which is as good as one
-// that is off, if the configuration is off. A nil Plan is off.
+// New returns a Hedger that has learned nothing, or nil, which is off, if the Config or p
+// is off.
 func (p *Plan) New() *Hedger {
 	if p == nil || p.rules.hedges == 0 {
 		return nil
 	}
-	h := new(Hedger)
-	p.Init(h)
-	return h
+	return &Hedger{rules: &p.rules}
 }
 
-// Init makes a zero Hedger, such as one that is a field of something, what New
-// returns. It must not be called on one that is in use.
-func (p *Plan) Init(h *Hedger) {
-	if p != nil && p.rules.hedges > 0 {
-		h.rules = &p.rules
-	}
-}
-
-// New returns a Hedger that knows nothing yet (nil, which is as good as one that is
-// off, if c is off), or what is wrong with the configuration.
+// New returns a Hedger that has learned nothing (nil if c is off), or the error of
+// Validate.
 func New(c Config) (*Hedger, error) {
 	p, err := Prepare(c)
 	if err != nil {

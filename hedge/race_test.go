@@ -6,13 +6,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Everything at once, on one clock that all read: hedges keep their share and their
 // ceiling, all are given back, and the latencies that were learned are the true ones.
 func TestRaceEverythingAtOnce(t *testing.T) {
 	const inFlight = 5
-	h := must(t, Config{Attempts: 2, InFlight: inFlight, Window: time.Second, MinSamples: 20})
+	h := must.Have(New(Config{Attempts: 2, InFlight: inFlight, Window: time.Second, MinSamples: 20}))
 	var clock, calls, hedges, delays atomic.Int64
 	var wg sync.WaitGroup
 	for g := range 8 {
@@ -38,7 +40,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 							t.Errorf("%d hedges in flight", n)
 						}
 						h.Done(now+d+time.Duration(r.IntN(20))*ms, &f, false)
-						h.Settle()
+						h.Release()
 						continue
 					}
 				}
@@ -69,7 +71,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 // Calls that ask in the same moment see each other: together they keep the share.
 func TestRaceShare(t *testing.T) {
 	for round := range 200 {
-		h := must(t, Config{Attempts: 2, Delay: ms, InFlight: -1})
+		h := must.Have(New(Config{Attempts: 2, Delay: ms, InFlight: -1}))
 		f := h.Start(0)
 		h.Fire(0, &f) // makes the counters
 		flights := make([]Flight, 200)
@@ -97,7 +99,7 @@ func TestRaceShare(t *testing.T) {
 // Nothing is lost: successes on all sides add up.
 func TestRaceSamplesAddUp(t *testing.T) {
 	const goroutines, rounds = 4, 5000
-	h := must(t, Config{Attempts: 2, Window: time.Hour})
+	h := must.Have(New(Config{Attempts: 2, Window: time.Hour}))
 	warm(h, 0)
 	var wg sync.WaitGroup
 	for g := range goroutines {
@@ -110,7 +112,7 @@ func TestRaceSamplesAddUp(t *testing.T) {
 	wg.Wait()
 	l := h.learned.Load()
 	all := span{l.slot.Load(), slots}
-	if ended, cut := l.ended.total(all), l.cut.total(all); ended != goroutines*rounds*4/5 || cut != goroutines*rounds/5 {
+	if ended, cut := l.succeeded.total(all), l.unfinished.total(all); ended != goroutines*rounds*4/5 || cut != goroutines*rounds/5 {
 		t.Errorf("%d successes and %d others, want %d and %d", ended, cut, goroutines*rounds*4/5, goroutines*rounds/5)
 	}
 }

@@ -7,16 +7,15 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// recent counts the calls of the last eight seconds, and those of them that were
-// late, once for each hedge that they asked for.
+// recent counts the calls of the last eight seconds, and for how many hedges they asked.
 type recent struct {
 	calls, late window.Counter
 	stock       atomic.Int64 // hedges that may be sent where there are too few calls to judge by, in units
 }
 
-// stocked is how many hedges are in stock at first, and at most. A call that is in time puts
-// Share of one back. (The half above that is for what late calls take back of themselves,
-// though a full stock had no room for it.)
+// stocked is how many hedges are in stock at first, and at most. A call that is in time
+// adds Share of one. Another half is for what late calls take back (takeFromStock) although
+// a full stock had no room for it.
 const (
 	stocked = 2
 	unit    = 1 << 20
@@ -24,12 +23,12 @@ const (
 )
 
 const (
-	tick      = 250 * time.Millisecond // width of a slot
-	second    = 4                      // slots
-	longest   = 32                     // slots
-	longestIs = longest * tick
-	// enough is how many hedges the calls that are looked at must pay for, if they
-	// can be had: of fewer, one more or less shows nothing.
+	tick        = 250 * time.Millisecond // width of a slot
+	second      = 4                      // slots
+	longest     = 32                     // slots
+	longestSpan = longest * tick
+	// enough is for how many hedges the counted calls should be enough: with fewer, one
+	// more or less shows nothing.
 	enough = 4
 )
 
@@ -42,9 +41,9 @@ func (r *recent) started(now time.Duration, earns int64) {
 	}
 }
 
-// fromStock takes back what a late call has put into stock when it started, and a hedge if
-// there is one.
-func (r *recent) fromStock(earned int64) bool {
+// takeFromStock takes back what a late call added when it started, and a hedge if there is
+// one.
+func (r *recent) takeFromStock(earned int64) bool {
 	for {
 		n := r.stock.Load()
 		left, ok := max(n-earned, 0), false
@@ -57,11 +56,10 @@ func (r *recent) fromStock(earned int64) bool {
 	}
 }
 
-// isTail counts a late call, and reports whether so few are late that they are the
-// tail: this one and the others no more than Share of the calls, in the last
-// second, or as far back as it takes for the calls to pay for enough hedges. Where they do
-// not, because they are the first or few, the stock pays. (It is counted first, so that of
-// calls that ask at once at least the last sees all.)
+// isTail counts a late call, and reports whether so few are late that they are the tail: at
+// most Share of the calls of the last second, or of 2, 4 or 8 seconds if that is too few
+// calls. If 8 seconds are too few, the stock pays. The call is counted first, so of calls
+// that ask together at least the last sees all.
 func (h *Hedger) isTail(now time.Duration) bool {
 	if h.share > maxShare {
 		return true
@@ -79,14 +77,14 @@ func (h *Hedger) isTail(now time.Duration) bool {
 	for n := second; ; n *= 2 {
 		allowed := h.share * float64(r.calls.Sum(at, n))
 		if allowed >= enough || n == longest {
-			return float64(r.late.Sum(at, n)) <= allowed+slack || allowed < enough && r.fromStock(h.earns)
+			return float64(r.late.Sum(at, n)) <= allowed+slack || allowed < enough && r.takeFromStock(h.earns)
 		}
 	}
 }
 
-// Counts are the calls that started in the second up to now, and how often one of
-// the calls was late in it, whether a hedge was granted then or not. Nothing is
-// counted before the first late call, nor if Share has no bound.
+// Counts returns the calls that started in the second up to now, and how many hedges late
+// calls asked for. Nothing is counted before the first late call, nor if Share has no
+// bound.
 func (h *Hedger) Counts(now time.Duration) (calls, late int64) {
 	if h == nil {
 		return 0, 0

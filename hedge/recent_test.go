@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -56,7 +57,7 @@ func TestShareByTheBook(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		share := []float64{0.02, 0.1, 0.1, 0.3, 1, 1.5}[r.IntN(6)]
 		attempts := 2 + r.IntN(2)
-		h := must(t, Config{Attempts: attempts, Delay: ms, Share: share, InFlight: -1})
+		h := must.Have(New(Config{Attempts: attempts, Delay: ms, Share: share, InFlight: -1}))
 		book := history{map[int]int{}, map[int]int{}, map[int]int{}, full}
 		var waiting []Flight
 		now := time.Duration(r.Int64N(int64(time.Hour)))
@@ -133,7 +134,7 @@ func TestShareByTheBook(t *testing.T) {
 
 // Once refused, a call is refused for good, and need not be asked about.
 func TestRefusedForGood(t *testing.T) {
-	h := must(t, Config{Attempts: 3, Delay: ms})
+	h := must.Have(New(Config{Attempts: 3, Delay: ms}))
 	for i := range stocked {
 		if f := h.Start(0); h.Fire(ms, &f) != Granted {
 			t.Fatalf("call %d of all, of which two are in stock: %v", i+1, f.Reason())

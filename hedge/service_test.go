@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A service of 100 servers, two fifths of them busy. A request takes 7 to 13 ms, but one
@@ -46,7 +48,7 @@ func TestTailIsCut(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		plain := tailed(nil)
 		plain.deaf = deaf
-		hedged := tailed(must(t, Config{Attempts: 2}))
+		hedged := tailed(must.Have(New(Config{Attempts: 2})))
 		hedged.deaf = deaf
 		without, with := measure(plain), measure(hedged)
 		t.Logf("deaf %v: without %+v, with %+v", deaf, without, with)
@@ -62,7 +64,7 @@ func TestTailIsCut(t *testing.T) {
 // The whole service hangs for ten seconds: nobody is answered, and nobody learns. The
 // hedges end with the first second.
 func TestNoHedgesWhenAllHangs(t *testing.T) {
-	h := must(t, Config{Attempts: 2, InFlight: -1})
+	h := must.Have(New(Config{Attempts: 2, InFlight: -1}))
 	w := tailed(h)
 	w.servers = 0
 	usual := w.latency

@@ -6,13 +6,10 @@ import (
 	"time"
 )
 
-// A tally counts durations in buckets whose width grows with them: 32 to each
-// doubling, and 32 of about a microsecond below the first. So the upper edge of a
-// bucket, which stands for what is in it, is above it by 1/32 at most, or by 1 µs.
-// Durations from 69 s on share the last bucket.
-//
-// The buckets of a doubling are made when the first duration falls there, for all
-// slots of the window together.
+// A tally counts durations in buckets: 32 to each doubling, and 32 of 1.024 µs below the
+// first. The upper edge of a bucket is above its durations by at most 1/32, or by about 1
+// µs. Durations from 69 s on share the last bucket. The buckets of a doubling are made at
+// the first duration, for all slots of the window.
 type tally [doublings]atomic.Pointer[page]
 
 type page [slots][steps]atomic.Uint32
@@ -25,7 +22,7 @@ const (
 	slots     = 6 // of the window
 )
 
-// bucket is where d is counted. d must not be negative.
+// bucket returns where d is counted. d must not be negative.
 func bucket(d time.Duration) (doubling, step int) {
 	v := uint64(d) >> unitBits
 	if v < steps {
@@ -38,7 +35,7 @@ func bucket(d time.Duration) (doubling, step int) {
 	return shift + 1, int(v>>shift) - steps
 }
 
-// upper is the least duration that is beyond the bucket.
+// upper returns the upper edge of the bucket.
 func upper(doubling, step int) time.Duration {
 	if doubling == 0 {
 		return time.Duration(step+1) << unitBits
@@ -66,7 +63,7 @@ func (t *tally) clear(slot uint32) {
 	}
 }
 
-// A span is some of the slots: the newest, and so many in all, going back.
+// A span is some slots: the newest, and those before it.
 type span struct {
 	newest uint32
 	slots  int
@@ -74,8 +71,7 @@ type span struct {
 
 func (s span) slot(back int) uint32 { return (s.newest + slots - uint32(back)) % slots }
 
-// sum is how many there are in one bucket, and total in all buckets. A page that was
-// not made is empty.
+// sum returns how many are in one bucket. A nil page is empty.
 func (p *page) sum(s span, step int) (n int64) {
 	if p == nil {
 		return 0

@@ -3,7 +3,6 @@ package hedge
 import (
 	"container/heap"
 	"math/rand/v2"
-	"testing"
 	"time"
 )
 
@@ -188,15 +187,6 @@ func (w *world) ended(c *flown, attempt int, success bool) {
 	if attempt == 0 {
 		w.hedger.Done(w.now, &c.flight, success)
 	} else {
-		w.hedger.Settle()
+		w.hedger.Release()
 	}
-}
-
-func must(t testing.TB, c Config) *Hedger {
-	t.Helper()
-	h, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
 }

@@ -88,7 +88,7 @@ func (e *Endpoints) find(key string) endpoint {
 }
 
 // Status returns the state of each endpoint.
-func (e *Endpoints) Status() []outlier.Status { return e.set.Status(e.now()) }
+func (e *Endpoints) Status() []outlier.EndpointState { return e.set.States(e.now()) }
 
 func (e *Endpoints) now() time.Duration { return time.Since(e.epoch) }
 

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// A Change is the event that listeners get: one endpoint was ejected, returned, or spared.
+// A Change is the event that listeners get: an endpoint was ejected, returned, or spared.
 type Change struct {
 	Key    string
 	Kind   ChangeKind
 	Reason ChangeReason
-	// At is when it took effect. A change by a sweep, and the end of an ejection, have the
-	// moment when that sweep was due. The sweep itself runs when the next call comes.
+	// At is when it took effect. For a sweep that is when it was due; it runs when the next
+	// call comes.
 	At time.Duration
-	// Until is the end of the ejection. The endpoint comes back with the first sweep
-	// from then on. Zero unless Kind is Ejected.
+	// Until is the end of the ejection; zero unless Kind is Ejected. The next sweep takes
+	// the endpoint back.
 	Until time.Duration
-	// Ejections is how often the endpoint has been ejected since it came into the
-	// set, this time included.
+	// Ejections is how often the endpoint was ejected since it came into the set, including
+	// this time.
 	Ejections int64
 	// Calls and Failures are the evidence against it: the calls of the last interval, or
 	// the failures in a row. Zero when it comes back.
 	Calls, Failures int64
-	// Usual is the success rate that it was compared with, as a share: the median of the
-	// others, the mean, or for a row the rate of the others meanwhile. Threshold is the
-	// least rate that is not an outlier. Zero where there is none.
+	// Usual is the success rate that it was compared with: the median of the others, the
+	// mean, or for a row the rate of the others meanwhile. Threshold is the least rate that
+	// is no outlier. Zero: there is none.
 	Usual, Threshold float64
 }
 

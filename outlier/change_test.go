@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestListenersHearInOrder(t *testing.T) {
@@ -14,7 +16,7 @@ func TestListenersHearInOrder(t *testing.T) {
 	s, err = New(Config{Unconditional: true, Jitter: -1}, func(c Change) {
 		a = append(a, c)
 		// A listener may use the set.
-		s.Status(c.At)
+		s.States(c.At)
 		s.Update(c.At, append(keys(2), c.Key))
 		sweep(s, c.At)
 	}, nil, func(c Change) { b = append(b, c) })
@@ -55,7 +57,7 @@ func TestWhatAChangeSays(t *testing.T) {
 		MeanDeviation: {Usual: 0.88, Threshold: 0.88 - 1.9*0.24},
 	} {
 		var got []Change
-		s := must(t, Config{Choice: RoundRobin, Sweeps: 1, Consecutive: -1, Jitter: -1, Statistic: statistic}, func(c Change) { got = append(got, c) })
+		s := must.Have(New(Config{Choice: RoundRobin, Sweeps: 1, Consecutive: -1, Jitter: -1, Statistic: statistic}, func(c Change) { got = append(got, c) }))
 		s.Update(0, keys(5))
 		fillCalls(t, s, 0, 100, map[string]int{keys(5)[2]: 60})
 		sweep(s, 12*time.Second)

@@ -9,7 +9,7 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// The defaults of the zero Config.
+// What zero fields of a Config stand for.
 const (
 	DefaultInterval        = 10 * time.Second
 	DefaultSweeps          = 10
@@ -25,14 +25,13 @@ const (
 	DefaultMaxEjected      = 50 // percent
 )
 
-// The defaults where Statistic is MeanDeviation: Envoy's.
+// The same with MeanDeviation: Envoy's defaults.
 const (
 	DefaultMeanFactor   = 1.9
 	DefaultMeanMinHosts = 5
 	DefaultMeanMinCalls = 100
 )
 
-// The bounds that Validate checks.
 const (
 	minInterval = time.Millisecond
 	maxSweeps   = 100
@@ -48,88 +47,83 @@ type Config struct {
 	// Choice is how Pick chooses among the healthy endpoints. Zero: TwoChoices.
 	Choice Choice
 
-	// Interval is the time over which the results of an endpoint are judged. It is also
-	// how long an endpoint must stay in for its ejection time to go down by one step.
-	// Zero: 10 s. At least 1 ms.
+	// Interval is the time over which the results of an endpoint are judged. Its ejection
+	// time goes down by one step with each Interval without an ejection. Zero: 10 s. At
+	// least 1 ms.
 	Interval time.Duration
-	// Sweeps is how many times in an Interval the set is judged, each time by the
-	// whole Interval before. Zero: 10. At most 100. Envoy: 1.
+	// Sweeps is how many times in an Interval the set is judged, each time by the whole
+	// Interval before. Zero: 10. At most 100. Envoy: 1.
 	Sweeps int
 
-	// Consecutive is after how many failures in a row, of any kind (see Split), an
-	// endpoint is judged at once, by that row. Zero: 5. Negative: never.
+	// Consecutive is after how many failures in a row, of any kind (see Split), an endpoint
+	// is judged by that row. Zero: 5. Negative: never.
 	Consecutive int
-	// ConsecutiveGateway is the same for failures in a row that are
-	// GatewayFailures, or LocalOrigin without Split. Zero or negative: never.
+	// ConsecutiveGateway is the same for GatewayFailures, and for LocalOrigin without
+	// Split. Zero or negative: never.
 	ConsecutiveGateway int
 	// ConsecutiveLocal is the same for LocalOrigin, where Split is set. Zero: 5.
 	// Negative: never.
 	ConsecutiveLocal int
-	// Unconditional is Envoy's rule: so many failures in a row eject, whatever the
-	// results of other endpoints are, and results count even if their call started
-	// before an ejection. By default an endpoint is ejected only if the others do
-	// better, beyond doubt, and it is judged by calls that began since it came in.
+	// Unconditional is Envoy's rule: the length of a row alone ejects, and results count
+	// even if their call started before an ejection. Without it an endpoint is ejected only
+	// if the others do better, beyond chance, and is judged by calls that started since it
+	// came in.
 	Unconditional bool
-	// Split counts failures of LocalOrigin separately from failures that a server
-	// answered with: by rows and rates of their own. By the measure of LocalOrigin
-	// every answer is a success then.
+	// Split counts failures of LocalOrigin apart from failures that a server answered with,
+	// in rows and rates of their own. For these, every answer is a success.
 	Split bool
 
 	// Statistic is how success rates are compared. Zero: MedianMAD.
 	Statistic Statistic
-	// Factor is by how many standard deviations (as MedianMAD or MeanDeviation
-	// estimates them) an endpoint must lie below the others. Zero: 3.5 for
-	// MedianMAD, 1.9 for MeanDeviation. At most 1000. Envoy gives it in thousandths.
+	// Factor is by how many standard deviations (as the Statistic estimates them) an
+	// endpoint must be below the others. Zero: 3.5 for MedianMAD, 1.9 for MeanDeviation. At
+	// most 1000. Envoy gives it in thousandths.
 	Factor float64
-	// Floor is by how much an endpoint's success rate must at least lie below the
-	// others' median, in (0,1). Of MedianMAD only, and of rows. Zero: 0.2.
-	// Negative: none.
+	// Floor is by how much a success rate must at least be below the others' median, below
+	// 1. It is for MedianMAD and for rows. Zero: 0.2. Negative: none.
 	Floor float64
-	// MinHosts is how many endpoints must have MinCalls for success rates to be
-	// compared. Zero: 2 for MedianMAD, 5 for MeanDeviation.
+	// MinHosts is how many endpoints must have MinCalls for rates to be compared. Zero: 2
+	// for MedianMAD, 5 for MeanDeviation.
 	MinHosts int
-	// MinCalls is how many calls must have ended within an Interval for an
-	// endpoint's success rate to mean anything. Zero: 5 for MedianMAD, 100 for
-	// MeanDeviation.
+	// MinCalls is how many calls must have ended in an Interval for a rate to count. Zero:
+	// 5 for MedianMAD, 100 for MeanDeviation.
 	MinCalls int
 
-	// FailurePercent is the share of failed calls, in percent, at which an endpoint
-	// is an outlier whatever the others do. Zero: off.
+	// FailurePercent is the share of failed calls, in percent, at which an endpoint is an
+	// outlier whatever the others do. Zero: off.
 	FailurePercent int
-	// FailureMinHosts is how many endpoints must have FailureMinCalls for that.
-	// Zero: 5.
+	// FailureMinHosts and FailureMinCalls are MinHosts and MinCalls for FailurePercent.
+	// Zero: 5 and 50.
 	FailureMinHosts int
-	// FailureMinCalls is how many calls must have ended within an Interval for that.
-	// Zero: 50.
 	FailureMinCalls int
 
 	// Enforce is the share of outliers that are ejected.
 	Enforce Enforce
 
-	// BaseEjection is how long an endpoint is ejected for, times how often it has
-	// been ejected lately. Zero: 30 s.
+	// BaseEjection is how long the first ejection lasts. Each further one lasts once more
+	// as long. Zero: 30 s.
 	BaseEjection time.Duration
-	// MaxEjection is the longest ejection, before Jitter. Zero: 300 s, or
-	// BaseEjection if that is longer.
+	// MaxEjection is the longest ejection, before Jitter. Zero: 300 s, or BaseEjection if
+	// that is longer.
 	MaxEjection time.Duration
 	// Jitter is the longest random time that is added to an ejection, uniformly, so that
-	// the processes of a fleet do not take an endpoint back all at once. Zero: a
-	// tenth of BaseEjection. Negative: none.
+	// the processes of a fleet do not take an endpoint back together. Zero: a tenth of
+	// BaseEjection. Negative: none.
 	Jitter time.Duration
 
-	// MaxEjected is how many of the endpoints may be ejected at a time, in percent,
-	// rounded by Limit. Zero: 50. Negative: none.
+	// MaxEjected is how many endpoints may be ejected at a time, in percent. Zero: 50.
+	// Negative: none.
 	MaxEjected int
 	// Limit is how MaxEjected is rounded. Zero: AtLeastOne.
 	Limit Limit
-	// Panic is the share of healthy endpoints, in percent, below which Pick chooses
-	// among all of them, ejected or not. Zero: only when none is healthy. Envoy: 50.
+	// Panic is the share of healthy endpoints, in percent, below which Pick chooses among
+	// all. Zero: if none is healthy. Envoy: 50.
 	Panic int
 }
 
-// Enforce gives, for each way to find an outlier, the chance in percent that one
-// is ejected. One that is not is reported (Spared), and its results until then are
-// forgotten. Zero: 100. Negative: none; use that to try a rule.
+// Enforce has, for each ChangeReason, the chance in percent that an outlier is ejected. One
+// that is not is reported (Spared), and its results are forgotten. Zero: 100. Negative:
+// none, to try a rule.
 type Enforce struct {
 	Consecutive, ConsecutiveGateway, ConsecutiveLocal int
 	SuccessRate, LocalSuccessRate                     int
@@ -138,7 +132,7 @@ type Enforce struct {
 
 // EnvoyDefaults returns the behaviour of Envoy with "outlier_detection: {}"
 // (envoy.config.cluster.v3.OutlierDetection) and its default load balancer, ROUND_ROBIN.
-// A user who comes from Envoy may start with it. docs/mechanisms.md has the differences.
+// docs/mechanisms.md has the differences.
 func EnvoyDefaults() Config {
 	return Config{
 		Choice:             RoundRobin,
@@ -165,7 +159,7 @@ func EnvoyDefaults() Config {
 	}
 }
 
-// Validate returns every mistake as one error, each naming its field; nil if there is none.
+// Validate returns every mistake in one error, each with its field, or nil.
 func (c Config) Validate() error {
 	var l problem.List
 	l.Check(c.Choice < choices, "Choice", c.Choice, choiceList)
@@ -216,7 +210,7 @@ var enforceNames = [findings]string{
 	"SuccessRate", "LocalSuccessRate", "FailurePercent", "LocalFailurePercent",
 }
 
-// rules is a valid Config with its zeros filled in, ready to be applied.
+// rules are a valid Config with its zeros filled in.
 type rules struct {
 	unconditional, split bool
 	choice               Choice
@@ -283,8 +277,8 @@ func (c Config) rules() rules {
 	return r
 }
 
-// permitted returns how many of n endpoints may be ejected at a time. The last one may
-// not, except with Unconditional: its ejection would only make Pick choose among all.
+// permitted returns how many of n endpoints may be ejected at a time. Without Unconditional
+// the last one may not: Pick would then choose among all.
 func (r *rules) permitted(n int) int {
 	p, rest := n/100*r.maxEjected, n%100*r.maxEjected
 	switch {
@@ -301,9 +295,9 @@ func (r *rules) permitted(n int) int {
 	return max(p, 0)
 }
 
-// steps returns the highest value of an endpoint's multiplier. It is one step beyond
-// the one that reaches the longest ejection time, as Envoy's does: an endpoint
-// that has just been ejected for so long needs one quiet interval more.
+// steps returns the highest multiplier of BaseEjection. As in Envoy, it is one more than
+// the longest ejection needs, so that an endpoint that has just been ejected for so long
+// needs one quiet interval more.
 func (r *rules) steps() int64 { return min(int64((r.max-1)/r.base), math.MaxInt64-2) + 2 }
 
 // ejection returns how long an endpoint's n-th recent ejection lasts, before jitter.

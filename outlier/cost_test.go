@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Neither calls nor the sweeps between them take memory, nor failures, nor attempts
@@ -20,7 +22,7 @@ func TestCostNoAllocations(t *testing.T) {
 		"envoy":        func() Config { c := EnvoyDefaults(); c.MaxEjected = -1; return c }(),
 	} {
 		for _, n := range []int{1, 3, 100} {
-			s := must(t, c)
+			s := must.Have(New(c))
 			s.Update(0, keys(n))
 			r := rand.New(rand.NewPCG(1, 1))
 			var now time.Duration
@@ -69,7 +71,7 @@ func TestCostMemory(t *testing.T) {
 }
 
 func benchmark(b *testing.B, c Config, n int, o Evidence) {
-	s := must(b, c)
+	s := must.Have(New(c))
 	s.Update(0, keys(n))
 	b.ReportAllocs()
 	var now time.Duration
@@ -98,7 +100,7 @@ func BenchmarkFailure(b *testing.B) {
 func BenchmarkParallel(b *testing.B) {
 	for _, n := range []int{3, 100} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s := must(b, Config{})
+			s := must.Have(New(Config{}))
 			s.Update(0, keys(n))
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) { spin(s, pb) })
@@ -111,7 +113,7 @@ func BenchmarkParallelApart(b *testing.B) {
 	for _, n := range []int{3, 100} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
-				s := must(b, Config{})
+				s := must.Have(New(Config{}))
 				s.Update(0, keys(n))
 				spin(s, pb)
 			})
@@ -132,7 +134,7 @@ func spin(s *Set, pb *testing.PB) {
 func BenchmarkTried(b *testing.B) {
 	for _, n := range []int{3, 100} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s := must(b, Config{})
+			s := must.Have(New(Config{}))
 			s.Update(0, keys(n))
 			b.ReportAllocs()
 			for b.Loop() {
@@ -150,7 +152,7 @@ func BenchmarkTried(b *testing.B) {
 func BenchmarkSweep(b *testing.B) {
 	for _, n := range []int{3, 100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s := must(b, Config{})
+			s := must.Have(New(Config{}))
 			s.Update(0, keys(n))
 			r := rand.New(rand.NewPCG(1, 1))
 			var now time.Duration

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 const ms = time.Millisecond
@@ -37,11 +39,11 @@ func TestAnEndpointThatFailsHalfIsOutByChanceToo(t *testing.T) {
 		for seed := range uint64(runs) {
 			begin := 15*time.Second + time.Duration(rand.New(rand.NewPCG(seed, 3)).Int64N(1e10))
 			out := 20 * time.Second
-			s := must(t, Config{}, func(c Change) {
+			s := must.Have(New(Config{}, func(c Change) {
 				if c.Kind == Ejected && c.Key == keys(1)[0] && out == 20*time.Second {
 					out = c.At - begin
 				}
-			})
+			}))
 			s.Update(0, keys(c.n))
 			share := func(key string, now time.Duration) float64 {
 				if now >= begin && key == keys(1)[0] {
@@ -67,7 +69,7 @@ func TestRandomErrorsEjectNobody(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{2, 3, 10, 100} {
 		for _, perSec := range []float64{0.5, 5, 50} {
-			s := must(t, Config{}, func(c Change) { t.Errorf("%d endpoints, %v calls/s each: %v at %v", n, perSec, c, c.At) })
+			s := must.Have(New(Config{}, func(c Change) { t.Errorf("%d endpoints, %v calls/s each: %v at %v", n, perSec, c, c.At) }))
 			s.Update(0, keys(n))
 			total := perSec * float64(n)
 			length := time.Duration(2e5 / total / float64(slower) * float64(time.Second))
@@ -86,7 +88,7 @@ func TestAnOutageOfAllEjectsNobody(t *testing.T) {
 	for _, fast := range []time.Duration{ms, 100 * ms, time.Second, 5 * time.Second} {
 		for _, n := range []int{2, 3, 10} {
 			for seed := range uint64(max(1, 2/slower)) {
-				s := must(t, Config{}, func(c Change) { t.Errorf("failures after %v, %d endpoints, seed %d: %v at %v", fast, n, seed, c, c.At) })
+				s := must.Have(New(Config{}, func(c Change) { t.Errorf("failures after %v, %d endpoints, seed %d: %v at %v", fast, n, seed, c, c.At) }))
 				s.Update(0, keys(n))
 				flight{s, 50 * float64(n), 0, 3 * time.Minute, failing(down, LocalOrigin, fast, 100*ms), seed}.fly(t)
 			}
@@ -101,11 +103,11 @@ func TestAnOutageOfAllEjectsNobody(t *testing.T) {
 func TestFailuresThatReturnFirstAreNotHeldAgainstTheNew(t *testing.T) {
 	for _, c := range []struct{ share, took float64 }{{0.02, 10}, {0.05, 2}, {0.3, 0.7}, {0.3, 5}} {
 		for seed := range uint64(10 / slower) {
-			s := must(t, Config{}, func(ch Change) {
+			s := must.Have(New(Config{}, func(ch Change) {
 				if ch.Key == "new" {
 					t.Errorf("%+v, seed %d: %v at %v", c, seed, ch, ch.At)
 				}
-			})
+			}))
 			f := flight{s, 300, 0, 30 * time.Second, failing(always(c.share), FiveXX, ms, time.Duration(c.took*float64(time.Second))), seed}
 			s.Update(0, keys(3))
 			// The calls must go on while the new one comes.
@@ -147,13 +149,13 @@ func TestADeadEndpointIsFoundByItsRow(t *testing.T) {
 		for seed := range uint64(max(1, 8/slower)) {
 			begin := time.Minute
 			out := time.Hour
-			s := must(t, Config{}, func(ch Change) {
+			s := must.Have(New(Config{}, func(ch Change) {
 				if ch.Key != keys(1)[0] {
 					t.Errorf("%s, seed %d: %v at %v", c.name, seed, ch, ch.At)
 				} else if ch.Kind == Ejected {
 					out = min(out, ch.At-begin)
 				}
-			})
+			}))
 			s.Update(0, keys(c.n))
 			share := func(key string, now time.Duration) float64 {
 				return float64(b2i(now >= begin && key == keys(1)[0]))
@@ -197,12 +199,12 @@ func fallSick(t *testing.T, n, sick int, each, share, well float64, seed uint64)
 	t.Helper()
 	const begin = 20 * time.Second
 	out := map[string]Change{}
-	s := must(t, Config{}, func(c Change) {
+	s := must.Have(New(Config{}, func(c Change) {
 		if _, again := out[c.Key]; c.Kind == Ejected && !again {
 			c.At -= begin
 			out[c.Key] = c
 		}
-	})
+	}))
 	s.Update(0, keys(n))
 	is := map[string]bool{}
 	for _, key := range keys(sick) {

@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// Done reports at now how the call that got e ended. It must be called once for
-// each Endpoint that Pick returned. The result of a call that began before the endpoint
-// was ejected, or before it came back, is counted only with Config.Unconditional.
-//
-// Numbers are drawn from random only when a sweep is due or an endpoint is found
-// to be an outlier. If random is nil, the middle of every range is used.
+// Done records at now how the call to e ended. Call it once for each Endpoint that Pick
+// returned. A result of a call that started before the endpoint was ejected, or before it
+// came back, counts only with Config.Unconditional. random returns 64 random bits, and is
+// called only if a sweep is due or an endpoint is an outlier; nil stands for the middle of
+// every range.
 func (s *Set) Done(now time.Duration, e Endpoint, o Evidence, random func() uint64) {
 	h := e.h
 	if h == nil {
@@ -37,7 +36,7 @@ func (s *Set) Done(now time.Duration, e Endpoint, o Evidence, random func() uint
 }
 
 // learn adds the duration of a success to the mean, with a weight of an eighth. Of two at
-// the same moment one may be lost; that does not matter.
+// the same moment one may be lost.
 func (h *host) learn(d time.Duration) {
 	took := max(1, float64(d))
 	if old := math.Float64frombits(h.took.Load()); old > 0 {
@@ -51,7 +50,7 @@ func (s *Set) failed(now time.Duration, h *host, o Evidence, random func() uint6
 	if o == LocalOrigin && s.split {
 		h.local.Add(1)
 	} else {
-		h.ext.Add(1)
+		h.external.Add(1)
 	}
 	var w streaks
 	var longer [rows]bool
@@ -64,13 +63,13 @@ func (s *Set) failed(now time.Duration, h *host, o Evidence, random func() uint6
 	}
 	for _, row := range [...]int{gatewayFailure, anyFailure, localFailure} { // Envoy's order
 		if limit := s.inARow[row]; longer[row] && limit > 0 {
-			s.grown(now, h, row, w.of(row), limit, random)
+			s.rowGrew(now, h, row, w.of(row), limit, random)
 		}
 	}
 }
 
-// grown checks a row that is n failures long now.
-func (s *Set) grown(now time.Duration, h *host, row int, n, limit uint64, random func() uint64) {
+// rowGrew judges a row that has n failures now, if that is due.
+func (s *Set) rowGrew(now time.Duration, h *host, row int, n, limit uint64, random func() uint64) {
 	if s.unconditional {
 		if n == limit {
 			s.endRow(now, h, row, int64(n), random)
@@ -94,8 +93,8 @@ func (s *Set) grown(now time.Duration, h *host, row int, n, limit uint64, random
 	}
 }
 
-// judgedAt reports whether a row of n failures, at least limit, is checked: at each step
-// up to four times the limit, and then each time that it has doubled. Sweeps check it too.
+// judgedAt reports whether a row of n failures is judged: from limit to four times the
+// limit, and then each time that it has doubled. Sweeps judge it too.
 func judgedAt(n, limit uint64) bool {
 	times := n / limit
 	return n <= 4*limit || n%limit == 0 && times&(times-1) == 0
@@ -108,7 +107,7 @@ func (s *Set) endRow(now time.Duration, h *host, row int, n int64, random func()
 	if h.gone || h.ejected {
 		return
 	}
-	s.found(h, finding{reason: ChangeReason(row), counts: counts{n, n}}, now, random)
+	s.ejectOrSpare(h, finding{reason: ChangeReason(row), counts: counts{n, n}}, now, random)
 	for {
 		old := h.streaks.Load()
 		if h.streaks.CompareAndSwap(old, uint64(streaks(old).ended(row))) {

@@ -6,18 +6,17 @@ import "github.com/lullgo/lull/internal/choice"
 type Choice uint8
 
 const (
-	// TwoChoices draws two endpoints and takes the one with fewer calls under way
-	// (Mitzenmacher, "The power of two choices in randomized load balancing",
-	// 2001). The default.
+	// TwoChoices draws two endpoints and takes the one with fewer calls in flight
+	// (Mitzenmacher, 2001). The default.
 	TwoChoices Choice = iota
-	// LeastLoaded takes the one with the fewest calls under way, by looking at all.
-	// It draws among equals.
+	// LeastLoaded looks at all, and takes the one with the fewest calls in flight. It draws
+	// among equals.
 	LeastLoaded
 	// RoundRobin takes them in turn.
 	RoundRobin
-	// LeastTime draws two and takes the one with the lower product of calls under
-	// way, plus one, and how long its successes lately took (an exponentially
-	// weighted mean). For endpoints that are near and far.
+	// LeastTime draws two and takes the one with the lower product: calls in flight, plus
+	// one, times how long its successes lately took (an exponentially weighted mean). For
+	// endpoints that are near and far.
 	LeastTime
 
 	choices
@@ -28,14 +27,13 @@ var (
 	choiceList  = choice.List(choiceNames[:])
 )
 
-// String returns the name in lower case, such as "two-choices".
+// String is the name in lower case, such as "two-choices".
 func (c Choice) String() string { return choice.Name("choice", choiceNames[:], c) }
 
-// MarshalText returns String, or an error if c is no valid Choice.
+// MarshalText is String, for a valid Choice.
 func (c Choice) MarshalText() ([]byte, error) { return choice.Marshal("Choice", choiceNames[:], c) }
 
-// UnmarshalText reads the text of MarshalText, in any case. The error names the
-// text and what is allowed.
+// UnmarshalText reads the text of MarshalText, in any case.
 func (c *Choice) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Choice", choiceNames[:], c, text)
 }
@@ -61,35 +59,30 @@ var (
 	statisticList  = choice.List(statisticNames[:])
 )
 
-// String returns the name in lower case, such as "median-mad".
+// String is the name in lower case, such as "median-mad".
 func (s Statistic) String() string { return choice.Name("statistic", statisticNames[:], s) }
 
-// MarshalText returns String, or an error if s is no valid Statistic.
+// MarshalText is String, for a valid Statistic.
 func (s Statistic) MarshalText() ([]byte, error) {
 	return choice.Marshal("Statistic", statisticNames[:], s)
 }
 
-// UnmarshalText reads the text of MarshalText, in any case. The error names the
-// text and what is allowed.
+// UnmarshalText reads the text of MarshalText, in any case.
 func (s *Statistic) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Statistic", statisticNames[:], s, text)
 }
 
-// Limit is how the share Config.MaxEjected is rounded to a number of endpoints. The
-// sources differ, and for a small set that matters: 10 % of three endpoints are none, or
-// one.
+// Limit is how Config.MaxEjected is rounded to a number of endpoints.
 type Limit uint8
 
 const (
-	// AtLeastOne rounds down, but to at least one, as Envoy does with
-	// always_eject_one_host. The default. It also holds when the set shrinks: then the
-	// endpoints whose ejections end first come back at once.
+	// AtLeastOne rounds down, but to at least one, as Envoy with always_eject_one_host. The
+	// default. It also holds when the set shrinks: the endpoints whose ejections end first
+	// then come back at once.
 	AtLeastOne Limit = iota
-	// RoundDown is Envoy since 1.28. The limit is for new ejections: no endpoint comes
-	// back because the set has shrunk.
+	// RoundDown is Envoy since 1.28. It limits new ejections only.
 	RoundDown
-	// RoundUp is Envoy before 1.28, and gRPC: one more may be ejected while the ejected
-	// are fewer than the share. No endpoint comes back because the set has shrunk.
+	// RoundUp is Envoy before 1.28, and gRPC. It limits new ejections only.
 	RoundUp
 
 	limits
@@ -100,42 +93,41 @@ var (
 	limitList  = choice.List(limitNames[:])
 )
 
-// String returns the name in lower case, such as "at-least-one".
+// String is the name in lower case, such as "at-least-one".
 func (l Limit) String() string { return choice.Name("limit", limitNames[:], l) }
 
-// MarshalText returns String, or an error if l is no valid Limit.
+// MarshalText is String, for a valid Limit.
 func (l Limit) MarshalText() ([]byte, error) { return choice.Marshal("Limit", limitNames[:], l) }
 
-// UnmarshalText reads the text of MarshalText, in any case. The error names the
-// text and what is allowed.
+// UnmarshalText reads the text of MarshalText, in any case.
 func (l *Limit) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Limit", limitNames[:], l, text)
 }
 
-// Evidence is the result of a call, as evidence about the endpoint.
+// Evidence is what the end of a call shows of the endpoint.
 type Evidence uint8
 
 const (
 	// Success: the endpoint did its work.
 	Success Evidence = iota
-	// FiveXX: it answered that it failed, with 500 or another 5xx that is no
-	// GatewayFailure, or with the equivalent in another protocol.
+	// FiveXX: it answered with a 5xx that is no GatewayFailure, or the like in another
+	// protocol.
 	FiveXX
 	// GatewayFailure: 502, 503 or 504. An intermediary may have answered for it.
 	GatewayFailure
-	// LocalOrigin: no answer. It could not be reached, broke off, or was too late.
+	// LocalOrigin: no answer: it could not be reached, broke off, or was too late.
 	LocalOrigin
-	// Neutral is no evidence: the caller went away, or the request itself was wrong.
-	// Values that are none of these count as Neutral.
+	// Neutral shows nothing: the caller went away, or the request was wrong. Other values
+	// count as Neutral.
 	Neutral
 
-	outcomes
+	evidences
 )
 
-var outcomeNames = [outcomes]string{"success", "5xx", "gateway failure", "local origin", "neutral"}
+var evidenceNames = [evidences]string{"success", "5xx", "gateway failure", "local origin", "neutral"}
 
-// String returns the outcome in lower case, such as "gateway failure".
-func (o Evidence) String() string { return choice.Name("outcome", outcomeNames[:], o) }
+// String is the evidence in lower case, such as "gateway failure".
+func (o Evidence) String() string { return choice.Name("outcome", evidenceNames[:], o) }
 
 // ChangeReason is why an endpoint was ejected, or came back.
 type ChangeReason uint8
@@ -170,7 +162,7 @@ var reasonNames = [reasons]string{
 	"time passed", "set shrunk",
 }
 
-// String returns the reason in lower case, such as "success rate".
+// String is the reason in lower case, such as "success rate".
 func (r ChangeReason) String() string { return choice.Name("reason", reasonNames[:], r) }
 
 // ChangeKind is the kind of a Change.
@@ -189,5 +181,5 @@ const (
 
 var kindNames = [kinds]string{"ejected", "returned", "spared"}
 
-// String returns the kind in lower case, such as "ejected".
+// String is the kind in lower case, such as "ejected".
 func (k ChangeKind) String() string { return choice.Name("kind", kindNames[:], k) }

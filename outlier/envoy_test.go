@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 type envoyStep struct {
@@ -38,13 +40,8 @@ func vectors(t *testing.T) (v struct {
 	Jitter struct{ Max float64 }
 }) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/envoy_outlier.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &v); err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(os.ReadFile("testdata/envoy_outlier.json"))
+	must.Succeed(json.Unmarshal(data, &v))
 	return v
 }
 
@@ -67,7 +64,7 @@ func TestEnvoyMaxEjectionPercentage(t *testing.T) {
 	for _, v := range vectors(t).MaxEjected {
 		c := EnvoyDefaults()
 		c.MaxEjected = v.Percent
-		s := must(t, c)
+		s := must.Have(New(c))
 		s.Update(0, keys(v.Hosts))
 		for _, key := range keys(v.Failing) {
 			calls(t, s, 0, key, 5, FiveXX)
@@ -90,7 +87,7 @@ func TestEnvoyEjectionTimes(t *testing.T) {
 			c.FailureMinHosts = steps.FailurePercentHosts
 			c.Enforce = Enforce{Consecutive: -1, ConsecutiveGateway: -1, SuccessRate: -1}
 		}
-		s := must(t, c)
+		s := must.Have(New(c))
 		s.Update(0, keys(1))
 		for _, step := range steps.Steps {
 			now := seconds(step.At)
@@ -108,7 +105,7 @@ func TestEnvoyMaxEjectTime(t *testing.T) {
 	for _, v := range vectors(t).MaxTime {
 		c := EnvoyDefaults()
 		c.BaseEjection, c.MaxEjection, c.MaxEjected = seconds(v.Base), seconds(v.Max), 100
-		s := must(t, c)
+		s := must.Have(New(c))
 		s.Update(0, keys(1))
 		var now time.Duration
 		for i := range v.GrowsFor + 10 {
@@ -136,13 +133,13 @@ func TestEnvoyJitter(t *testing.T) {
 	}{"least": {0, 0, 0}, "most": {math.MaxUint64, longest, longest}, "between": {123456789 << 30, 1, longest - 1}} {
 		config := EnvoyDefaults()
 		config.Jitter, config.MaxEjected = longest, 100
-		s := must(t, config)
+		s := must.Have(New(config))
 		s.Update(0, keys(1))
 		for range 5 {
 			e, _ := s.Pick(0, nil, nil)
 			s.Done(0, e, FiveXX, func() uint64 { return c.random })
 		}
-		if d := s.Status(0)[0].Until - 30*time.Second; d < c.from || d > c.to {
+		if d := s.States(0)[0].Until - 30*time.Second; d < c.from || d > c.to {
 			t.Errorf("%s: %v more than the base", name, d)
 		}
 	}

@@ -94,7 +94,7 @@ func ExampleEnvoyDefaults() {
 	// b ejected: consecutive failures (5 of 5 failed)
 }
 
-func ExampleSet_Status() {
+func ExampleSet_States() {
 	set, _ := outlier.New(outlier.Config{})
 	set.Update(0, []string{"a", "b"})
 	for i := range 20 {
@@ -104,7 +104,7 @@ func ExampleSet_Status() {
 		}
 		set.Done(time.Second, e, outlier.Evidence(i%4/3), nil)
 	}
-	for _, s := range set.Status(time.Second) {
+	for _, s := range set.States(time.Second) {
 		rate, _ := s.SuccessRate()
 		fmt.Printf("%s: %d under way, %.0f %% of %d succeeded, ejected: %v\n", s.Key, s.Load, 100*rate, s.Calls, s.Ejected)
 	}

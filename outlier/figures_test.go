@@ -3,6 +3,8 @@ package outlier
 import (
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // docs/mechanisms.md gives these figures.
@@ -19,7 +21,7 @@ func TestHowLongARowMustBe(t *testing.T) {
 		{10, 100, 5}, {10, 1000, 6}, {10, 10_000, 7},
 	} {
 		var c Change
-		s := must(t, Config{Choice: RoundRobin, Statistic: NoStatistic}, func(ch Change) { c = ch })
+		s := must.Have(New(Config{Choice: RoundRobin, Statistic: NoStatistic}, func(ch Change) { c = ch }))
 		s.Update(0, keys(v.n))
 		for now := time.Duration(0); now < time.Minute && c.Calls == 0; now += DefaultInterval / time.Duration(v.calls) {
 			e, _ := s.Pick(now, middle, nil)
@@ -42,7 +44,7 @@ func TestHowManyCallsARateTakes(t *testing.T) {
 		for failing, want := range map[int]int{5: v.half, 3: v.threeOfTen} {
 			got := 0
 			for each := 10; each < 100 && got == 0; each += 10 {
-				s := must(t, Config{Choice: RoundRobin, Sweeps: 1, Consecutive: -1}, func(Change) { got = each })
+				s := must.Have(New(Config{Choice: RoundRobin, Sweeps: 1, Consecutive: -1}, func(Change) { got = each }))
 				s.Update(0, keys(v.n))
 				fillCalls(t, s, 0, each, map[string]int{keys(1)[0]: each * failing / 10})
 				sweep(s, DefaultInterval)

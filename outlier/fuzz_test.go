@@ -94,7 +94,7 @@ func FuzzNothingPanics(f *testing.F) {
 				}
 				s.Update(now, names)
 			case b < 32:
-				for _, st := range s.Status(now) {
+				for _, st := range s.States(now) {
 					if rate, _ := st.SuccessRate(); rate < 0 || rate > 1 || st.Load < 0 || st.Calls < 0 {
 						t.Fatalf("%+v", st)
 					}
@@ -121,7 +121,7 @@ func FuzzNothingPanics(f *testing.F) {
 		for _, e := range air {
 			s.Done(in.duration(), e, FiveXX, nil)
 		}
-		for _, st := range s.Status(0) {
+		for _, st := range s.States(0) {
 			if st.Load != 0 {
 				t.Fatalf("all calls have ended: %+v", st)
 			}

@@ -12,16 +12,6 @@ import (
 // slower is how much less a long run does.
 var slower = 5 / min(seed.Runs(1), 5)
 
-// must is New for a configuration that is right.
-func must(t testing.TB, c Config, listeners ...func(Change)) *Set {
-	t.Helper()
-	s, err := New(c, listeners...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // keys names n endpoints.
 func keys(n int) []string {
 	k := make([]string, n)
@@ -71,7 +61,7 @@ func sweep(s *Set, now time.Duration) {
 
 // ejected are the keys of those that are.
 func ejected(s *Set, now time.Duration) (list []string) {
-	for _, st := range s.Status(now) {
+	for _, st := range s.States(now) {
 		if st.Ejected {
 			list = append(list, st.Key)
 		}
@@ -79,13 +69,13 @@ func ejected(s *Set, now time.Duration) (list []string) {
 	return list
 }
 
-func status(t testing.TB, s *Set, now time.Duration, key string) Status {
+func status(t testing.TB, s *Set, now time.Duration, key string) EndpointState {
 	t.Helper()
-	for _, st := range s.Status(now) {
+	for _, st := range s.States(now) {
 		if st.Key == key {
 			return st
 		}
 	}
 	t.Fatalf("no endpoint %q", key)
-	return Status{}
+	return EndpointState{}
 }

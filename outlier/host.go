@@ -7,28 +7,27 @@ import (
 
 // A host is the state of one endpoint in a set.
 type host struct {
-	// word is calls under way << loadShift | results that were not collected yet, of
-	// stripe 0. Both are in one word, so a call writes it once at its start and once at
-	// its end.
-	word    atomic.Uint64
-	streaks atomic.Uint64 // failures in a row, of each kind; see streaks
-	gen     atomic.Uint32 // changes when it is ejected, comes back, or leaves the set
-	id      uint32        // of this host alone, as long as the set lives
-	took    atomic.Uint64 // how long successes lately took, as float64; of LeastTime only
-	ext     atomic.Uint64 // failures not collected yet, but for those in local
-	local   atomic.Uint64 // LocalOrigin failures not collected yet; with Split only
-	_       [16]byte      // nobody else's words in this cache line
+	// word is calls in flight << loadShift | results not collected yet, of stripe 0. It is
+	// one word, so a call writes it once at its start and once at its end.
+	word     atomic.Uint64
+	streaks  atomic.Uint64 // failures in a row, of each kind; see streaks
+	gen      atomic.Uint32 // changes when it is ejected, comes back, or leaves the set
+	id       uint32        // of this host alone, as long as the set lives
+	took     atomic.Uint64 // how long successes lately took, as float64; of LeastTime only
+	external atomic.Uint64 // failures not collected yet, but for those in local
+	local    atomic.Uint64 // LocalOrigin failures not collected yet; with Split only
+	_        [16]byte      // nobody else's words in this cache line
 
-	key  string
-	more []cell // of stripes; made under the lock before a view has any
+	key   string
+	cells []cell // of stripes; made under the lock before a view has any
 
 	// The lock of the set guards what follows.
-	past   []tally // what the last sweeps collected, a ring
-	sum    tally   // of past
-	open   tally   // collected since the last sweep
-	total  tally   // since it came into the set
-	began  []int64 // load at the start of each slot that may be judged, a ring
-	before [rows]start
+	past       []tally // what the last sweeps collected, a ring
+	sum        tally   // of past
+	sinceSweep tally   // collected since the last sweep
+	total      tally   // since it came into the set
+	began      []int64 // load at the start of each slot that may be judged, a ring
+	before     [rows]start
 
 	until         time.Duration // end of the latest ejection
 	steadyFrom    time.Duration // when it came back, or steps was last lowered
@@ -49,17 +48,17 @@ const (
 	doneMask  = oneCall - 1
 )
 
-type tally struct{ calls, ext, local int64 }
+type tally struct{ calls, external, local int64 }
 
 func (t *tally) add(u tally) {
 	t.calls += u.calls
-	t.ext += u.ext
+	t.external += u.external
 	t.local += u.local
 }
 
 func (t *tally) sub(u tally) {
 	t.calls -= u.calls
-	t.ext -= u.ext
+	t.external -= u.external
 	t.local -= u.local
 }
 
@@ -67,9 +66,9 @@ func (t *tally) sub(u tally) {
 type counts struct{ calls, failures int64 }
 
 // of returns the counts by one measure: whether calls got an answer (local), or which
-// answer it was. Without Split t.local is zero.
+// answer it was.
 func (t tally) of(local bool) counts {
-	o := counts{t.calls - t.local, t.ext}
+	o := counts{t.calls - t.local, t.external}
 	if local {
 		o = counts{t.calls, t.local}
 	}
@@ -78,14 +77,14 @@ func (t tally) of(local bool) counts {
 	return o
 }
 
-// with returns o plus more calls that have not failed so far.
+// with returns o and more calls that have not failed so far.
 func (o counts) with(more int64) counts {
 	o.calls += max(0, more)
 	return o
 }
 
-// A start is the state when a row began: the results of the others, and the number of
-// calls under way to this one.
+// A start is the state when a row began: the results of the others, and the calls in flight
+// to this endpoint.
 type start struct {
 	others counts
 	load   int64
@@ -93,10 +92,10 @@ type start struct {
 
 func (o counts) rate() float64 { return float64(o.calls-o.failures) / float64(o.calls) }
 
-// collect adds the results since it was last called. The lock is held.
+// collect adds the results since the last collect. The lock is held.
 func (s *Set) collect(h *host) {
-	t := tally{ext: int64(h.ext.Load()), local: int64(h.local.Load())}
-	for i := range uint32(len(h.more)) + 1 {
+	t := tally{external: int64(h.external.Load()), local: int64(h.local.Load())}
+	for i := range uint32(len(h.cells)) + 1 {
 		c := h.cell(i)
 		if n := c.Load() & doneMask; n > 0 {
 			c.Add(-n)
@@ -106,9 +105,9 @@ func (s *Set) collect(h *host) {
 	if t == (tally{}) {
 		return
 	}
-	h.ext.Add(-uint64(t.ext))
+	h.external.Add(-uint64(t.external))
 	h.local.Add(-uint64(t.local))
-	h.open.add(t)
+	h.sinceSweep.add(t)
 	h.total.add(t)
 	s.total.add(t)
 }
@@ -117,7 +116,7 @@ func (s *Set) collect(h *host) {
 func (s *Set) forget(h *host) {
 	s.collect(h)
 	clear(h.past)
-	h.sum, h.open = tally{}, tally{}
+	h.sum, h.sinceSweep = tally{}, tally{}
 	fill(h.began, h.allLoad())
 	h.streaks.Store(0)
 	h.forgetResults = false
@@ -137,8 +136,8 @@ const (
 	rows
 )
 
-// streaks are three counters in one word. So a success can end all rows in one step, and
-// mostly needs only to read it.
+// streaks are the lengths of the rows, in one word. A success ends all rows in one step,
+// and mostly needs only to read it.
 type streaks uint64
 
 const (
@@ -157,7 +156,7 @@ func (w streaks) longer(row int) streaks {
 
 func (w streaks) ended(row int) streaks { return w &^ (streakMax << (row * streakBits)) }
 
-// after returns the rows after one more failure, and which of them it made longer.
+// after returns the rows after one more failure, and which of them grew.
 func (w streaks) after(o Evidence, split bool) (next streaks, longer [rows]bool) {
 	if o == LocalOrigin && split {
 		return w.longer(localFailure), [rows]bool{localFailure: true}

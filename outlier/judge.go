@@ -9,11 +9,11 @@ import (
 	"github.com/lullgo/lull/internal/chance"
 )
 
-// normal converts the median absolute deviation of a normal distribution to its
-// standard deviation: 1/Φ⁻¹(3/4).
+// normal is 1/Φ⁻¹(3/4), the standard deviation of a normal distribution over its median
+// absolute deviation.
 const normal = 1.4826
 
-// falseAlarmEvery is in how many intervals a set may find one false outlier by chance, at most.
+// A set finds at most one false outlier by chance in so many intervals.
 const falseAlarmEvery = 1e3
 
 // A sample is the data of one endpoint when it is judged.
@@ -30,7 +30,7 @@ type finding struct {
 	usual, threshold float64
 }
 
-// judge looks for outliers. The lock is held.
+// judge ejects outliers. The lock is held.
 func (s *Set) judge(at time.Duration, random func() uint64) {
 	if !s.unconditional {
 		for _, h := range s.hosts {
@@ -52,7 +52,7 @@ func (s *Set) judge(at time.Duration, random func() uint64) {
 	}
 }
 
-// others returns the results of all other endpoints so far. The lock is held.
+// others returns the results of all other endpoints. The lock is held.
 func (s *Set) others(h *host, local bool) counts {
 	for _, g := range s.hosts {
 		s.collect(g)
@@ -62,8 +62,8 @@ func (s *Set) others(h *host, local bool) counts {
 	return t.of(local)
 }
 
-// judgeRow ejects an endpoint if its row of failures is long enough, and if the results of
-// the others meanwhile show that it is not chance. The lock is held.
+// judgeRow ejects an endpoint if its row of failures is long enough, and the results of the
+// others meanwhile show that it is not by chance. The lock is held.
 func (s *Set) judgeRow(at time.Duration, h *host, row int, random func() uint64) {
 	n := streaks(h.streaks.Load()).of(row)
 	if h.ejected || s.inARow[row] == 0 || n < s.inARow[row] {
@@ -78,7 +78,7 @@ func (s *Set) judgeRow(at time.Duration, h *host, row int, random func() uint64)
 	}
 	var calls int64
 	for _, g := range s.hosts {
-		calls += g.sum.calls + g.open.calls
+		calls += g.sum.calls + g.sinceSweep.calls
 	}
 	own := counts{int64(n), int64(n)}.with(h.allLoad() - before.load)
 	usual := others.rate()
@@ -86,13 +86,13 @@ func (s *Set) judgeRow(at time.Duration, h *host, row int, random func() uint64)
 	if own.rate() >= usual-s.floor || evidence(own, others) < math.Log(falseAlarmEvery*float64(max(1, calls))*float64(len(s.hosts))) {
 		return
 	}
-	s.found(h, finding{ChangeReason(row), counts{int64(n), int64(n)}, usual, 0}, at, random)
+	s.ejectOrSpare(h, finding{ChangeReason(row), counts{int64(n), int64(n)}, usual, 0}, at, random)
 	if h.forgetResults {
 		s.forget(h)
 	}
 }
 
-// judgeRates compares the success rates, by one measure. The lock is held.
+// judgeRates compares the success rates. The lock is held.
 func (s *Set) judgeRates(at time.Duration, local bool, random func() uint64) {
 	t, failures := s.table[:0], int64(0)
 	for _, h := range s.hosts {
@@ -136,8 +136,8 @@ func (s *Set) enough(calls int64) []sample {
 	return e
 }
 
-// judgeByMedian compares each endpoint with the median and the median absolute deviation
-// of the others, and with chance. The samples are sorted by rate.
+// judgeByMedian compares each endpoint with the median and the median absolute deviation of
+// the others, and with chance. e is sorted by rate.
 func (s *Set) judgeByMedian(e []sample, reason ChangeReason, at time.Duration, random func() uint64) {
 	best, enough := e[len(e)-1].rate, math.Log(falseAlarmEvery*float64(len(e))*float64(len(e)))
 	for i, c := range e {
@@ -156,24 +156,24 @@ func (s *Set) judgeByMedian(e []sample, reason ChangeReason, at time.Duration, r
 		}
 		own := c.with(s.growth(c.h))
 		if own.rate() < threshold && evidence(own, peers) >= enough {
-			s.found(c.h, finding{reason, c.counts, median, threshold}, at, random)
+			s.ejectOrSpare(c.h, finding{reason, c.counts, median, threshold}, at, random)
 		}
 	}
 }
 
-// growth returns how many more calls are under way to h than at the start of the
-// interval that is judged. The lock is held.
+// growth returns how many more calls are in flight to h than at the start of the interval
+// that is judged. The lock is held.
 func (s *Set) growth(h *host) int64 {
 	return h.allLoad() - h.began[(s.tick+1)%uint64(len(h.began))]
 }
 
-// judgeByMean is Envoy's success rate ejection. It computes in percent, so that it rounds
-// as Envoy does.
+// judgeByMean is Envoy's success rate ejection. It computes in percent, to round as Envoy
+// does.
 func (s *Set) judgeByMean(e []sample, reason ChangeReason, at time.Duration, random func() uint64) {
 	mean, threshold := meanThreshold(e, s.factor)
 	for _, c := range e {
 		if c.percent() < threshold {
-			s.found(c.h, finding{reason, c.counts, mean / 100, threshold / 100}, at, random)
+			s.ejectOrSpare(c.h, finding{reason, c.counts, mean / 100, threshold / 100}, at, random)
 		}
 	}
 }
@@ -196,13 +196,13 @@ func (o counts) percent() float64 { return float64(o.calls-o.failures) * 100 / f
 func (s *Set) judgeByPercent(e []sample, reason ChangeReason, at time.Duration, random func() uint64) {
 	for _, c := range e {
 		if c.percent() <= float64(100-s.failurePercent) {
-			s.found(c.h, finding{reason, c.counts, 0, float64(100-s.failurePercent) / 100}, at, random)
+			s.ejectOrSpare(c.h, finding{reason, c.counts, 0, float64(100-s.failurePercent) / 100}, at, random)
 		}
 	}
 }
 
 // without returns the median of all rates except the i-th, and their median absolute
-// deviation from it. The samples are sorted by rate, and at least two.
+// deviation. e is sorted by rate, and has at least two.
 func without(e []sample, i int) (median, mad float64) {
 	n := len(e) - 1
 	at := func(j int) float64 {
@@ -212,7 +212,7 @@ func without(e []sample, i int) (median, mad float64) {
 		return e[j].rate
 	}
 	median = (at((n-1)/2) + at(n/2)) / 2
-	// The deviations grow from the middle to both sides. Merged, they are in order.
+	// The deviations grow from the middle to both sides.
 	down, up := (n-1)/2, (n-1)/2+1
 	var last, dev float64
 	for range n/2 + 1 {
@@ -233,9 +233,8 @@ func without(e []sample, i int) (median, mad float64) {
 
 // evidence returns the natural logarithm of a likelihood ratio (Wilks 1938): the likelihood
 // of the results if the endpoint and its peers have different shares of failures, over that
-// if they have the same. It is zero if one of them has no results, or if the endpoint's share
-// is not the higher one. If the shares are the same, it exceeds x about once in e^x times,
-// or less often.
+// if they have the same. It is zero without results, and if the endpoint does not do worse.
+// If the shares are the same, it exceeds x at most once in e^x times.
 func evidence(own, peers counts) float64 {
 	if own.rate() >= peers.rate() {
 		return 0
@@ -244,8 +243,8 @@ func evidence(own, peers counts) float64 {
 	return own.likelihood() + peers.likelihood() - both.likelihood()
 }
 
-// likelihood returns the log-likelihood of these results, if the true share of failures is
-// the one that was seen.
+// likelihood returns the log-likelihood of these results, for the share of failures that
+// they show.
 func (o counts) likelihood() float64 {
 	f, n := float64(o.failures), float64(o.calls)
 	l := 0.0
@@ -258,13 +257,12 @@ func (o counts) likelihood() float64 {
 	return l
 }
 
-// roll reports whether an outlier that was found for this reason is ejected.
-func (s *Set) roll(why ChangeReason, random func() uint64) bool {
+// mayEject draws whether an outlier is ejected for this reason.
+func (s *Set) mayEject(why ChangeReason, random func() uint64) bool {
 	percent := s.enforce[why]
 	return percent >= 100 || percent > 0 && chance.UpTo(99, random) < percent
 }
 
-// spread returns the random time that is added to an ejection.
 func (s *Set) spread(random func() uint64) time.Duration {
 	if s.jitter == 0 {
 		return 0

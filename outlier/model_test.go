@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A reference does what Set does, slowly: it keeps every result and counts them
@@ -529,7 +530,7 @@ func TestModel(t *testing.T) {
 
 func modelRun(t *testing.T, seed uint64, c Config, r *rand.Rand, seen map[string]int) {
 	var events []Change
-	s := must(t, c, func(c Change) { events = append(events, c); seen[fmt.Sprintf("%v: %v", c.Kind, c.Reason)]++ })
+	s := must.Have(New(c, func(c Change) { events = append(events, c); seen[fmt.Sprintf("%v: %v", c.Kind, c.Reason)]++ }))
 	m := newReference(c)
 	type flying struct {
 		e          Endpoint
@@ -577,7 +578,7 @@ func modelRun(t *testing.T, seed uint64, c Config, r *rand.Rand, seen map[string
 			i := r.IntN(len(air))
 			f := air[i]
 			air = slices.Delete(air, i, i+1)
-			o := Evidence(r.IntN(int(outcomes)))
+			o := Evidence(r.IntN(int(evidences)))
 			s.Done(now, f.e, o, draw)
 			m.done(now, f.h, f.generation, o, random)
 		default:
@@ -597,14 +598,14 @@ func modelRun(t *testing.T, seed uint64, c Config, r *rand.Rand, seen map[string
 			s.Done(now, e, o, draw)
 			m.done(now, h, generation, o, random)
 		}
-		var status []Status
+		var status []EndpointState
 		if step%5 == 0 {
-			status = s.Status(now)
+			status = s.States(now)
 		}
 		for i, got := range status {
 			h := m.hosts[i]
 			until := h.until
-			// The reference sweeps with the next call, as the set does; Status looks ahead.
+			// The reference sweeps with the next call, as the set does; States looks ahead.
 			due := (h.until + m.width - 1) / m.width * m.width
 			ejected := h.ejected && (due > now || time.Duration(m.tick+1)*m.width > now)
 			if !ejected {

@@ -8,8 +8,8 @@ import (
 	"github.com/lullgo/lull/internal/chance"
 )
 
-// An Endpoint stands for one call to an endpoint, from Pick to Done. The zero
-// Endpoint stands for none; Done ignores it.
+// An Endpoint stands for one call, from Pick to Done. The zero Endpoint stands for none;
+// Done ignores it.
 type Endpoint struct {
 	h      *host
 	start  time.Duration
@@ -17,7 +17,7 @@ type Endpoint struct {
 	stripe uint32
 }
 
-// Key returns the key of the endpoint, as given to Update; empty for the zero Endpoint.
+// Key returns the key that was given to Update; empty for the zero Endpoint.
 func (e Endpoint) Key() string {
 	if e.h == nil {
 		return ""
@@ -25,9 +25,9 @@ func (e Endpoint) Key() string {
 	return e.h.key
 }
 
-// Tried is the endpoints that earlier attempts of the same call went to: the
-// latest eight of them. The zero Tried is none. It is a plain value of 36 bytes,
-// for one call and one Set, and must not be used concurrently.
+// Tried has the latest eight endpoints of earlier attempts of a call. The zero Tried has
+// none. It is a plain value of 36 bytes, for one call and one Set, and must not be used
+// concurrently.
 type Tried struct {
 	ids [8]uint32 // oldest first
 	n   uint32
@@ -62,18 +62,16 @@ func (t *Tried) Has(e Endpoint) bool {
 	return false
 }
 
-// Pick chooses an endpoint for a call that starts at now, a healthy one if there
-// is any. The call must be reported with Done, once, in whatever way it ends: an
-// endpoint whose calls are not reported seems to be busy for ever. If there is no
-// endpoint at all there is nothing to report.
+// Pick chooses an endpoint for a call that starts at now, a healthy one if there is one.
+// Report the end of the call once with Done, however it ends: otherwise the endpoint seems
+// busy for ever. ok is false if the set is empty.
 //
-// If tried is not nil Pick avoids the endpoints in it, as long as there is another
-// healthy one; if there is none, it takes the one that was tried longest ago. It
-// adds its choice to tried.
+// If tried is not nil, Pick avoids the endpoints in it, or if all healthy ones are in it,
+// takes the one tried longest ago. It adds its choice to tried.
 //
-// Pick draws one number from random (64 random bits), and more when a sweep is due. If
-// random is nil, the middle of every range is used: TwoChoices then compares the same two
-// endpoints each time.
+// random returns 64 random bits. Pick calls it once, and more often if a sweep is due. nil
+// stands for the middle of every range: TwoChoices then compares the same two endpoints
+// each time.
 func (s *Set) Pick(now time.Duration, random func() uint64, tried *Tried) (Endpoint, bool) {
 	if int64(now) >= s.next.Load() {
 		s.sweep(now, random)
@@ -81,11 +79,11 @@ func (s *Set) Pick(now time.Duration, random func() uint64, tried *Tried) (Endpo
 	v := s.view.Load()
 	stripe, seat := v.stripe()
 	var h *host
-	switch n := len(v.open); {
+	switch n := len(v.endpoints); {
 	case n == 0:
 		return Endpoint{}, false
 	case n == 1:
-		h = v.open[0]
+		h = v.endpoints[0]
 	case tried == nil || tried.n == 0:
 		h = s.choose(v, nil, stripe, random)
 	default:
@@ -106,7 +104,7 @@ func (s *Set) Pick(now time.Duration, random func() uint64, tried *Tried) (Endpo
 func (s *Set) chooseUntried(v *view, tried *Tried, stripe uint32, random func() uint64) *host {
 	var found [len(tried.ids)]int32
 	skip := found[:0]
-	for i := int(tried.n) - 1; i >= 0 && len(skip) < len(v.open)-1; i-- { // latest first
+	for i := int(tried.n) - 1; i >= 0 && len(skip) < len(v.endpoints)-1; i-- { // latest first
 		for at, id := range v.ids {
 			if id == tried.ids[i] {
 				skip = insert(skip, int32(at))
@@ -127,10 +125,9 @@ func insert(list []int32, at int32) []int32 {
 	return list
 }
 
-// choose returns a host of v that is not at a place in skip. skip is sorted, and leaves at
-// least one.
+// choose returns a host of v at no place in skip, which is sorted, and leaves at least one.
 func (s *Set) choose(v *view, skip []int32, stripe uint32, random func() uint64) *host {
-	k := uint64(len(v.open) - len(skip))
+	k := uint64(len(v.endpoints) - len(skip))
 	if s.choice == RoundRobin {
 		return v.at((s.turn.Add(1)-1)%k, skip)
 	}
@@ -146,24 +143,24 @@ func (s *Set) choose(v *view, skip []int32, stripe uint32, random func() uint64)
 		j++
 	}
 	a, b := v.at(i, skip), v.at(j, skip)
-	if b.better(a, stripe, s.choice) {
+	if b.isBetterThan(a, stripe, s.choice) {
 		return b
 	}
 	return a
 }
 
-// at returns the i-th of those that are not skipped.
+// at returns the i-th host that is not skipped.
 func (v *view) at(i uint64, skip []int32) *host {
 	for _, place := range skip {
 		if i >= uint64(place) {
 			i++
 		}
 	}
-	return v.open[i]
+	return v.endpoints[i]
 }
 
-// least returns the one of k with the fewest calls under way. The search begins at a
-// random place, so that equals take turns.
+// least returns the one of k hosts with the fewest calls in flight. It begins at a random
+// place, so equals take turns.
 func (v *view) least(r, k uint64, skip []int32, stripe uint32) *host {
 	i, _ := bits.Mul64(r, k)
 	best := v.at(i, skip)
@@ -178,7 +175,7 @@ func (v *view) least(r, k uint64, skip []int32, stripe uint32) *host {
 	return best
 }
 
-func (h *host) better(g *host, stripe uint32, c Choice) bool {
+func (h *host) isBetterThan(g *host, stripe uint32, c Choice) bool {
 	a, b := h.load(stripe), g.load(stripe)
 	if c == LeastTime {
 		x, y := math.Float64frombits(h.took.Load()), math.Float64frombits(g.took.Load())

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // everyChoice runs a test for each way to choose.
@@ -17,7 +19,7 @@ func everyChoice(t *testing.T, f func(*testing.T, Choice)) {
 
 func TestNoEndpoints(t *testing.T) {
 	everyChoice(t, func(t *testing.T, c Choice) {
-		s := must(t, Config{Choice: c})
+		s := must.Have(New(Config{Choice: c}))
 		if e, ok := s.Pick(0, nil, nil); ok || e.Key() != "" {
 			t.Errorf("an empty set gave %q", e.Key())
 		}
@@ -27,7 +29,7 @@ func TestNoEndpoints(t *testing.T) {
 		if e, ok := s.Pick(0, nil, nil); ok {
 			t.Errorf("a set that was emptied gave %q", e.Key())
 		}
-		if len(s.Status(0)) != 0 {
+		if len(s.States(0)) != 0 {
 			t.Error("there are endpoints")
 		}
 	})
@@ -37,11 +39,11 @@ func TestNoEndpoints(t *testing.T) {
 // equally often.
 func TestTwoChoices(t *testing.T) {
 	const n = 5
-	s := must(t, Config{})
+	s := must.Have(New(Config{}))
 	s.Update(0, keys(n))
 	r := rand.New(rand.NewPCG(1, 1))
 	// Load them with 0 to n-1 calls.
-	for _, st := range s.Status(0) {
+	for _, st := range s.States(0) {
 		want := slices.Index(keys(n), st.Key)
 		for have := 0; have < want; {
 			if e, _ := s.Pick(0, r.Uint64, nil); e.Key() == st.Key {
@@ -71,7 +73,7 @@ func TestTwoChoices(t *testing.T) {
 func TestEqualsAreChosenEqually(t *testing.T) {
 	everyChoice(t, func(t *testing.T, c Choice) {
 		for _, tried := range []int{0, 2} {
-			s := must(t, Config{Choice: c})
+			s := must.Have(New(Config{Choice: c}))
 			s.Update(0, keys(6))
 			r := rand.New(rand.NewPCG(1, 1))
 			got := map[string]int{}
@@ -96,7 +98,7 @@ func TestEqualsAreChosenEqually(t *testing.T) {
 }
 
 func TestLeastLoaded(t *testing.T) {
-	s := must(t, Config{Choice: LeastLoaded})
+	s := must.Have(New(Config{Choice: LeastLoaded}))
 	s.Update(0, keys(7))
 	r := rand.New(rand.NewPCG(1, 1))
 	var air []Endpoint
@@ -123,7 +125,7 @@ func TestLeastLoaded(t *testing.T) {
 // The far endpoint gets as many times fewer calls under way as it is slower.
 func TestLeastTime(t *testing.T) {
 	share := func(c Choice) float64 {
-		s := must(t, Config{Choice: c})
+		s := must.Have(New(Config{Choice: c}))
 		s.Update(0, []string{"near", "far"})
 		took := map[string]time.Duration{"near": 10 * ms, "far": 80 * ms}
 		seen := flight{s, 50, 0, 200 * time.Second, func(key string, _ time.Duration, _ *rand.Rand) (Evidence, time.Duration) {
@@ -143,21 +145,21 @@ func TestLeastTimeOfTheUnknown(t *testing.T) {
 	known, unknown := &host{}, &host{}
 	known.took.Store(math.Float64bits(1))
 	for _, c := range [][2]*host{{known, unknown}, {unknown, known}, {unknown, unknown}} {
-		if c[0].better(c[1], 0, LeastTime) {
+		if c[0].isBetterThan(c[1], 0, LeastTime) {
 			t.Error("one of two with equal loads is better, and the time of both is not known")
 		}
 	}
 	busy, quick := &host{}, &host{}
 	busy.word.Store(1 << loadShift)
-	if !known.better(busy, 0, LeastTime) {
+	if !known.isBetterThan(busy, 0, LeastTime) {
 		t.Error("an endpoint without calls is not better than a busy one of which no time is known")
 	}
 	known.took.Store(math.Float64bits(0.5))
 	quick.took.Store(math.Float64bits(0.3))
-	if !quick.better(known, 0, LeastTime) {
+	if !quick.isBetterThan(known, 0, LeastTime) {
 		t.Error("of two with equal loads the quicker one is not better")
 	}
-	if known.better(quick, 0, LeastTime) {
+	if known.isBetterThan(quick, 0, LeastTime) {
 		t.Error("of two with equal loads the slower one is better")
 	}
 }
@@ -165,7 +167,7 @@ func TestLeastTimeOfTheUnknown(t *testing.T) {
 // An endpoint that was slow once is tried again after a while: what it was like is
 // forgotten by half with each sweep in which it got no call.
 func TestLeastTimeForgets(t *testing.T) {
-	s := must(t, Config{Choice: LeastTime})
+	s := must.Have(New(Config{Choice: LeastTime}))
 	s.Update(0, []string{"near", "far"})
 	slow := func(now time.Duration) time.Duration {
 		if now < 20*time.Second {
@@ -195,7 +197,7 @@ func TestTried(t *testing.T) {
 		r := rand.New(rand.NewPCG(2, uint64(c)))
 		for range 2000 {
 			n := 1 + r.IntN(12)
-			s := must(t, Config{Choice: c})
+			s := must.Have(New(Config{Choice: c}))
 			s.Update(0, keys(n))
 			for range r.IntN(2 * n) {
 				s.Pick(0, r.Uint64, nil) // some load
@@ -221,7 +223,7 @@ func TestTried(t *testing.T) {
 
 // What was tried stays so when the set changes, and who is new is not taken for it.
 func TestTriedSurvivesAnUpdate(t *testing.T) {
-	s := must(t, Config{})
+	s := must.Have(New(Config{}))
 	s.Update(0, []string{"a", "b", "c"})
 	var tried Tried
 	first, _ := s.Pick(0, dice.Uint64, &tried)
@@ -242,7 +244,7 @@ func TestTriedSurvivesAnUpdate(t *testing.T) {
 }
 
 func TestTriedIsAValue(t *testing.T) {
-	s := must(t, Config{})
+	s := must.Have(New(Config{}))
 	s.Update(0, keys(12))
 	var none, tried Tried
 	var all []Endpoint
@@ -279,7 +281,7 @@ func TestTriedIsAValue(t *testing.T) {
 // Without a source of randomness calls are still made.
 func TestNilSource(t *testing.T) {
 	everyChoice(t, func(t *testing.T, c Choice) {
-		s := must(t, Config{Choice: c})
+		s := must.Have(New(Config{Choice: c}))
 		s.Update(0, keys(3))
 		var tried Tried
 		seen := map[string]bool{}
@@ -296,7 +298,7 @@ func TestNilSource(t *testing.T) {
 
 // After an interval and more without any call nothing is known of anybody.
 func TestLeastTimeForgetsAllInAPause(t *testing.T) {
-	s := must(t, Config{Choice: LeastTime})
+	s := must.Have(New(Config{Choice: LeastTime}))
 	s.Update(0, []string{"near", "far"})
 	took := map[string]time.Duration{"near": 10 * ms, "far": 2 * time.Second}
 	flight{s, 20, 0, 20 * time.Second, func(key string, _ time.Duration, _ *rand.Rand) (Evidence, time.Duration) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/stripe"
 )
 
@@ -22,7 +23,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var changes, out atomic.Int64
-			s := must(t, c, func(c Change) {
+			s := must.Have(New(c, func(c Change) {
 				changes.Add(1)
 				switch c.Kind {
 				case Ejected:
@@ -30,7 +31,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 				case Returned:
 					out.Add(-1)
 				}
-			})
+			}))
 			all := keys(10)
 			s.Update(0, all)
 			var clock, stop atomic.Int64
@@ -40,7 +41,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 				for stop.Load() == 0 {
 					s.Update(time.Duration(clock.Load()), slices.Delete(slices.Clone(all), 5+r.IntN(2), 7))
 					s.Update(time.Duration(clock.Load()), all)
-					s.Status(time.Duration(clock.Load()))
+					s.States(time.Duration(clock.Load()))
 					runtime.Gosched()
 				}
 			})
@@ -84,7 +85,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 				t.Errorf("%d changes: the test does not stir", changes.Load())
 			}
 			s.Update(now, all)
-			for _, st := range s.Status(now) {
+			for _, st := range s.States(now) {
 				if st.Load != 0 {
 					t.Errorf("%+v: calls under way when all have ended", st)
 				}
@@ -110,7 +111,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 // begin or end meanwhile.
 func TestRaceCountsAddUp(t *testing.T) {
 	const goroutines, rounds = 8, 30000
-	s := must(t, Config{Off: true, Interval: 1000 * time.Hour, Sweeps: 1})
+	s := must.Have(New(Config{Off: true, Interval: 1000 * time.Hour, Sweeps: 1}))
 	s.Update(0, keys(3))
 	var wg sync.WaitGroup
 	for g := range goroutines {
@@ -127,7 +128,7 @@ func TestRaceCountsAddUp(t *testing.T) {
 	}
 	wg.Wait()
 	var calls, failures int64
-	for _, st := range s.Status(0) {
+	for _, st := range s.States(0) {
 		calls += st.Calls
 		failures += st.Failures
 		if st.Load != 0 {
@@ -151,7 +152,7 @@ func TestStripes(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	}
-	s := must(t, Config{})
+	s := must.Have(New(Config{}))
 	s.Update(0, keys(3))
 	inUse := func() bool { return s.view.Load().stripes > 0 }
 	lose := func(n int) {
@@ -197,7 +198,7 @@ func TestStripes(t *testing.T) {
 		t.Error("stripes without calls")
 	}
 	var load int64
-	for _, st := range s.Status(now) {
+	for _, st := range s.States(now) {
 		load += st.Load
 	}
 	if load != 2 {
@@ -205,7 +206,7 @@ func TestStripes(t *testing.T) {
 	}
 	s.Done(now, before, Success, nil)
 	s.Done(now, during, Success, nil)
-	for _, st := range s.Status(now) {
+	for _, st := range s.States(now) {
 		if st.Load != 0 {
 			t.Errorf("%+v", st)
 		}
@@ -217,7 +218,7 @@ func TestStripesStayWhileThereAreManyCalls(t *testing.T) {
 	if runtime.GOMAXPROCS(0) == 1 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	}
-	s := must(t, Config{Interval: 10 * ms})
+	s := must.Have(New(Config{Interval: 10 * ms}))
 	s.Update(0, keys(3))
 	for range contention {
 		s.contended(s.view.Load(), 0)
@@ -238,12 +239,12 @@ func TestRaceARowIsFoundOnce(t *testing.T) {
 	const goroutines, rounds = 4, 50_000
 	var found atomic.Int64
 	c := Config{Unconditional: true, MaxEjected: 100, Limit: RoundUp, Enforce: Enforce{Consecutive: -1}, Statistic: NoStatistic}
-	s := must(t, c, func(c Change) {
+	s := must.Have(New(c, func(c Change) {
 		found.Add(1)
 		if c.Kind != Spared || c.Calls != DefaultConsecutive {
 			t.Errorf("%+v", c)
 		}
-	})
+	}))
 	s.Update(0, keys(1))
 	var wg sync.WaitGroup
 	for range goroutines {

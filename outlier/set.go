@@ -9,11 +9,10 @@ import (
 	"github.com/lullgo/lull/internal/audience"
 )
 
-// A Set is the endpoints of one dependency: it chooses one for each call, learns
-// from how the call ended, and leaves out those that do worse than the others.
-// Make one with New. Its methods may be called concurrently and from listeners.
-// They panic only when a listener or a source of randomness does. A Set must not
-// be copied.
+// A Set has the endpoints of one dependency. It chooses one for each call, and leaves out
+// those that do worse than the others. Make one with New. Its methods may be called
+// concurrently, and by listeners. They panic only if a listener or a source of random bits
+// does. A Set must not be copied.
 type Set struct {
 	rules
 
@@ -22,9 +21,9 @@ type Set struct {
 	next atomic.Int64 // when the next sweep is due
 	_    [64]byte     // nothing that calls write shares a cache line with these
 
-	turn atomic.Uint64 // of RoundRobin
-	lost atomic.Uint64 // steps that somebody else was quicker to make, since the last sweep
-	_    [48]byte
+	turn      atomic.Uint64 // of RoundRobin
+	lostSteps atomic.Uint64 // steps that somebody else was quicker to make, since the last sweep
+	_         [48]byte
 
 	mu       sync.Mutex // guards what follows
 	hosts    []*host    // in the order of the latest Update
@@ -43,34 +42,31 @@ type Set struct {
 	audience audience.Audience[Change]
 }
 
-// A view holds the endpoints that Pick chooses from. It is never changed.
+// A view has the endpoints that Pick chooses from. It does not change.
 type view struct {
-	open    []*host // the healthy ones, or all of them
-	ids     []uint32
-	stripes uint32 // zero: none
+	endpoints []*host // the healthy ones, or all of them
+	ids       []uint32
+	stripes   uint32 // zero: none
 }
 
-// New returns an empty set, or what is wrong with the configuration. Listeners
-// hear of each change, in order, from the goroutine that caused a change, and
-// outside every lock. While one of them runs, the changes that other goroutines
-// cause wait for it. They should be quick. A listener's panic goes up to the
-// caller of the method that delivered the change, after the other listeners have
-// been called.
+// New returns an empty set, or the error of Validate. Listeners get each change, in order,
+// from the goroutine that caused one, and outside of all locks. One change is delivered at
+// a time, so they should be quick. A panic of a listener is raised again in the method that
+// delivered the change, after the other listeners were called.
 func New(c Config, listeners ...func(Change)) (*Set, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	s := &Set{rules: c.rules(), byKey: map[string]*host{}}
-	s.audience = audience.Of(slices.DeleteFunc(slices.Clone(listeners), func(l func(Change)) bool { return l == nil }))
+	s.audience = audience.Of(listeners)
 	s.view.Store(new(view))
 	s.next.Store(int64(s.width))
 	return s, nil
 }
 
-// Update replaces the endpoints. Keys are opaque; one that is named twice
-// counts once. An endpoint that was there before keeps all that is known of it;
-// one that is gone is forgotten, and if it comes back it is new. Calls that are
-// under way to one that is gone are still reported with Done.
+// Update replaces the endpoints. A key that is named twice counts once. An endpoint that
+// stays keeps its results; one that has gone and comes back is new. Calls in flight to one
+// that has gone are still reported with Done.
 func (s *Set) Update(now time.Duration, keys []string) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -111,7 +107,6 @@ func (s *Set) newHost(key string) *host {
 	return &host{id: s.lastID, key: key, past: make([]tally, s.sweeps), began: make([]int64, s.sweeps+1)}
 }
 
-// remove ends what the set has to do with h. The lock is held.
 func (s *Set) remove(h *host) {
 	s.collect(h)
 	h.gen.Add(1)
@@ -122,8 +117,8 @@ func (s *Set) remove(h *host) {
 	delete(s.byKey, h.key)
 }
 
-// shrink takes back those that would be the first to come back while there are
-// too many for the set as it is now. The lock is held.
+// shrink takes back the endpoints whose ejections end first, while too many are ejected.
+// The lock is held.
 func (s *Set) shrink(now time.Duration) {
 	for s.ejected > s.permitted(len(s.hosts)) {
 		var first *host
@@ -136,7 +131,7 @@ func (s *Set) shrink(now time.Duration) {
 	}
 }
 
-// publish gives calls a new view, if need be. The lock is held.
+// publish makes a new view, if it has changed. The lock is held.
 func (s *Set) publish() {
 	if !s.dirty {
 		return
@@ -149,18 +144,18 @@ func (s *Set) publish() {
 		v.stripes = s.stripes
 	}
 	for _, h := range s.hosts {
-		if v.stripes > 0 && h.more == nil {
-			h.more = make([]cell, v.stripes)
+		if v.stripes > 0 && h.cells == nil {
+			h.cells = make([]cell, v.stripes)
 		}
 		if all || !h.ejected {
-			v.open = append(v.open, h)
+			v.endpoints = append(v.endpoints, h)
 			v.ids = append(v.ids, h.id)
 		}
 	}
 	s.view.Store(v)
 }
 
-// unlock publishes what has changed, releases mu and calls the listeners.
+// unlock publishes the view, releases mu and calls the listeners.
 func (s *Set) unlock() {
 	s.publish()
 	s.audience.Unlock(&s.mu)

@@ -83,7 +83,7 @@ func fillCalls(t *testing.T, s *Set, from time.Duration, each int, failures map[
 	for i := range each {
 		now := from + time.Duration(i)*9*time.Second/time.Duration(each)
 		sweep(s, now)
-		for _, st := range s.Status(now) {
+		for _, st := range s.States(now) {
 			if st.Ejected {
 				continue
 			}

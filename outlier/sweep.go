@@ -8,8 +8,7 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// sweep runs the sweeps that are due by now. One goroutine runs them; others continue
-// meanwhile with the old view.
+// sweep runs the sweeps that are due by now. Other goroutines go on with the old view.
 func (s *Set) sweep(now time.Duration, random func() uint64) {
 	if !s.mu.TryLock() {
 		return
@@ -17,9 +16,9 @@ func (s *Set) sweep(now time.Duration, random func() uint64) {
 	defer s.unlock()
 	last := window.Tick(now, s.width)
 	for n := 0; s.tick < last; n++ {
-		// A call that comes too late for a sweep makes it before it is counted. So what
-		// was counted since the last sweep belongs to the first slot, and once that has
-		// left the interval nothing changes but by ejections that end.
+		// A call that comes after a sweep was due makes it before it is counted. So what
+		// was counted since the last sweep belongs to the first slot. When that has left
+		// the interval, only ejections that end change anything.
 		slot := s.tick % uint64(s.sweeps)
 		s.tick++
 		idle := n > s.sweeps
@@ -40,7 +39,7 @@ func (s *Set) sweep(now time.Duration, random func() uint64) {
 			s.lowerSteps(h, at)
 		}
 	}
-	s.quieten()
+	s.endStripes()
 	s.next.Store(int64(s.timeOf(s.tick + 1)))
 }
 
@@ -65,7 +64,7 @@ func (s *Set) timeOf(tick uint64) time.Duration {
 // advance ends the slot that was open. The lock is held.
 func (s *Set) advance(h *host, slot uint64, idle bool) {
 	s.collect(h)
-	if h.open.calls == 0 && s.choice == LeastTime {
+	if h.sinceSweep.calls == 0 && s.choice == LeastTime {
 		// The measured time of an endpoint ages while it gets no calls.
 		took := math.Float64frombits(h.took.Load()) / 2
 		if idle || took < 1 {
@@ -79,9 +78,9 @@ func (s *Set) advance(h *host, slot uint64, idle bool) {
 		fill(h.began, load)
 	}
 	h.sum.sub(h.past[slot])
-	h.sum.add(h.open)
-	h.past[slot] = h.open
-	h.open = tally{}
+	h.sum.add(h.sinceSweep)
+	h.past[slot] = h.sinceSweep
+	h.sinceSweep = tally{}
 }
 
 // takeBack ends an ejection. The lock is held.
@@ -99,7 +98,7 @@ func (s *Set) takeBack(h *host, at time.Duration, why ChangeReason) {
 	s.audience.Announce(Change{Key: h.key, Kind: Returned, Reason: why, At: at, Ejections: h.times})
 }
 
-// lowerSteps lowers the multiplier of an endpoint that has stayed in. The lock is held.
+// lowerSteps lowers the multiplier of an endpoint that was not ejected. The lock is held.
 func (s *Set) lowerSteps(h *host, at time.Duration) {
 	if h.ejected || h.steps == 0 || at < h.steadyFrom {
 		return
@@ -110,8 +109,8 @@ func (s *Set) lowerSteps(h *host, at time.Duration) {
 	}
 }
 
-// found ejects an outlier if there is room, or spares it, by the rules. The lock is held.
-func (s *Set) found(h *host, f finding, at time.Duration, random func() uint64) {
+// ejectOrSpare ejects an outlier if there is room, or spares it. The lock is held.
+func (s *Set) ejectOrSpare(h *host, f finding, at time.Duration, random func() uint64) {
 	if h.ejected {
 		return
 	}
@@ -123,7 +122,7 @@ func (s *Set) found(h *host, f finding, at time.Duration, random func() uint64) 
 		Key: h.key, Reason: f.reason, At: at, Ejections: h.times,
 		Calls: f.calls, Failures: f.failures, Usual: f.usual, Threshold: f.threshold,
 	}
-	if !s.roll(f.reason, random) {
+	if !s.mayEject(f.reason, random) {
 		c.Kind = Spared
 		s.audience.Announce(c)
 		h.forgetResults = !s.unconditional

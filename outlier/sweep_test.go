@@ -3,12 +3,14 @@ package outlier
 import (
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Off: everything fails, nobody goes.
 func TestOff(t *testing.T) {
-	s := must(t, Config{Off: true, Unconditional: true, FailurePercent: 1, FailureMinHosts: 1, FailureMinCalls: 1, ConsecutiveGateway: 1, MaxEjected: 100},
-		func(c Change) { t.Error(c) })
+	s := must.Have(New(Config{Off: true, Unconditional: true, FailurePercent: 1, FailureMinHosts: 1, FailureMinCalls: 1, ConsecutiveGateway: 1, MaxEjected: 100},
+		func(c Change) { t.Error(c) }))
 	s.Update(0, keys(3))
 	for i := range 1000 {
 		now := time.Duration(i) * 100 * ms
@@ -23,7 +25,7 @@ func TestOff(t *testing.T) {
 
 // Time that runs backwards a little is taken as it comes.
 func TestTimeRunsBackwards(t *testing.T) {
-	s := must(t, Config{})
+	s := must.Have(New(Config{}))
 	s.Update(5*time.Second, keys(3))
 	for i := range 2000 {
 		now := time.Duration(i)*20*ms - time.Duration(i%7)*50*ms
@@ -33,7 +35,7 @@ func TestTimeRunsBackwards(t *testing.T) {
 		}
 		s.Done(now-time.Second, e, Success, dice.Uint64)
 	}
-	for _, st := range s.Status(0) {
+	for _, st := range s.States(0) {
 		if st.Ejected || st.Load != 0 {
 			t.Errorf("%+v", st)
 		}
@@ -42,7 +44,7 @@ func TestTimeRunsBackwards(t *testing.T) {
 
 // An endpoint that starts anew has no calls that began since: those under way are of before.
 func TestWhatIsUnderWayWhenAnEndpointStartsAnewIsOfBefore(t *testing.T) {
-	s := must(t, Config{Jitter: -1})
+	s := must.Have(New(Config{Jitter: -1}))
 	s.Update(0, keys(1))
 	h := s.hosts[0]
 	for _, want := range []int64{1, 2, 0, 1} {

@@ -5,11 +5,13 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Updates that change nothing cost no memory and forget nothing.
 func TestUpdateWithTheSame(t *testing.T) {
-	s := must(t, Config{})
+	s := must.Have(New(Config{}))
 	k := keys(50)
 	s.Update(0, k)
 	e, _ := s.Pick(0, dice.Uint64, nil)
@@ -24,7 +26,7 @@ func TestUpdateWithTheSame(t *testing.T) {
 // A failure that is counted just before its endpoint goes finds it gone when it looks
 // at the row.
 func TestARowOfOneThatIsGone(t *testing.T) {
-	s := must(t, Config{Choice: RoundRobin, Consecutive: 30, MaxEjected: 100}, func(c Change) { t.Error(c) })
+	s := must.Have(New(Config{Choice: RoundRobin, Consecutive: 30, MaxEjected: 100}, func(c Change) { t.Error(c) }))
 	s.Update(0, []string{"a", "b", "c"})
 	h := s.byKey["a"]
 	calls(t, s, 0, "a", 29, FiveXX)
@@ -41,7 +43,7 @@ func TestARowOfOneThatIsGone(t *testing.T) {
 func TestShrinkingBeforeTheEpoch(t *testing.T) {
 	for _, before := range []time.Duration{-time.Hour, math.MinInt64} {
 		for quiet, want := range map[time.Duration]time.Duration{time.Second: 2 * DefaultBaseEjection, DefaultInterval: DefaultBaseEjection} {
-			s := must(t, Config{Unconditional: true, Jitter: -1})
+			s := must.Have(New(Config{Unconditional: true, Jitter: -1}))
 			s.Update(0, keys(4))
 			for _, key := range keys(2) {
 				calls(t, s, 0, key, 5, FiveXX)

@@ -8,13 +8,12 @@ import (
 	"github.com/lullgo/lull/budget"
 )
 
-// Edge is a starting point for clients at the edge: browsers, phones, devices. Two attempts of
-// at most 6 s, 12 s for the call. WorstCase: 12 s.
+// Edge is for clients at the edge: browsers, phones, devices. WorstCase: 12 s.
 //
-// Such clients are many, each makes few calls, and they fail together. So there is one retry in
-// stock, the wait is drawn from 2 s, an attempt that timed out is not repeated, and a server that
-// asks to wait for longer than 10 s gets that: the call ends, and Error.Verdict.After has the time
-// to show. docs/which-policy.md has the argument and an outage, beside the zero policy.
+// They are many, each makes few calls, and they fail together. So there is one retry in
+// stock, the wait is drawn from up to 2 s, and a timeout is not repeated. If a server asks
+// to wait for more than 10 s, the call ends, and Error.Verdict.After has the time to show.
+// docs/which-policy.md has the argument and an outage.
 func Edge() lull.Policy {
 	return lull.Policy{
 		Attempts:       2,

@@ -9,9 +9,8 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 )
 
-// InternalService is a starting point for a service called within one data
-// centre: two attempts of at most 1 s, 3 s for the call, short waits, and a
-// concurrency limit. WorstCase: 3 s.
+// InternalService is for a service within one data centre: short waits, and a concurrency
+// limit. WorstCase: 3 s.
 func InternalService() lull.Policy {
 	return lull.Policy{
 		Attempts:       2,
@@ -23,10 +22,9 @@ func InternalService() lull.Policy {
 	}
 }
 
-// ExternalAPI is a starting point for somebody else's API over the internet:
-// four attempts of at most 15 s, a minute for the call, and patience with rate
-// limits. Such calls are few, so a timeout is repeated though nobody else was
-// answered, and there are three retries in stock. WorstCase: 1 minute.
+// ExternalAPI is for somebody else's API over the internet: patience with rate limits. Such
+// calls are few, so a timeout is repeated although no other call was answered, and there
+// are three retries in stock. WorstCase: 1 minute.
 func ExternalAPI() lull.Policy {
 	return lull.Policy{
 		Attempts:       4,
@@ -39,10 +37,9 @@ func ExternalAPI() lull.Policy {
 	}
 }
 
-// BackgroundWorker is a starting point for work that nobody waits for: eight
-// attempts of at most 30 s within ten minutes, waits that grow to a minute.
-// Timeouts are repeated, and there are ten retries in stock: for a handful of
-// processes, not for a fleet. WorstCase: 10 minutes.
+// BackgroundWorker is for work that nobody waits for, within ten minutes. Timeouts are
+// repeated, and there are ten retries in stock: for a handful of processes, not for a
+// fleet. WorstCase: 10 minutes.
 func BackgroundWorker() lull.Policy {
 	return lull.Policy{
 		Attempts:       8,

@@ -9,7 +9,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// What the zeros of a Config stand for.
+// What zero fields of a Config stand for.
 const (
 	DefaultWindow      = 2 * time.Minute
 	DefaultK           = 2.0
@@ -18,13 +18,13 @@ const (
 	DefaultFallEvery   = time.Second
 )
 
-// What parts of the Window Recent and ProbeEvery are.
+// Recent and ProbeEvery as parts of the Window.
 const (
 	recentPart = 12
 	probePart  = 4
 )
 
-// The limits that Validate holds a Config to.
+// The limits of the fields of a Config.
 const (
 	MinWindow  = time.Second
 	MinK       = 1.05
@@ -33,54 +33,48 @@ const (
 	MaxMinRate = 1e6
 )
 
-// A Config chooses a throttle. It is plain, comparable data. The zero Config is
-// off; Config{Mode: Adaptive} and Config{Mode: Cubic} are the recommended settings
-// of the two. A field of the mode that is not chosen is checked and has no effect.
+// A Config chooses a throttle. It is plain, comparable data. The zero Config is off;
+// Config{Mode: Adaptive} and Config{Mode: Cubic} are recommended settings. Fields of the
+// other mode are checked, but have no effect.
 type Config struct {
 	// Mode chooses the mechanism. Zero: Off.
 	Mode Mode
 
-	// Window is how long what happened counts. Under Adaptive, how far back requests
-	// and accepts reach: the window is cut into 30 slots that leave one at a time.
-	// Under Cubic, how long after the last rate-limited answer attempts are held to a
-	// rate; after that they pass freely until the next. Zero: 2 minutes. At least 1 s.
+	// Window is, for Adaptive, how far back requests and accepts count, in 30 slots that
+	// expire one at a time. For Cubic, it is how long after the last rate-limited answer
+	// attempts are held to a rate. Zero: 2 minutes. At least 1 s.
 	Window time.Duration
 
-	// K, for Adaptive, is how many requests there may be for each accept before any
-	// is refused. 2 sends up to one request that is refused by the backend for each
-	// that is accepted. 1.1 sends one for ten, and takes several times as long to be
-	// back after an outage. Zero: 2. Otherwise 1.05 to 1000.
+	// K, for Adaptive, is how many requests there may be for each accept before any is
+	// refused. With 2, the backend refuses up to one for each that it accepts; with 1.1 one
+	// for ten, and a recovery takes several times as long. Zero: 2. Otherwise 1.05 to 1000.
 	K float64
-	// MinRequests, for Adaptive, is how many requests the Window must hold before any
-	// is refused. Zero: 10.
+	// MinRequests, for Adaptive, is how many requests must be in the Window before any is
+	// refused. Zero: 10.
 	MinRequests int
-	// Recent, for Adaptive, is how far back there must be too few accepts as well, for
-	// an attempt to be refused. It is rounded up to a thirtieth of the Window. Zero: a
-	// twelfth of the Window, 10 s. The Window itself: the book's formula alone.
+	// Recent, for Adaptive, is a shorter window that must also have too few accepts. It is
+	// rounded up to a thirtieth of the Window. Zero: a twelfth of the Window, 10 s. The
+	// Window itself: the book's formula alone.
 	Recent time.Duration
-	// ProbeEvery, for Adaptive, is how long attempts may be refused in a row: after
-	// that the next one passes. The processes of a fleet do so each. Zero: a quarter
-	// of the Window, 30 s. Negative: none passes but by chance, which lets one attempt
-	// pass in about every Recent.
+	// ProbeEvery, for Adaptive, is how long attempts may be refused before one passes, in
+	// each process. Zero: a quarter of the Window, 30 s. Negative: attempts pass only by
+	// chance, about one in each Recent.
 	ProbeEvery time.Duration
 
-	// MinRate, for Cubic, is the rate in attempts per second below which rate-limited
-	// answers do not push it. The processes of a fleet have it each. Zero: 0.5, as in
-	// the SDKs. Otherwise 0.001 to a million.
+	// MinRate, for Cubic, is the lowest rate in attempts per second, of each process. Zero:
+	// 0.5, as in the SDKs. Otherwise 0.001 to a million.
 	MinRate float64
-	// FallEvery, for Cubic, is how long further rate-limited answers do not lower the
-	// rate after one has. Zero: 1 s, for which the bucket holds attempts. Negative:
-	// each of them lowers it, as in the SDKs.
+	// FallEvery, for Cubic, is for how long after a fall of the rate further rate-limited
+	// answers do not lower it. Zero: 1 s. Negative: each of them lowers it, as in the SDKs.
 	FallEvery time.Duration
-	// MaxWait, for Cubic, is the longest wait: an attempt that would have to wait for
-	// longer is refused. Zero: 1/MinRate, 2 s, so that attempts that come one at a
-	// time are delayed and never refused. Negative: no attempt waits, what cannot go
-	// at once is refused (FailOnNoAttemptTokens of aws-sdk-go-v2). The SDKs have no
-	// limit: the longest duration.
+	// MaxWait, for Cubic, is the longest wait; an attempt that would wait for longer is
+	// refused. Zero: 1/MinRate, 2 s, so attempts that come one at a time are never refused.
+	// Negative: no attempt waits (FailOnNoAttemptTokens of aws-sdk-go-v2). The longest
+	// duration: no limit, as in the SDKs.
 	MaxWait time.Duration
 }
 
-// The texts of what Validate allows, made once: a simulator validates millions.
+// Made once: a simulator validates millions of configurations.
 var (
 	allowedMode    = "Off, Adaptive or Cubic"
 	allowedWindow  = fmt.Sprintf("zero (%v), or a duration of at least %v", DefaultWindow, MinWindow)
@@ -89,7 +83,7 @@ var (
 	allowedMinRate = fmt.Sprintf("zero (%v), or attempts per second from %v to %.0f", DefaultMinRate, MinMinRate, MaxMinRate)
 )
 
-// Validate reports every field that is out of its limits.
+// Validate returns every mistake in one error, each with its field, or nil.
 func (c Config) Validate() error {
 	var l problem.List
 	l.Check(c.Mode <= Cubic, "Mode", c.Mode, allowedMode)
@@ -101,7 +95,7 @@ func (c Config) Validate() error {
 	return l.Err()
 }
 
-// LongestWait is the longest that Ask may delay an attempt: zero but for Cubic.
+// LongestWait returns the longest wait that Start can return: zero except for Cubic.
 func (c Config) LongestWait() time.Duration {
 	if c.Mode != Cubic {
 		return 0
@@ -109,7 +103,7 @@ func (c Config) LongestWait() time.Duration {
 	return c.rules().maxWait
 }
 
-// rules is a valid Config with its zeros filled in, ready to be applied.
+// rules are a valid Config with its zeros filled in.
 type rules struct {
 	mode   Mode
 	window time.Duration
@@ -149,9 +143,8 @@ func (c Config) rules() rules {
 	return r
 }
 
-// seconds is a number of them as a duration, rounded up but for a thousandth of a
-// nanosecond, which is an error of the arithmetic, and the longest if it is longer
-// than that.
+// seconds returns s seconds as a duration, rounded up except for a thousandth of a
+// nanosecond, and at most the longest duration.
 func seconds(s float64) time.Duration {
 	ns := math.Ceil(s*1e9 - 1e-3)
 	if ns >= math.MaxInt64 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -80,15 +81,12 @@ func TestZerosAreFilledIn(t *testing.T) {
 }
 
 func TestOffDoesNothing(t *testing.T) {
-	plan, err := Prepare(Config{K: 3, Window: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Have(Prepare(Config{K: 3, Window: time.Hour}))
 	var zero Throttle
 	for name, th := range map[string]*Throttle{"nil": nil, "zero": &zero, "off": plan.New()} {
 		learns(th, 0, RateLimited, 1000)
 		for range 1000 {
-			if wait, ok := th.Ask(0, unlucky); wait != 0 || !ok {
+			if wait, ok := th.Start(0, unlucky); wait != 0 || !ok {
 				t.Fatalf("%s: wait %v, %t", name, wait, ok)
 			}
 		}
@@ -99,15 +97,11 @@ func TestOffDoesNothing(t *testing.T) {
 }
 
 func TestPlanMakesThrottlesApart(t *testing.T) {
-	p, err := Prepare(Config{Mode: Adaptive})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(Prepare(Config{Mode: Adaptive}))
 	one := p.New()
-	var two Throttle
-	p.Init(&two)
+	two := p.New()
 	learns(one, 0, RateLimited, 100)
-	learns(&two, 0, Accepted, 7)
+	learns(two, 0, Accepted, 7)
 	if s := one.State(0); s.Requests != 100 || s.Accepts != 0 {
 		t.Errorf("one: %+v", s)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // states are the throttles whose calls are measured: how each came to be so, and
@@ -23,23 +25,23 @@ var states = []struct {
 	{"AdaptiveFewRequests", Config{Mode: Adaptive, MinRequests: math.MaxInt}, func(t *Throttle) { learns(t, 0, RateLimited, 5) }, RateLimited, false},
 	{"AdaptiveRefused", Config{Mode: Adaptive, ProbeEvery: -1}, func(t *Throttle) { learns(t, 0, RateLimited, 1000) }, Accepted, true},
 	{"CubicFree", Config{Mode: Cubic}, func(t *Throttle) { learns(t, 0, Accepted, 1000) }, Accepted, false},
-	{"CubicLimiting", Config{Mode: Cubic, MinRate: 1e6, MaxWait: math.MaxInt64, Window: math.MaxInt64}, func(t *Throttle) { t.Learn(0, RateLimited) }, Accepted, false},
-	{"CubicRefused", Config{Mode: Cubic, MinRate: 0.001, MaxWait: -1, Window: math.MaxInt64}, func(t *Throttle) { t.Learn(0, RateLimited); t.Ask(0, nil) }, Accepted, true},
+	{"CubicLimiting", Config{Mode: Cubic, MinRate: 1e6, MaxWait: math.MaxInt64, Window: math.MaxInt64}, func(t *Throttle) { t.Done(0, RateLimited) }, Accepted, false},
+	{"CubicRefused", Config{Mode: Cubic, MinRate: 0.001, MaxWait: -1, Window: math.MaxInt64}, func(t *Throttle) { t.Done(0, RateLimited); t.Start(0, nil) }, Accepted, true},
 }
 
 func TestCostNoAllocations(t *testing.T) {
 	for _, s := range states {
-		th := must(t, s.config)
+		th := must.Have(New(s.config))
 		s.prepare(th)
 		var now time.Duration
 		round := func() {
 			now += 100 * time.Microsecond
-			_, ok := th.Ask(now, unlucky)
+			_, ok := th.Start(now, unlucky)
 			if ok == s.refused {
 				t.Fatalf("%s: passed %t at %v", s.name, ok, now)
 			}
 			if ok {
-				th.Learn(now, s.outcome)
+				th.Done(now, s.outcome)
 			}
 		}
 		round()
@@ -82,17 +84,14 @@ func TestCostMemory(t *testing.T) {
 		use    func(*Throttle)
 		atMost uint64
 	}{
-		{"off", Off, func(t *Throttle) { t.Learn(0, RateLimited) }, 24},
-		{"adaptive, unused", Adaptive, func(t *Throttle) { t.Ask(0, nil); t.State(0) }, 24},
-		{"adaptive, accepts alone", Adaptive, func(t *Throttle) { t.Learn(0, Accepted) }, 24 + 80 + 256},
-		{"adaptive", Adaptive, func(t *Throttle) { t.Learn(0, Accepted); t.Learn(0, RateLimited) }, 24 + 80 + 256 + 48 + 256},
+		{"off", Off, func(t *Throttle) { t.Done(0, RateLimited) }, 24},
+		{"adaptive, unused", Adaptive, func(t *Throttle) { t.Start(0, nil); t.State(0) }, 24},
+		{"adaptive, accepts alone", Adaptive, func(t *Throttle) { t.Done(0, Accepted) }, 24 + 80 + 256},
+		{"adaptive", Adaptive, func(t *Throttle) { t.Done(0, Accepted); t.Done(0, RateLimited) }, 24 + 80 + 256 + 48 + 256},
 		{"cubic, unused", Cubic, func(t *Throttle) { t.State(0) }, 24},
-		{"cubic", Cubic, func(t *Throttle) { t.Ask(0, nil); t.Learn(0, RateLimited) }, 24 + 144 + 8},
+		{"cubic", Cubic, func(t *Throttle) { t.Start(0, nil); t.Done(0, RateLimited) }, 24 + 144 + 8},
 	} {
-		p, err := Prepare(Config{Mode: c.mode})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Have(Prepare(Config{Mode: c.mode}))
 		n := bytes(func() *Throttle { th := p.New(); c.use(th); return th })
 		t.Logf("%s: %d bytes", c.name, n)
 		if n > c.atMost {
@@ -104,14 +103,14 @@ func TestCostMemory(t *testing.T) {
 func BenchmarkThrottle(b *testing.B) {
 	for _, s := range states {
 		b.Run(s.name, func(b *testing.B) {
-			th := must(b, s.config)
+			th := must.Have(New(s.config))
 			s.prepare(th)
 			var now time.Duration
 			b.ReportAllocs()
 			for b.Loop() {
 				now += 100
-				if _, ok := th.Ask(now, unlucky); ok {
-					th.Learn(now, s.outcome)
+				if _, ok := th.Start(now, unlucky); ok {
+					th.Done(now, s.outcome)
 				}
 			}
 		})
@@ -121,7 +120,7 @@ func BenchmarkThrottle(b *testing.B) {
 func BenchmarkThrottleParallel(b *testing.B) {
 	for _, s := range states {
 		b.Run(s.name, func(b *testing.B) {
-			th := must(b, s.config)
+			th := must.Have(New(s.config))
 			s.prepare(th)
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -129,8 +128,8 @@ func BenchmarkThrottleParallel(b *testing.B) {
 				var now time.Duration
 				for pb.Next() {
 					now += 100
-					if _, ok := th.Ask(now, unlucky); ok {
-						th.Learn(now, s.outcome)
+					if _, ok := th.Start(now, unlucky); ok {
+						th.Done(now, s.outcome)
 					}
 				}
 			})

@@ -21,11 +21,11 @@ func Example() {
 		sent := 0
 		for call := range 6000 {
 			now := time.Duration(minute)*time.Minute + time.Duration(call)*10*time.Millisecond
-			if _, ok := t.Ask(now, random); !ok {
+			if _, ok := t.Start(now, random); !ok {
 				continue // fail at once
 			}
 			sent++
-			t.Learn(now, throttle.RateLimited)
+			t.Done(now, throttle.RateLimited)
 		}
 		fmt.Println("attempts sent:", sent)
 	}
@@ -38,25 +38,25 @@ func Example() {
 
 // Under Cubic an attempt may have to wait for its place. The engine carries the wait
 // out. A caller that gives up before the end of the wait reports that.
-func ExampleThrottle_Ask() {
+func ExampleThrottle_Start() {
 	t, _ := throttle.New(throttle.Config{Mode: throttle.Cubic})
 	now := time.Duration(0)
 	for range 100 { // ten calls a second
-		t.Ask(now, nil)
-		t.Learn(now, throttle.Accepted)
+		t.Start(now, nil)
+		t.Done(now, throttle.Accepted)
 		now += 100 * time.Millisecond
 	}
-	t.Learn(now, throttle.RateLimited)
+	t.Done(now, throttle.RateLimited)
 	fmt.Printf("held to %.1f attempts/s\n", t.State(now).Rate)
 	for range 9 {
-		wait, ok := t.Ask(now, nil)
+		wait, ok := t.Start(now, nil)
 		if wait > 0 {
 			fmt.Println("wait", wait.Round(time.Millisecond), ok)
 		}
 	}
 
-	t.Learn(now, throttle.Unsent) // the last one gives up, and its place is free
-	wait, _ := t.Ask(now, nil)
+	t.Done(now, throttle.Unsent) // the last one gives up, and its place is free
+	wait, _ := t.Start(now, nil)
 	fmt.Println(wait.Round(time.Millisecond))
 	// Output:
 	// held to 7.0 attempts/s
@@ -68,10 +68,10 @@ func ExampleThrottle_Ask() {
 func ExampleThrottle_State() {
 	t, _ := throttle.New(throttle.Config{Mode: throttle.Adaptive})
 	for range 30 {
-		t.Learn(0, throttle.Accepted)
+		t.Done(0, throttle.Accepted)
 	}
 	for range 90 {
-		t.Learn(0, throttle.RateLimited)
+		t.Done(0, throttle.RateLimited)
 	}
 	s := t.State(0)
 	fmt.Printf("%d of %d accepted: the next is refused with a probability of %.2f\n", s.Accepts, s.Requests, s.Refusal)
@@ -111,7 +111,7 @@ func ExamplePrepare() {
 	}
 	orders, payments := plan.New(), plan.New()
 	for range 100 {
-		orders.Learn(0, throttle.RateLimited)
+		orders.Done(0, throttle.RateLimited)
 	}
 	fmt.Printf("%.2f %.2f\n", orders.State(0).Refusal, payments.State(0).Refusal)
 	// Output: 0.99 0.00

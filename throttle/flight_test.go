@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A flight is a backend and its clients on explicit time, in steps of 10 ms: calls
@@ -27,10 +29,7 @@ const (
 )
 
 func (f flight) fly(t testing.TB, d time.Duration, seed uint64) log {
-	plan, err := Prepare(f.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := must.Have(Prepare(f.config))
 	clients := make([]*Throttle, f.clients)
 	for i := range clients {
 		clients[i] = plan.New()
@@ -49,12 +48,12 @@ func (f flight) fly(t testing.TB, d time.Duration, seed uint64) log {
 		now := time.Duration(i) * step
 		second := now / sec
 		for _, a := range answers[i] {
-			a.client.Learn(now, a.outcome)
+			a.client.Done(now, a.outcome)
 		}
 		for range poisson(r, f.calls*step.Seconds()) {
 			l.calls[second]++
 			c := clients[r.IntN(len(clients))]
-			wait, ok := c.Ask(now, r.Uint64)
+			wait, ok := c.Start(now, r.Uint64)
 			if !ok {
 				l.refused[second]++
 				continue

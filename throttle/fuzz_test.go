@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Whatever the configuration, the times and their order: nothing panics, waits are
@@ -29,7 +31,7 @@ func FuzzNothingPanics(f *testing.F) {
 			now := time.Duration(binary.BigEndian.Uint64(calls))
 			luck = luck*6364136223846793005 + 1442695040888963407
 			for range 1 + calls[8]>>4 {
-				wait, ok := th.Ask(now, func() uint64 { return luck })
+				wait, ok := th.Start(now, func() uint64 { return luck })
 				switch {
 				case wait < 0, c.Mode != Cubic && wait != 0:
 					t.Fatalf("at %v: wait %v", now, wait)
@@ -37,7 +39,7 @@ func FuzzNothingPanics(f *testing.F) {
 					t.Fatalf("at %v: wait %v, longer than allowed", now, wait)
 				}
 				if ok {
-					th.Learn(now, Evidence(calls[8]&7))
+					th.Done(now, Evidence(calls[8]&7))
 				}
 			}
 			s := th.State(now)
@@ -58,11 +60,11 @@ func TestTheEndsOfTime(t *testing.T) {
 	for _, mode := range []Mode{Adaptive, Cubic} {
 		for _, from := range times {
 			for _, to := range times {
-				th := must(t, Config{Mode: mode})
+				th := must.Have(New(Config{Mode: mode}))
 				learns(th, from, RateLimited, 100)
-				th.Ask(from, unlucky)
+				th.Start(from, unlucky)
 				learns(th, to, RateLimited, 100)
-				wait, ok := th.Ask(to, unlucky)
+				wait, ok := th.Start(to, unlucky)
 				s := th.State(to)
 				if wait < 0 || ok && wait > 2*sec || !(s.Refusal >= 0 && s.Refusal < 1) || math.IsNaN(s.Rate+s.Sent) {
 					t.Errorf("%v, from %d to %d: wait %v, %t, %+v", mode, from, to, wait, ok, s)

@@ -2,21 +2,10 @@ package throttle
 
 import (
 	"math"
-	"testing"
 	"time"
 )
 
 const sec = time.Second
-
-// must is New for a configuration that is right.
-func must(t testing.TB, c Config) *Throttle {
-	t.Helper()
-	th, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return th
-}
 
 // unlucky is the lowest number, which any probability refuses.
 func unlucky() uint64 { return 0 }
@@ -27,7 +16,7 @@ func at(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 // learns reports n outcomes at now.
 func learns(t *Throttle, now time.Duration, o Evidence, n int) {
 	for range n {
-		t.Learn(now, o)
+		t.Done(now, o)
 	}
 }
 

@@ -12,22 +12,21 @@ const (
 	meterSmooth = 0.8 // the weight of the latest slot
 )
 
-// A meter measures the rate of attempts, as the AWS SDKs do: in slots of half a
-// second, those before the last one smoothed. The attempt that is the first in its
-// slot closes the one before, and counts there.
+// A meter measures the rate of attempts as the AWS SDKs do: in slots of half a second,
+// smoothed. The first attempt in a slot closes the slot before, and counts there.
 type meter struct {
 	slot  atomic.Int64   // the latest slot; written under the lock of the rate
 	count window.Counter // attempts of the latest slot, under its number
 	rate  float64        // per second; guarded by the lock of the rate
 }
 
-// begin starts the measurement in the full second of now.
+// begin starts to measure at the full second of now.
 func (m *meter) begin(now time.Duration) {
 	m.slot.Store(2 * int64(floorDiv(now, time.Second)))
 	m.count = window.New(1)
 }
 
-// add counts an attempt, unless it is the first in its slot, which is for close.
+// add counts an attempt, unless it is the first in its slot.
 func (m *meter) add(now time.Duration) bool {
 	slot := m.slot.Load()
 	if int64(floorDiv(now, meterSlot)) > slot {
@@ -37,7 +36,7 @@ func (m *meter) add(now time.Duration) bool {
 	return true
 }
 
-// close is add for any attempt. The lock of the rate must be held.
+// close counts any attempt. The lock of the rate must be held.
 func (m *meter) close(now time.Duration) {
 	if m.add(now) {
 		return
@@ -54,7 +53,7 @@ func (m *meter) close(now time.Duration) {
 	m.slot.Store(slot)
 }
 
-// floorDiv is the largest whole number that is not above a/b.
+// floorDiv returns the largest whole number that is not above a/b.
 func floorDiv(a, b time.Duration) time.Duration {
 	q := a / b
 	if a%b < 0 {

@@ -8,11 +8,11 @@ type Mode uint8
 const (
 	// Off: nothing is refused, delayed or counted. The default.
 	Off Mode = iota
-	// Adaptive refuses a share of the attempts, by the share of them that the
-	// backend accepted lately: the adaptive throttling of the SRE book.
+	// Adaptive refuses a share of the attempts, by the share that the backend accepted
+	// lately: the adaptive throttling of the SRE book.
 	Adaptive
-	// Cubic delays attempts to a rate, which falls with every rate-limited answer and
-	// grows in between along a cubic curve: the adaptive retry mode of the AWS SDKs.
+	// Cubic delays attempts to a rate, which falls with a rate-limited answer and grows
+	// along a cubic curve: the adaptive retry mode of the AWS SDKs.
 	Cubic
 )
 
@@ -24,8 +24,7 @@ func (m Mode) String() string { return choice.Name("mode", modeNames[:], m) }
 // MarshalText is String, for a Mode that is one.
 func (m Mode) MarshalText() ([]byte, error) { return choice.Marshal("Mode", modeNames[:], m) }
 
-// UnmarshalText takes what MarshalText gives, in any case. The error names the
-// text and what is allowed.
+// UnmarshalText reads the text of MarshalText, in any case.
 func (m *Mode) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Mode", modeNames[:], m, text)
 }

@@ -1,12 +1,12 @@
 package throttle
 
-// A Plan is a Config made ready: any number of throttles can be made from one, and
-// share what it holds. It is not changed by them and may be used concurrently.
+// A Plan is a valid Config, prepared once for any number of throttles. It may be used
+// concurrently.
 type Plan struct {
 	rules rules
 }
 
-// Prepare makes a plan. The error lists everything that is wrong with c.
+// Prepare returns a plan, or the error of Validate.
 func Prepare(c Config) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -14,23 +14,17 @@ func Prepare(c Config) (*Plan, error) {
 	return &Plan{c.rules()}, nil
 }
 
-// New returns a throttle that knows nothing yet and lets everything pass.
+// New returns a throttle that has counted nothing, and lets everything pass.
 func (p *Plan) New() *Throttle {
 	t := new(Throttle)
-	p.Init(t)
-	return t
-}
-
-// Init makes a zero Throttle, such as one that is a field of something, what New
-// returns. It must not be called on a throttle that is in use.
-func (p *Plan) Init(t *Throttle) {
 	if p.rules.mode != Off {
 		t.rules = &p.rules
 	}
+	return t
 }
 
-// New returns a throttle that knows nothing yet and lets everything pass. The error
-// lists everything that is wrong with c.
+// New returns a throttle that has counted nothing, and lets everything pass, or the error
+// of Validate.
 func New(c Config) (*Throttle, error) {
 	p, err := Prepare(c)
 	if err != nil {

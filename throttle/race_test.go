@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Everything at once, on one clock that all read. What must hold: nothing
@@ -17,7 +19,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 		{Mode: Adaptive, Window: time.Hour, ProbeEvery: time.Millisecond},
 		{Mode: Cubic, MinRate: 1000, MaxWait: 5 * time.Millisecond, Window: sec},
 	} {
-		th := must(t, c)
+		th := must.Have(New(c))
 		var clock, requests, accepts atomic.Int64
 		var wg sync.WaitGroup
 		for g := range 8 {
@@ -25,7 +27,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(g), 10))
 				for i := range 20_000 {
 					now := time.Duration(clock.Add(int64(r.IntN(20_000))))
-					wait, ok := th.Ask(now, r.Uint64)
+					wait, ok := th.Start(now, r.Uint64)
 					if ok && (wait < 0 || wait > 5*time.Millisecond) {
 						t.Errorf("wait %v", wait)
 					}
@@ -43,7 +45,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 					if o == Accepted {
 						accepts.Add(1)
 					}
-					th.Learn(now, o)
+					th.Done(now, o)
 					if r.IntN(100) == 0 {
 						th.State(now)
 					}
@@ -61,7 +63,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 // Of those who ask at the same moment one is the probe.
 func TestRaceOneProbe(t *testing.T) {
 	for range 5000 {
-		th := must(t, Config{Mode: Adaptive})
+		th := must.Have(New(Config{Mode: Adaptive}))
 		learns(th, 0, RateLimited, 20)
 		var passed, ready atomic.Int32
 		var wg sync.WaitGroup
@@ -70,7 +72,7 @@ func TestRaceOneProbe(t *testing.T) {
 				for ready.Add(1); ready.Load() < 2; {
 					runtime.Gosched()
 				}
-				if _, ok := th.Ask(0, unlucky); ok {
+				if _, ok := th.Start(0, unlucky); ok {
 					passed.Add(1)
 				}
 			})
@@ -84,18 +86,18 @@ func TestRaceOneProbe(t *testing.T) {
 
 // Cubic hands each place out once.
 func TestRaceEachPlaceOnce(t *testing.T) {
-	th := must(t, Config{Mode: Cubic, MaxWait: 10 * sec})
+	th := must.Have(New(Config{Mode: Cubic, MaxWait: 10 * sec}))
 	for i := range 1000 {
-		th.Learn(at(float64(i)/100), Accepted)
+		th.Done(at(float64(i)/100), Accepted)
 	}
-	th.Learn(10*sec, RateLimited)
+	th.Done(10*sec, RateLimited)
 	var mu sync.Mutex
 	waits := map[time.Duration]int{}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 200 {
-				if wait, ok := th.Ask(10*sec, nil); ok {
+				if wait, ok := th.Start(10*sec, nil); ok {
 					mu.Lock()
 					waits[wait]++
 					mu.Unlock()

@@ -11,17 +11,16 @@ import (
 // minCapacity is the smallest size of the bucket, in attempts.
 const minCapacity = 1
 
-// rate is the memory of a Cubic throttle.
+// rate is the state of a Cubic throttle.
 type rate struct {
-	// limiting: attempts are held to the rate. Written under mu. While it is false
-	// attempts are counted and not looked at any further.
+	// limiting: attempts are held to the rate. While it is false they are only counted.
+	// Written under mu.
 	limiting atomic.Bool
 	meter    meter
 
 	mu sync.Mutex // guards what follows, and closes the slots of the meter
-	// tokens are the attempts that may go at once. Below zero they are those that
-	// wait, in terms of the present fill: the last of them goes in -tokens/fill
-	// seconds.
+	// tokens are the attempts that may be sent at once. Below zero they are those that
+	// wait, in terms of the present fill: the last of them is sent in -tokens/fill seconds.
 	tokens    float64
 	fill      float64 // tokens per second
 	capacity  float64
@@ -36,14 +35,13 @@ func newRate(now time.Duration) *rate {
 	return r
 }
 
-// ask is Throttle.Ask.
-func (r *rate) ask(ru *rules, now time.Duration) (time.Duration, bool) {
+func (r *rate) start(ru *rules, now time.Duration) (time.Duration, bool) {
 	if !r.limiting.Load() {
 		return 0, true
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.limits(ru, now) {
+	if !r.stillLimits(ru, now) {
 		return 0, true
 	}
 	r.refill(now)
@@ -58,23 +56,22 @@ func (r *rate) ask(ru *rules, now time.Duration) (time.Duration, bool) {
 	return wait, true
 }
 
-// limits reports whether attempts are still held to the rate at now, and ends it if
+// stillLimits reports whether attempts are held to the rate at now. It ends the limit if
 // the last rate-limited answer is a window ago. mu must be held.
-func (r *rate) limits(ru *rules, now time.Duration) bool {
+func (r *rate) stillLimits(ru *rules, now time.Duration) bool {
 	if r.limiting.Load() && saturating.Since(r.reducedAt, now) >= ru.window {
 		r.limiting.Store(false)
 	}
 	return r.limiting.Load()
 }
 
-// learn is Throttle.Learn.
-func (r *rate) learn(ru *rules, now time.Duration, o Evidence) {
+func (r *rate) done(ru *rules, now time.Duration, o Evidence) {
 	if !r.limiting.Load() && o != RateLimited && (o == Unsent || r.meter.add(now)) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	limits := r.limits(ru, now)
+	limits := r.stillLimits(ru, now)
 	if o == Unsent {
 		r.tokens++ // what is too much refill cuts off
 		return
@@ -83,51 +80,51 @@ func (r *rate) learn(ru *rules, now time.Duration, o Evidence) {
 	switch {
 	case o == RateLimited:
 		if !limits || saturating.Since(r.reducedAt, now) >= ru.fallEvery {
-			r.fall(ru, now, limits)
+			r.lower(ru, now, limits)
 		}
 	case limits && o <= Unanswered:
-		r.set(ru, now, r.curve(ru, now))
+		r.setRate(ru, now, r.curve(ru, now))
 	}
 }
 
-// fall lowers the rate after a rate-limited answer.
-func (r *rate) fall(ru *rules, now time.Duration, limits bool) {
+// lower lowers the rate after a rate-limited answer.
+func (r *rate) lower(ru *rules, now time.Duration, limits bool) {
 	r.max = r.meter.rate
 	if limits {
 		r.max = min(r.max, r.fill)
 	} else {
-		// In the SDKs the bucket fills in the first seconds of a client's life, before
-		// it is used. Here it is full by now, for the rate that it is about to get.
+		// In the SDKs the bucket fills in the first seconds of a client, before it is used.
+		// So it is full now, for the rate that it is about to get.
 		r.fill, r.filled = 1, now
 		r.capacity = max(r.max, minCapacity)
 		r.tokens = r.capacity
 	}
 	r.reducedAt = now
-	r.set(ru, now, ru.curve.beta*r.max)
+	r.setRate(ru, now, ru.curve.beta*r.max)
 	r.limiting.Store(true)
 }
 
-// curve is the rate that the curve has reached.
+// curve returns the rate of the curve at now.
 func (r *rate) curve(ru *rules, now time.Duration) float64 {
 	return ru.curve.rate(saturating.Since(r.reducedAt, now).Seconds(), r.max)
 }
 
-// set puts a rate in force, but at most twice the measured one.
-func (r *rate) set(ru *rules, now time.Duration, to float64) {
+// setRate sets the rate, to at most twice the measured one.
+func (r *rate) setRate(ru *rules, now time.Duration, to float64) {
 	r.refill(now)
 	to = min(to, 2*r.meter.rate)
 	fill := max(to, ru.minRate)
 	if r.tokens < 0 {
-		// Those who wait know for how long. Their number is scaled so that
-		// who comes next waits for the last of them, and no longer.
+		// The attempts that wait keep their waits. Their number is scaled so that the next
+		// one waits for the last of them, and no longer.
 		r.tokens *= fill / r.fill
 	}
 	r.fill = fill
 	r.capacity = max(to, minCapacity)
 }
 
-// refill adds what has accrued, up to the capacity. Time that runs backwards adds
-// nothing.
+// refill adds the tokens since the last refill, up to the capacity. Time that goes
+// backwards adds nothing.
 func (r *rate) refill(now time.Duration) {
 	r.tokens = min(r.tokens+saturating.Since(r.filled, now).Seconds()*r.fill, r.capacity)
 	r.filled = max(r.filled, now)

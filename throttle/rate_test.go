@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // rateLimitedAt is a throttle that saw so many attempts a second for ten seconds, and
@@ -12,16 +14,16 @@ import (
 func rateLimitedAt(t *testing.T, c Config, rate int) (th *Throttle, now time.Duration) {
 	t.Helper()
 	c.Mode = Cubic
-	th = must(t, c)
+	th = must.Have(New(c))
 	for i := range 10 * rate {
 		now = at(float64(i) / float64(rate))
-		if wait, ok := th.Ask(now, nil); wait != 0 || !ok {
+		if wait, ok := th.Start(now, nil); wait != 0 || !ok {
 			t.Fatalf("before any rate-limited answer: wait %v, %t", wait, ok)
 		}
-		th.Learn(now, Accepted)
+		th.Done(now, Accepted)
 	}
 	now = 10 * sec
-	th.Learn(now, RateLimited)
+	th.Done(now, RateLimited)
 	return th, now
 }
 
@@ -33,7 +35,7 @@ func TestCubicLimitsFromTheFirstRateLimitedAnswer(t *testing.T) {
 	}
 	// A second's worth of attempts passes at once, the others as they accrue.
 	for i := range 71 {
-		wait, ok := th.Ask(now, nil)
+		wait, ok := th.Start(now, nil)
 		want := max(0, at(float64(i+1)/s.Rate-1))
 		if !ok || (wait-want).Abs() > 1 {
 			t.Fatalf("attempt %d: wait %v, %t, want %v", i, wait, ok, want)
@@ -48,16 +50,16 @@ func TestWhatMovesTheRate(t *testing.T) {
 		Accepted: {false, true, true}, RateLimited: {true, false, true}, Unanswered: {false, true, true},
 		Neutral: {false, false, true}, Unsent: {false, false, false}, 77: {false, false, true},
 	} {
-		th := must(t, Config{Mode: Cubic})
+		th := must.Have(New(Config{Mode: Cubic}))
 		for now := time.Duration(0); now < 10*sec; now += sec / 10 {
-			th.Learn(now, o)
+			th.Done(now, o)
 		}
 		if s := th.State(10 * sec); s.Limiting != c.limits || (s.Sent > 9) != c.sent {
 			t.Errorf("%v: limiting %t, %v sent per second", o, s.Limiting, s.Sent)
 		}
 		th, now := rateLimitedAt(t, Config{}, 100)
 		before := th.State(now).Rate
-		th.Learn(now+sec/4, o)
+		th.Done(now+sec/4, o)
 		if after := th.State(now + sec/4).Rate; (after > before) != c.grows || after < before {
 			t.Errorf("%v: from %v to %v", o, before, after)
 		}
@@ -66,10 +68,10 @@ func TestWhatMovesTheRate(t *testing.T) {
 
 // What was never sent is not in the rate that is measured afterwards either.
 func TestUnsentIsNotMeasured(t *testing.T) {
-	th := must(t, Config{Mode: Cubic})
-	th.Ask(0, nil)
+	th := must.Have(New(Config{Mode: Cubic}))
+	th.Start(0, nil)
 	learns(th, 0, Unsent, 100)
-	th.Learn(sec/2, Accepted)
+	th.Done(sec/2, Accepted)
 	if got := th.State(sec / 2).Sent; !near(got, 0.8/0.5) {
 		t.Errorf("%v per second, want 1.6", got)
 	}
@@ -79,13 +81,13 @@ func TestUnsentIsNotMeasured(t *testing.T) {
 func TestTimeThatComesTwiceFillsOnce(t *testing.T) {
 	th, now := rateLimitedAt(t, Config{MaxWait: -1}, 100)
 	for range 100 {
-		th.Ask(now, nil)
+		th.Start(now, nil)
 	}
 	for range 10 {
-		if _, ok := th.Ask(now-5*sec, nil); ok {
+		if _, ok := th.Start(now-5*sec, nil); ok {
 			t.Fatal("passed before its time")
 		}
-		if _, ok := th.Ask(now, nil); ok {
+		if _, ok := th.Start(now, nil); ok {
 			t.Fatal("passed for time that had passed already")
 		}
 	}
@@ -109,7 +111,7 @@ func TestFallEvery(t *testing.T) {
 		falls, last := 1, th.rate.Load().max
 		for _, d := range c.after {
 			before := th.State(now + d).Rate
-			th.Learn(now+d, RateLimited)
+			th.Done(now+d, RateLimited)
 			if after := th.State(now + d).Rate; after < before {
 				falls++
 				if m := th.rate.Load().max; m > last {
@@ -134,7 +136,7 @@ func TestMaxWait(t *testing.T) {
 		passed := 0
 		var longest time.Duration
 		for range 1000 {
-			wait, ok := th.Ask(now, nil)
+			wait, ok := th.Start(now, nil)
 			if ok {
 				passed++
 				longest = max(longest, wait)
@@ -153,18 +155,18 @@ func TestMaxWait(t *testing.T) {
 func TestUnsentGivesThePlaceBack(t *testing.T) {
 	th, now := rateLimitedAt(t, Config{MaxWait: time.Hour}, 100)
 	for range 100 {
-		th.Ask(now, nil)
+		th.Start(now, nil)
 	}
-	third, _ := th.Ask(now, nil)
-	th.Learn(now, Unsent)
-	if again, ok := th.Ask(now, nil); !ok || again != third {
+	third, _ := th.Start(now, nil)
+	th.Done(now, Unsent)
+	if again, ok := th.Start(now, nil); !ok || again != third {
 		t.Errorf("wait %v, %t, want the %v that were given up", again, ok, third)
 	}
 	// No more comes back than the bucket holds.
 	learns(th, now, Unsent, 10_000)
 	passed := 0
 	for range 1000 {
-		if wait, ok := th.Ask(now, nil); ok && wait == 0 {
+		if wait, ok := th.Start(now, nil); ok && wait == 0 {
 			passed++
 		}
 	}
@@ -174,9 +176,9 @@ func TestUnsentGivesThePlaceBack(t *testing.T) {
 	// A refusal takes no place.
 	th, now = rateLimitedAt(t, Config{MaxWait: -1}, 100)
 	for range 1000 {
-		th.Ask(now, nil)
+		th.Start(now, nil)
 	}
-	if wait, _ := th.Ask(now, nil); wait > sec/50 {
+	if wait, _ := th.Start(now, nil); wait > sec/50 {
 		t.Errorf("after refusals: %v", wait)
 	}
 }
@@ -196,10 +198,10 @@ func TestMinRatePasses(t *testing.T) {
 			const from, to = 2 * time.Minute, 12 * time.Minute
 			for now := start; now < start+to; now += 20 * time.Millisecond {
 				for len(ends) > 0 && ends[0] <= now {
-					th.Learn(now, RateLimited)
+					th.Done(now, RateLimited)
 					ends = ends[1:]
 				}
-				if wait, ok := th.Ask(now, nil); ok {
+				if wait, ok := th.Start(now, nil); ok {
 					if now >= start+from {
 						passed++
 					}
@@ -214,12 +216,12 @@ func TestMinRatePasses(t *testing.T) {
 		// One caller, who asks when the last attempt has ended.
 		th, now := rateLimitedAt(t, Config{MinRate: minRate}, 100)
 		for i := range 10_000 {
-			wait, ok := th.Ask(now, nil)
+			wait, ok := th.Start(now, nil)
 			if !ok {
 				t.Fatalf("MinRate %v: the only caller is refused at attempt %d, wait %v", minRate, i, wait)
 			}
 			now += wait
-			th.Learn(now, RateLimited)
+			th.Done(now, RateLimited)
 		}
 	}
 }
@@ -231,7 +233,7 @@ func TestAFallDoesNotShutOut(t *testing.T) {
 	th, now := rateLimitedAt(t, Config{MaxWait: 10 * sec, FallEvery: -1}, 1000)
 	var last time.Duration
 	for {
-		wait, ok := th.Ask(now, nil)
+		wait, ok := th.Start(now, nil)
 		if !ok {
 			break
 		}
@@ -244,11 +246,11 @@ func TestAFallDoesNotShutOut(t *testing.T) {
 	if s := th.State(now); s.Rate != DefaultMinRate {
 		t.Fatalf("%+v", s)
 	}
-	wait, ok := th.Ask(now, nil)
+	wait, ok := th.Start(now, nil)
 	if want := last + 2*sec; ok || (wait-want).Abs() > 10*time.Millisecond {
 		t.Errorf("wait %v, %t, want %v and a refusal", wait, ok, want)
 	}
-	if wait, ok := th.Ask(now+last, nil); !ok || (wait-2*sec).Abs() > 10*time.Millisecond {
+	if wait, ok := th.Start(now+last, nil); !ok || (wait-2*sec).Abs() > 10*time.Millisecond {
 		t.Errorf("when the last has gone: wait %v, %t, want 2 s", wait, ok)
 	}
 }
@@ -274,18 +276,18 @@ func TestTheLimitIsForgotten(t *testing.T) {
 			t.Errorf("%v: %+v", window, s)
 		}
 		for range 1000 {
-			if wait, ok := th.Ask(start+window, nil); wait != 0 || !ok {
+			if wait, ok := th.Start(start+window, nil); wait != 0 || !ok {
 				t.Fatalf("%v: wait %v, %t", window, wait, ok)
 			}
 		}
 		// Whoever learns of it first forgets it as well.
 		th, start = rateLimitedAt(t, Config{Window: window, MaxWait: -1}, 10)
-		th.Learn(start+window, Accepted)
+		th.Done(start+window, Accepted)
 		if th.rate.Load().limiting.Load() {
 			t.Errorf("%v: still limiting after an accept", window)
 		}
 		// The next rate-limited answer is a first one: the measured rate is the maximum.
-		th.Learn(start+window, RateLimited)
+		th.Done(start+window, RateLimited)
 		if s := th.State(start + window); !s.Limiting {
 			t.Errorf("%v: %+v after another rate-limited answer", window, s)
 		}
@@ -349,8 +351,8 @@ func TestCubicAgreesWithTheSDKs(t *testing.T) {
 	passed, refused := 0, 0
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		th := must(t, Config{Mode: Cubic, Window: math.MaxInt64, MaxWait: -1, FallEvery: -1})
-		th.Ask(0, nil)
+		th := must.Have(New(Config{Mode: Cubic, Window: math.MaxInt64, MaxWait: -1, FallEvery: -1}))
+		th.Start(0, nil)
 		var slow slowLimiter
 		gap, bad := r.ExpFloat64(), r.Float64()
 		now := 0.0
@@ -361,7 +363,7 @@ func TestCubicAgreesWithTheSDKs(t *testing.T) {
 			now += gap * r.ExpFloat64()
 			d := at(now)
 			now = d.Seconds()
-			wait, got := th.Ask(d, nil)
+			wait, got := th.Start(d, nil)
 			if want := slow.acquire(now); got != want {
 				if math.Abs(slow.tokens-1) < 1e-6 {
 					break // a matter of rounding
@@ -379,9 +381,9 @@ func TestCubicAgreesWithTheSDKs(t *testing.T) {
 			rateLimited := r.Float64() < bad
 			slow.update(now, rateLimited)
 			if rateLimited {
-				th.Learn(d, RateLimited)
+				th.Done(d, RateLimited)
 			} else {
-				th.Learn(d, []Evidence{Accepted, Unanswered}[r.IntN(2)])
+				th.Done(d, []Evidence{Accepted, Unanswered}[r.IntN(2)])
 			}
 			s := th.State(d)
 			if !near(s.Sent, slow.measured) || s.Limiting != slow.on || slow.on && !near(s.Rate, slow.fill) {
@@ -402,13 +404,13 @@ func TestWaitsAreInOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		maxWait := time.Duration(r.Int64N(int64(20 * sec)))
-		th := must(t, Config{Mode: Cubic, MaxWait: maxWait, FallEvery: time.Duration(r.IntN(2)) * -1})
+		th := must.Have(New(Config{Mode: Cubic, MaxWait: maxWait, FallEvery: time.Duration(r.IntN(2)) * -1}))
 		var now, last time.Duration
 		bad := r.Float64()
 		for step := range 2000 {
 			now += time.Duration(r.ExpFloat64() * float64(20*time.Millisecond))
 			rate := th.State(now).Rate
-			if wait, ok := th.Ask(now, nil); ok {
+			if wait, ok := th.Start(now, nil); ok {
 				goes := now + wait
 				if goes < last-1 || wait > maxWait && maxWait > 0 {
 					t.Fatalf("seed %d, step %d: sent at %v after %v, wait %v", seed, step, goes, last, wait)
@@ -426,7 +428,7 @@ func TestWaitsAreInOrder(t *testing.T) {
 				if r.Float64() < bad {
 					o = RateLimited
 				}
-				th.Learn(now, o)
+				th.Done(now, o)
 			}
 		}
 	}

@@ -10,24 +10,24 @@ import (
 	"github.com/lullgo/lull/internal/window"
 )
 
-// slots is how many pieces the window is cut into.
+// slots is how many slots the window has.
 const slots = 30
 
-// shares is the memory of an Adaptive throttle.
+// shares is the state of an Adaptive throttle.
 type shares struct {
-	// Before the time acceptUntil nothing is refused, until credit requests have not been
-	// accepted since that was found. It spares the healthy path the sums. Once a
-	// slot, and in between when the credit is spent, they are done again.
+	// Until acceptUntil, nothing is refused before credit requests were not accepted. This
+	// saves the sums while all is well. They are done once a slot, and when the credit is
+	// spent.
 	acceptUntil atomic.Int64
 	credit      atomic.Int64
 
-	// probe is when the next attempt passes that chance would refuse.
+	// probe is when the next attempt passes although chance would refuse it.
 	probe atomic.Int64
 
 	accepts window.Counter
-	// rest are the requests that were not accepted, those refused here included.
-	// They are made at the first, so that a client of a good backend does without.
-	rest atomic.Pointer[window.Counter]
+	// notAccepted counts the other requests, including those that were refused here. It is
+	// made at the first of them, so a client of a good backend does without.
+	notAccepted atomic.Pointer[window.Counter]
 }
 
 func newShares() *shares { return &shares{accepts: window.New(slots)} }
@@ -38,18 +38,18 @@ func (s *shares) count(r *rules, now time.Duration, accepted bool) {
 		s.accepts.Add(window.Tick(now, r.slot), 1)
 		return
 	}
-	rest := s.rest.Load()
+	rest := s.notAccepted.Load()
 	if rest == nil {
 		c := window.New(slots)
-		s.rest.CompareAndSwap(nil, &c)
-		rest = s.rest.Load()
+		s.notAccepted.CompareAndSwap(nil, &c)
+		rest = s.notAccepted.Load()
 	}
 	rest.Add(window.Tick(now, r.slot), 1)
 	s.credit.Add(-1)
 }
 
-// ask decides, and counts the request if it is refused.
-func (s *shares) ask(r *rules, now time.Duration, random func() uint64) bool {
+// start decides, and counts the request if it is refused.
+func (s *shares) start(r *rules, now time.Duration, random func() uint64) bool {
 	if int64(now) < s.acceptUntil.Load() && s.credit.Load() > 0 {
 		return true
 	}
@@ -67,7 +67,7 @@ func (s *shares) ask(r *rules, now time.Duration, random func() uint64) bool {
 	return false
 }
 
-// judge is the probability of a refusal. If there is none, it notes for how long.
+// judge returns the probability of a refusal. If it is zero, it records for how long.
 func (s *shares) judge(r *rules, now time.Duration) float64 {
 	tick := window.Tick(now, r.slot)
 	accepts, rest := s.sum(tick, slots)
@@ -85,42 +85,40 @@ func (s *shares) judge(r *rules, now time.Duration) float64 {
 	return p
 }
 
-// acceptAll notes that nothing is to be refused until the slot of now ends or n more
-// requests have not been accepted.
+// acceptAll records that nothing is refused until the slot of now ends or n more requests
+// were not accepted.
 func (s *shares) acceptAll(r *rules, now time.Duration, n int64) {
 	from := max(0, now)
 	s.credit.Store(n)
 	s.acceptUntil.Store(int64(saturating.Add(from-from%r.slot, r.slot)))
 }
 
-// sum adds up the last n slots.
+// sum returns the sums of the last n slots.
 func (s *shares) sum(tick uint64, n int) (accepts, rest int64) {
-	if c := s.rest.Load(); c != nil {
+	if c := s.notAccepted.Load(); c != nil {
 		rest = max(0, c.Sum(tick, n))
 	}
 	return max(0, s.accepts.Sum(tick, n)), rest
 }
 
-// refusal is the book's formula, before it is held at zero.
+// refusal is the book's formula; below zero nothing is refused.
 func refusal(k float64, accepts, rest int64) float64 {
 	requests := float64(accepts + rest)
 	return (requests - k*float64(accepts)) / (requests + 1)
 }
 
-// enough is how many more requests must go unaccepted for the refusal to be above
-// zero, where it is not yet.
+// enough returns after how many more requests without an accept the refusal is above zero.
 func enough(k float64, accepts, rest int64) int64 {
 	return 1 + int64(min(k*float64(accepts)-float64(accepts+rest), math.MaxInt32))
 }
 
-// unit is uniform in [0,1), in steps of 2^-53.
+// unit returns a number in [0,1), uniform, in steps of 2^-53.
 func unit(random func() uint64) float64 {
 	return float64(chance.Bits(random)>>11) * 0x1p-53
 }
 
-// probeDue reports whether the next probe is due, to one caller of those who ask at
-// the same time. A time further ahead than probes are apart is that of a clock
-// which has been put back.
+// probeDue reports whether the next probe is due, to one of the callers that ask at the
+// same time. If the time of the probe is too far ahead, the clock was put back.
 func (s *shares) probeDue(now, every time.Duration) bool {
 	at := s.probe.Load()
 	if int64(now) < at && uint64(at)-uint64(now) <= uint64(every) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -86,7 +87,7 @@ func TestSharesAgreeWithTheSlowOnes(t *testing.T) {
 		if r.IntN(2) == 0 {
 			cfg.ProbeEvery = 1 + time.Duration(r.Int64N(int64(cfg.Window)))
 		}
-		th := must(t, cfg)
+		th := must.Have(New(cfg))
 		slow := slowShares{cfg: cfg}
 		now := time.Duration(0)
 		bad := r.Float64() // how much of what is sent goes unaccepted
@@ -101,7 +102,7 @@ func TestSharesAgreeWithTheSlowOnes(t *testing.T) {
 			}
 			luck := r.Uint64()
 			if r.IntN(3) > 0 {
-				_, got := th.Ask(now, func() uint64 { return luck })
+				_, got := th.Start(now, func() uint64 { return luck })
 				want := slow.ask(now, luck)
 				if got != want {
 					t.Fatalf("seed %d, step %d, %+v: at %v passed %t, want %t", seed, step, cfg, now, got, want)
@@ -119,7 +120,7 @@ func TestSharesAgreeWithTheSlowOnes(t *testing.T) {
 			if r.Float64() < bad {
 				o = []Evidence{RateLimited, Unanswered, Neutral, Unsent}[r.IntN(4)]
 			}
-			th.Learn(now, o)
+			th.Done(now, o)
 			if o <= Unanswered {
 				slow.requests = append(slow.requests, request{now, o == Accepted})
 			}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // bookAlone is the formula of the book and nothing else.
@@ -11,16 +13,16 @@ var bookAlone = Config{Mode: Adaptive, MinRequests: 1, Recent: DefaultWindow, Pr
 
 // The draw is asked for only when it decides, and once.
 func TestDrawsOnlyWhenItDecides(t *testing.T) {
-	th := must(t, bookAlone)
+	th := must.Have(New(bookAlone))
 	draws := 0
 	count := func() uint64 { draws++; return math.MaxUint64 }
 	learns(th, 0, Accepted, 5)
 	learns(th, 0, RateLimited, 5)
-	if th.Ask(0, count); draws != 0 {
+	if th.Start(0, count); draws != 0 {
 		t.Errorf("%d draws when nothing is refused", draws)
 	}
-	th.Learn(0, RateLimited)
-	if th.Ask(0, count); draws != 1 {
+	th.Done(0, RateLimited)
+	if th.Start(0, count); draws != 1 {
 		t.Errorf("%d draws, want 1", draws)
 	}
 }
@@ -41,7 +43,7 @@ func TestCalmEnds(t *testing.T) {
 		}
 		s.acceptUntil.Store(int64(sec))
 		s.credit.Store(c.credit)
-		if got := s.ask(r, c.now, func() uint64 { return 0 }); got != c.want {
+		if got := s.start(r, c.now, func() uint64 { return 0 }); got != c.want {
 			t.Errorf("at %v of %v, with a credit of %d: passes %v, want %v", c.now, sec, c.credit, got, c.want)
 		}
 	}

@@ -5,51 +5,47 @@ import (
 	"time"
 )
 
-// A Throttle decides for one client of one backend whether an attempt may be sent.
-// Make one with New, or with a Plan; a nil Throttle and a zero one are off. Its
-// methods may be called concurrently. It must not be copied after its first use.
+// A Throttle decides for one client of one backend whether an attempt may be sent. Make one
+// with New or with a Plan; nil and the zero Throttle are off. Its methods may be called
+// concurrently. It must not be copied after its first use.
 type Throttle struct {
 	rules *rules // shared by all throttles of a plan; nil: off
-	// What one of the modes remembers, made at its first use.
+	// The state of one of the modes, made at its first use.
 	shares atomic.Pointer[shares]
 	rate   atomic.Pointer[rate]
 }
 
-// Ask asks whether an attempt may be sent, a first one or a retry. If ok, it is to
-// be sent after the wait, without asking again, and to be reported with Learn,
-// once, however it ends, or as Unsent if it is not sent after all. If not ok, it
-// is refused: there is nothing to report, and a request that is refused has been
-// counted.
+// Start reports whether an attempt may be sent, be it a first one or a retry. If ok, send
+// it after the wait, and report it once with Done; if it is not sent after all, as Unsent.
+// If not ok, there is nothing to report.
 //
-// Under Adaptive the wait is zero. One number is drawn from random (64 uniform
-// bits), only when the attempt might be refused; nil stands for the middle.
-//
-// Under Cubic the wait is for a place that is now taken, in the order in which
-// callers ask. With a refusal, which takes nothing, the wait is the one that was
-// too long. Nothing is drawn.
-func (t *Throttle) Ask(now time.Duration, random func() uint64) (wait time.Duration, ok bool) {
+// Under Adaptive the wait is zero. One number is drawn from random (64 uniform bits), only
+// if the attempt might be refused; nil stands for the middle. Under Cubic nothing is drawn,
+// and attempts wait in the order in which they ask. If one is refused, wait is the wait
+// that was too long.
+func (t *Throttle) Start(now time.Duration, random func() uint64) (wait time.Duration, ok bool) {
 	if t == nil || t.rules == nil {
 		return 0, true
 	}
 	if t.rules.mode == Adaptive {
 		s := t.shares.Load()
-		return 0, s == nil || s.ask(t.rules, now, random)
+		return 0, s == nil || s.start(t.rules, now, random)
 	}
 	r := t.rate.Load()
 	if r == nil {
 		r = t.begin(now)
 	}
-	return r.ask(t.rules, now)
+	return r.start(t.rules, now)
 }
 
-// Learn reports how an attempt ended that Ask had let pass.
-func (t *Throttle) Learn(now time.Duration, o Evidence) {
+// Done records how an attempt ended that Start had let pass.
+func (t *Throttle) Done(now time.Duration, o Evidence) {
 	if t == nil || t.rules == nil {
 		return
 	}
 	if t.rules.mode == Adaptive {
 		if o <= Unanswered {
-			t.learned().count(t.rules, now, o == Accepted)
+			t.counters().count(t.rules, now, o == Accepted)
 		}
 		return
 	}
@@ -57,11 +53,10 @@ func (t *Throttle) Learn(now time.Duration, o Evidence) {
 	if r == nil {
 		r = t.begin(now)
 	}
-	r.learn(t.rules, now, o)
+	r.done(t.rules, now, o)
 }
 
-// learned returns the counters of an Adaptive throttle.
-func (t *Throttle) learned() *shares {
+func (t *Throttle) counters() *shares {
 	if s := t.shares.Load(); s != nil {
 		return s
 	}
@@ -75,25 +70,24 @@ func (t *Throttle) begin(now time.Duration) *rate {
 	return t.rate.Load()
 }
 
-// Snapshot is a throttle's knowledge at a moment, for metrics and logs.
+// Snapshot is the state of a throttle, for metrics and logs.
 type Snapshot struct {
-	// Requests and Accepts, under Adaptive, are those in the window. Calls in flight
-	// are neither.
+	// Requests and Accepts, under Adaptive, are those in the window, without calls in
+	// flight.
 	Requests, Accepts int64
-	// Refusal, under Adaptive, is the probability that the next Ask is refused, below
-	// one; a probe that is due is not considered.
+	// Refusal, under Adaptive, is the probability that the next attempt is refused, if no
+	// probe is due.
 	Refusal float64
 
-	// Limiting, under Cubic, reports whether attempts are held to a rate, which they
-	// are not before the first rate-limited answer.
+	// Limiting, under Cubic, reports whether attempts are held to a rate.
 	Limiting bool
-	// Rate is that rate, in attempts per second, and zero while not Limiting.
+	// Rate is that rate, in attempts per second; zero if not Limiting.
 	Rate float64
 	// Sent, under Cubic, is the measured rate of attempts that ended, per second.
 	Sent float64
 }
 
-// State is the state at now. Reading it changes nothing.
+// State returns the state at now, and changes nothing.
 func (t *Throttle) State(now time.Duration) Snapshot {
 	if t == nil || t.rules == nil {
 		return Snapshot{}

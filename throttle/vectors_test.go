@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // awsVectors are the published cases of the AWS SDKs; the file names their places.
@@ -42,13 +44,8 @@ type awsVectors struct {
 
 func vectors(t *testing.T) (v awsVectors) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/aws_cubic.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &v); err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(os.ReadFile("testdata/aws_cubic.json"))
+	must.Succeed(json.Unmarshal(data, &v))
 	if len(v.Curve) != 3 || len(v.E2E) != 17 || len(v.Meter) != 5 || len(v.Bucket) != 3 {
 		t.Fatalf("cases are missing: %+v", v)
 	}
@@ -97,7 +94,7 @@ func TestTheRateBeforeIsTheMaximum(t *testing.T) {
 	r.fill, r.reducedAt, r.max = 10, 0, 10
 	r.limiting.Store(true)
 	r.meter.rate = 1e9
-	r.learn(&ru, 7*sec, RateLimited)
+	r.done(&ru, 7*sec, RateLimited)
 	if r.max != 10 || !near(r.fill, 7) {
 		t.Errorf("after a rate-limited answer at 10/s: maximum %v, rate %v, want 10 and 7", r.max, r.fill)
 	}
@@ -106,14 +103,14 @@ func TestTheRateBeforeIsTheMaximum(t *testing.T) {
 func TestVectorsEndToEnd(t *testing.T) {
 	// The cases have no two rate-limited answers within a second.
 	for _, every := range []time.Duration{0, -1} {
-		th := must(t, Config{Mode: Cubic, FallEvery: every})
-		th.Ask(0, nil) // the client is made at 0
+		th := must.Have(New(Config{Mode: Cubic, FallEvery: every}))
+		th.Start(0, nil) // the client is made at 0
 		for _, c := range vectors(t).E2E {
 			o := Accepted
 			if c.RateLimited {
 				o = RateLimited
 			}
-			th.Learn(at(c.At), o)
+			th.Done(at(c.At), o)
 			if got := th.State(at(c.At)).Sent; !near(got, c.Sent) {
 				t.Errorf("at %v: %v sent per second, want %v", c.At, got, c.Sent)
 			}
@@ -136,10 +133,10 @@ func TestVectorsEndToEnd(t *testing.T) {
 func TestVectorsMeter(t *testing.T) {
 	for _, c := range vectors(t).Meter {
 		for _, since := range []time.Duration{0, time.Hour} { // whenever it is used first
-			th := must(t, Config{Mode: Cubic})
-			th.Ask(since, nil)
+			th := must.Have(New(Config{Mode: Cubic}))
+			th.Start(since, nil)
 			for _, s := range c.At {
-				th.Learn(since+at(s), Accepted)
+				th.Done(since+at(s), Accepted)
 			}
 			if got := th.State(since + time.Hour).Sent; !near(got, c.Sent) {
 				t.Errorf("%s, since %v: %v per second, want %v", c.Name, since, got, c.Sent)
@@ -147,18 +144,18 @@ func TestVectorsMeter(t *testing.T) {
 		}
 	}
 	// The first slot begins with the full second, as in botocore and aws-sdk-go-v2.
-	th := must(t, Config{Mode: Cubic})
-	th.Ask(at(0.7), nil)
-	th.Learn(at(0.8), Accepted)
+	th := must.Have(New(Config{Mode: Cubic}))
+	th.Start(at(0.7), nil)
+	th.Done(at(0.8), Accepted)
 	if got := th.State(at(0.8)).Sent; !near(got, 0.8/0.5) {
 		t.Errorf("%v per second, want 1.6", got)
 	}
 	// From botocore's test of the smoothing: after ten quiet seconds the rate lies
 	// between the old one and the new one.
-	th = must(t, Config{Mode: Cubic})
-	th.Ask(0, nil)
+	th = must.Have(New(Config{Mode: Cubic}))
+	th.Start(0, nil)
 	for _, s := range []float64{1, 1.5, 2, 2.5, 3, 3.5, 4, 14} {
-		th.Learn(at(s), Accepted)
+		th.Done(at(s), Accepted)
 	}
 	if got := th.State(at(14)).Sent; got < 0.1 || got > 2 {
 		t.Errorf("%v per second, want 0.1 to 2", got)
@@ -177,7 +174,7 @@ func TestVectorsBucket(t *testing.T) {
 			if c.Waits != nil {
 				want = c.Waits[i]
 			}
-			wait, ok := r.ask(&ru, at(s))
+			wait, ok := r.start(&ru, at(s))
 			if !ok || math.Abs(wait.Seconds()-want) > 1e-6 {
 				t.Errorf("%s, at %v: wait %v, %t, want %v s", c.Name, s, wait, ok, want)
 			}
@@ -187,12 +184,12 @@ func TestVectorsBucket(t *testing.T) {
 	ru := Config{Mode: Cubic, MinRate: 0.2}.rules()
 	r := newRate(0)
 	r.fill, r.capacity, r.meter.rate = 1, 1, math.Inf(1)
-	if r.set(&ru, sec, 0.1); r.fill != 0.2 || r.capacity != 1 {
+	if r.setRate(&ru, sec, 0.1); r.fill != 0.2 || r.capacity != 1 {
 		t.Errorf("rate %v, capacity %v, want 0.2 and 1", r.fill, r.capacity)
 	}
 	// At most twice the measured rate.
 	r.meter.rate = 20
-	if r.set(&ru, sec, 100); r.fill != 40 || r.capacity != 40 {
+	if r.setRate(&ru, sec, 100); r.fill != 40 || r.capacity != 40 {
 		t.Errorf("rate %v, capacity %v, want 40 and 40", r.fill, r.capacity)
 	}
 }

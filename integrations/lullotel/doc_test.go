@@ -102,8 +102,8 @@ func everything(t *testing.T) *rig {
 	p.Hedge = hedge.Config{Attempts: 2}
 	d := dependencyOn(t, r, "d", p)
 	now := d.Now()
-	d.Throttle().Ask(now, nil)
-	d.Throttle().Learn(now, throttle.RateLimited)
+	d.Throttle().Start(now, nil)
+	d.Throttle().Done(now, throttle.RateLimited)
 	r.Watch(d)
 
 	tell := r.Admission("api")

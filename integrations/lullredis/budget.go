@@ -46,19 +46,19 @@ func newBudget(name string, c BudgetConfig, f *Fleet, id string, now time.Durati
 }
 
 // Begin records that a call begins. It earns, if arrivals do.
-func (b *FleetBudget) Begin(now time.Duration) { b.local.Begin(now) }
+func (b *FleetBudget) Start(now time.Duration) { b.local.Start(now) }
 
 // Failed does nothing: a failure costs only if it is retried.
 func (*FleetBudget) Failed(time.Duration) {}
 
-// Settle does nothing: a retry has been paid for and stays so.
-func (*FleetBudget) Settle(time.Duration, budget.Receipt) {}
+// Release does nothing: a retry has been paid for and stays so.
+func (*FleetBudget) Release(time.Duration, budget.Receipt) {}
 
 // End records that a call has ended. It earns, if it succeeded and successes do. What its
 // retries cost is not given back: a fleet's bound is one on all retries, and those that the
 // fleet has paid for would come back as this process's own.
-func (b *FleetBudget) End(now time.Duration, success bool, r budget.Receipt, _ int) {
-	b.local.End(now, success, r, 0)
+func (b *FleetBudget) Done(now time.Duration, success bool, r budget.Receipt, _ int) {
+	b.local.Done(now, success, r, 0)
 }
 
 // Withdraw takes one token for one retry: one that calls have earned, which expire, else one that

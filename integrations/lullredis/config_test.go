@@ -137,9 +137,9 @@ func testConcurrentUse(t *testing.T) {
 			}
 			for n := range 3000 {
 				now := time.Since(s.epoch)
-				b.Begin(now)
+				b.Start(now)
 				b.Withdraw(now, budget.Transient, nil)
-				b.End(now, n%4 == 0, 0, 0)
+				b.Done(now, n%4 == 0, 0, 0)
 				b.Balance(now)
 				if n%500 == 0 {
 					f.Snapshots()

@@ -31,12 +31,12 @@ func testCost(t *testing.T) {
 	call := func(success bool) func() {
 		return func() {
 			now += time.Millisecond
-			b.Begin(now)
+			b.Start(now)
 			if !success {
 				b.Failed(now)
-				b.Settle(now, b.Withdraw(now, budget.Transient, nil).Receipt)
+				b.Release(now, b.Withdraw(now, budget.Transient, nil).Receipt)
 			}
-			b.End(now, success, 0, 0)
+			b.Done(now, success, 0, 0)
 			b.Balance(now)
 		}
 	}
@@ -66,7 +66,7 @@ func BenchmarkDecision(b *testing.B) {
 	busy := func() *FleetBudget {
 		x := open()
 		for i := range 100 {
-			x.End(time.Duration(i)*time.Millisecond, true, 0, 0)
+			x.Done(time.Duration(i)*time.Millisecond, true, 0, 0)
 		}
 		for x.Withdraw(time.Second, budget.Transient, nil).OK {
 		}
@@ -80,7 +80,7 @@ func BenchmarkDecision(b *testing.B) {
 		name string
 		do   func(now time.Duration)
 	}{
-		{"success", func(x *FleetBudget) func(time.Duration) { return func(now time.Duration) { x.End(now, true, 0, 0) } }(open())},
+		{"success", func(x *FleetBudget) func(time.Duration) { return func(now time.Duration) { x.Done(now, true, 0, 0) } }(open())},
 		{"lease/quiet", withdraw(lend(open()))}, // there is no window
 		{"refused/quiet", withdraw(open())},
 		{"lease/busy", withdraw(lend(busy()))},

@@ -208,10 +208,10 @@ func TestNoDecisionWaitsForRedis(t *testing.T) {
 				before := time.Now()
 				for range 1000 {
 					now := time.Since(s.epoch)
-					b.Begin(now)
+					b.Start(now)
 					b.Failed(now)
-					b.Settle(now, b.Withdraw(now, budget.Transient, nil).Receipt)
-					b.End(now, false, 0, 0)
+					b.Release(now, b.Withdraw(now, budget.Transient, nil).Receipt)
+					b.Done(now, false, 0, 0)
 					b.Balance(now)
 					b.Snapshot()
 				}
@@ -278,7 +278,7 @@ func TestCloseHandsTokensBack(t *testing.T) {
 			t.Errorf("spent %d after Close", n)
 		}
 		for range 30 { // what calls earn is still there
-			b.End(time.Minute, true, 0, 0)
+			b.Done(time.Minute, true, 0, 0)
 		}
 		if n := spend(b, time.Minute); n < 2 {
 			t.Errorf("spent %d of three that were earned after Close", n)
@@ -392,7 +392,7 @@ func TestRefusalsAreNewsOnce(t *testing.T) {
 		}
 		want("false true", "false false") // before the fleet was ever heard of
 		for range 10 {
-			b.End(0, true, 0, 0)
+			b.Done(0, true, 0, 0)
 		}
 		want("true false", "false true", "false false") // by what was earned
 		time.Sleep(8 * time.Second)
@@ -414,14 +414,14 @@ func TestTheLocalPartIsWhatWasEarned(t *testing.T) {
 			for i := range 6000 {
 				time.Sleep(time.Millisecond)
 				now, success := time.Since(f.epoch), i%3 == 0
-				b.Begin(now)
+				b.Start(now)
 				if c.Earn == budget.Arrivals {
 					earned++
 				}
 				for b.Withdraw(now, budget.Transient, nil).OK {
 					spent++
 				}
-				b.End(now, success, 0, 0)
+				b.Done(now, success, 0, 0)
 				if success && c.Earn == budget.Successes {
 					earned++
 				}

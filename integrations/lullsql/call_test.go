@@ -330,7 +330,7 @@ func (g *granted) Withdraw(time.Duration, budget.Class, func() uint64) budget.Gr
 	return budget.Grant{OK: true, Receipt: 1}
 }
 
-func (g *granted) Settle(_ time.Duration, r budget.Receipt) { g.open -= int(r) }
+func (g *granted) Release(_ time.Duration, r budget.Receipt) { g.open -= int(r) }
 
 // What a budget has paid for a transaction that is repeated at once ends with it, also with a panic.
 func TestARepeatedTransactionIsSettled(t *testing.T) {

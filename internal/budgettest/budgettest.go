@@ -18,7 +18,7 @@ type Budget struct {
 	under, tokens int // tokens: taken from the stock
 }
 
-func (b *Budget) Begin(time.Duration)  {}
+func (b *Budget) Start(time.Duration)  {}
 func (b *Budget) Failed(time.Duration) {}
 
 func (b *Budget) Withdraw(_ time.Duration, c budget.Class, _ func() uint64) budget.Grant {
@@ -33,7 +33,7 @@ func (b *Budget) Withdraw(_ time.Duration, c budget.Class, _ func() uint64) budg
 	return budget.Grant{OK: true, Receipt: budget.Receipt(cost)}
 }
 
-func (b *Budget) Settle(_ time.Duration, r budget.Receipt) {
+func (b *Budget) Release(_ time.Duration, r budget.Receipt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r > 0 {
@@ -41,7 +41,7 @@ func (b *Budget) Settle(_ time.Duration, r budget.Receipt) {
 	}
 }
 
-func (b *Budget) End(_ time.Duration, success bool, _ budget.Receipt, _ int) {
+func (b *Budget) Done(_ time.Duration, success bool, _ budget.Receipt, _ int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if success {

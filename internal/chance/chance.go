@@ -17,12 +17,12 @@ func Bits(source func() uint64) uint64 {
 	return source()
 }
 
-// UpTo is uniform in 0 to n, both included: n+1 outcomes, none of which is
-// likelier than another by more than one part in 2^64/(n+1). It asks source once.
+// UpTo returns a number from 0 to n, both included, all equally likely but for one part in
+// 2^64/(n+1). It calls source once.
 func UpTo(n uint64, source func() uint64) uint64 { return Scale(n, Bits(source)) }
 
-// Scale is UpTo for bits that were drawn before. It is the high word of a
-// multiplication: no division, no loop, and monotonic in the bits.
+// Scale is UpTo for bits that were drawn before. It has no division and no loop, and is
+// monotonic in the bits.
 func Scale(n, random uint64) uint64 {
 	if n == 1<<64-1 {
 		return random

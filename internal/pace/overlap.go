@@ -5,8 +5,9 @@ import (
 	"strconv"
 )
 
-// Overlap has that many tests wait beside each other, though there are fewer cores: it sets -test.parallel, unless that
-// was given, or set before. It is for TestMain, where tests wait more than they work.
+// Overlap lets that many tests run in parallel, also with fewer cores: it sets
+// -test.parallel, unless that was set. It is for the TestMain of tests that wait more than
+// they work.
 func Overlap(tests int) {
 	parse()
 	given := false
@@ -16,8 +17,8 @@ func Overlap(tests int) {
 	}
 }
 
-// Skip adds to -test.skip what matches. It is for TestMain, if examples need a server that is not installed: they cannot
-// skip themselves.
+// Skip adds a pattern to -test.skip. It is for the TestMain of examples that need a server
+// that is not installed; they cannot skip themselves.
 func Skip(pattern string) {
 	parse()
 	skip := flag.Lookup("test.skip").Value
@@ -27,7 +28,7 @@ func Skip(pattern string) {
 	skip.Set(pattern)
 }
 
-// parse parses the command line, once: what was set since is kept.
+// parse parses the command line once, because that would reset the flags.
 func parse() {
 	if !flag.Parsed() {
 		flag.Parse()

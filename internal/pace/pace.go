@@ -13,8 +13,8 @@ const (
 	most = 6
 )
 
-// Stretch returns d, and a multiple of it when timers are late just now, as they are on a
-// machine that has other work. It takes about 30 ms.
+// Stretch returns d, or a multiple of it if timers are late just now, because the machine
+// has other work. It takes about 30 ms.
 func Stretch(d time.Duration) time.Duration {
 	var worst time.Duration
 	for range samples {

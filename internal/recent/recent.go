@@ -8,16 +8,16 @@ import (
 	"sync/atomic"
 )
 
-// A Cache keeps a value for each key. Its methods may be called concurrently. Make
-// one with New. Get of a key that it holds takes no lock and allocates nothing.
+// A Cache keeps a value for each key. Its methods may be called concurrently. Make one with
+// New. Get takes no lock and allocates nothing for a key that it holds.
 type Cache[V any] struct {
-	size  int
-	make  func(key string) V
-	clock atomic.Int64  // counts new keys: the age of an entry is measured in them
-	count atomic.Int64  // of entries in byKey
-	byKey sync.Map      // of *entry[V]
-	mu    sync.Mutex    // held to add and to remove, and to change near
-	holds atomic.Uint64 // how often Hold has ended; changes under mu
+	size    int
+	make    func(key string) V
+	clock   atomic.Int64  // counts new keys: the age of an entry is measured in them
+	count   atomic.Int64  // of entries in byKey
+	byKey   sync.Map      // of *entry[V]
+	mu      sync.Mutex    // held to add and to remove, and to change near
+	freezes atomic.Uint64 // how often Hold has ended; changes under mu
 	// near has some of the entries, by place: a few keys are most of what is asked for.
 	near [16]atomic.Pointer[entry[V]]
 }
@@ -37,14 +37,13 @@ type entry[V any] struct {
 	used  atomic.Int64 // the clock when it was last asked for
 }
 
-// New returns a cache for at most size keys, which must be positive. Make makes the
-// value of a new key. It may be called concurrently, and more than once for a key of
-// which one value is kept.
+// New returns a cache for at most size keys, which must be positive. make makes the value
+// of a new key. It may be called concurrently, and more than once for a key.
 func New[V any](size int, make func(key string) V) *Cache[V] {
 	return &Cache[V]{size: size, make: make}
 }
 
-// Get returns the value of a key, made when there is none.
+// Get returns the value of a key, and makes it if there is none.
 func (c *Cache[V]) Get(key string) V {
 	e := c.place(key).Load()
 	if e == nil || e.key != key {
@@ -69,19 +68,18 @@ func (c *Cache[V]) Has(key string) bool {
 	return ok
 }
 
-// add makes an entry. The value is made without a lock, and made anew if Hold was called
-// meanwhile.
+// add makes the value without a lock, and again if Freeze was called meanwhile.
 func (c *Cache[V]) add(key string) V {
 	for {
-		holds := c.holds.Load()
+		holds := c.freezes.Load()
 		if v, ok := c.keep(key, c.make(key), holds); ok {
 			return v
 		}
 	}
 }
 
-// keep adds an entry, unless there is one, or Hold was called after holds calls. When
-// there is no room an eighth of the entries leave at once, so that a flood of new keys
+// keep adds an entry, unless there is one, or Freeze has ended since freezes was read. If
+// there is no room, an eighth of the entries leave at once, so that a flood of new keys
 // does not search the cache for each of them.
 func (c *Cache[V]) keep(key string, value V, holds uint64) (_ V, ok bool) {
 	c.mu.Lock()
@@ -89,7 +87,7 @@ func (c *Cache[V]) keep(key string, value V, holds uint64) (_ V, ok bool) {
 	if v, ok := c.byKey.Load(key); ok {
 		return v.(*entry[V]).value, true
 	}
-	if c.holds.Load() != holds {
+	if c.freezes.Load() != holds {
 		return value, false
 	}
 	e := &entry[V]{key: key, value: value}
@@ -123,20 +121,20 @@ func (c *Cache[V]) evict(n int) {
 	c.count.Add(int64(-n))
 }
 
-// Hold calls f while no key comes or leaves. Values that are being made meanwhile are made
-// anew: f may change what they are made of.
-func (c *Cache[V]) Hold(f func()) {
+// Freeze calls f while no key comes or leaves. Values that are being made meanwhile are
+// made again, because f may change how.
+func (c *Cache[V]) Freeze(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.holds.Add(1)
+	defer c.freezes.Add(1)
 	f()
 }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (c *Cache[V]) Len() int { return int(c.count.Load()) }
 
-// All calls f with every key and its value, in no particular order, until f
-// returns false. It does not count as asking for them.
+// All calls f with every key and its value, in any order, until f returns false. It does
+// not count as asking for them.
 func (c *Cache[V]) All(f func(key string, value V) bool) {
 	for k, v := range c.byKey.Range {
 		if !f(k.(string), v.(*entry[V]).value) {

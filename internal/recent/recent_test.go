@@ -84,7 +84,7 @@ func TestConcurrentUse(t *testing.T) {
 				if got := c.Get(key); got != key {
 					t.Errorf("Get(%s) = %s", key, got)
 				}
-				c.Hold(func() {
+				c.Freeze(func() {
 					if n := len(maps.Collect(c.All)); n != c.Len() || n > 16 {
 						t.Errorf("%d keys, Len() = %d", n, c.Len())
 					}

@@ -14,22 +14,22 @@ import (
 	"testing"
 )
 
-// Source returns a source of random bits, safe for concurrent use. Its draws are those of
-// the test's name. Each call in a test returns a source that starts anew.
+// Source returns a source of random bits, safe for concurrent use. Its draws depend on the
+// test's name. Each call returns one that starts anew.
 func Source(t testing.TB) func() uint64 {
 	t.Helper()
 	return Rand(t).Uint64
 }
 
-// Rand is Source with the methods of a rand.Rand, safe for concurrent use as well.
+// Rand is Source with the methods of a rand.Rand.
 func Rand(t testing.TB) *rand.Rand {
 	t.Helper()
 	h := fnv.New64a()
 	h.Write([]byte(t.Name()))
-	return rand.New(&locked{src: rand.NewPCG(named(t, h.Sum64), 0)})
+	return rand.New(&locked{src: rand.NewPCG(seedFor(t, h.Sum64), 0)})
 }
 
-// locked is a source that several goroutines may draw from. A rand.Rand keeps nothing itself.
+// locked is a source that several goroutines may use.
 type locked struct {
 	mu  sync.Mutex
 	src rand.Source
@@ -44,21 +44,20 @@ func (l *locked) Uint64() uint64 {
 // Fresh returns a seed that differs from run to run.
 func Fresh(t testing.TB) uint64 {
 	t.Helper()
-	return named(t, rand.Uint64)
+	return seedFor(t, rand.Uint64)
 }
 
-// usedSeed is a seed that a test's failure will name.
 type usedSeed struct {
 	t    testing.TB
 	seed uint64
 }
 
-var uses sync.Map // of used, so that each is named once
+// So that each seed is named once.
+var uses sync.Map // of used, so that each is seedFor once
 
-// named is the seed in LULL_SEED, or else the one that is made. A test that fails names it,
-// and so does one that panics, which has not failed yet when its cleanup runs. (What a test
-// logs that passes is printed under -v alone.)
-func named(t testing.TB, otherwise func() uint64) uint64 {
+// seedFor returns the seed in LULL_SEED, or the one that otherwise makes. A test that fails
+// or panics logs it. (Logs of a test that passes are printed with -v only.)
+func seedFor(t testing.TB, otherwise func() uint64) uint64 {
 	t.Helper()
 	seed, err := strconv.ParseUint(os.Getenv("LULL_SEED"), 10, 64)
 	if err != nil {

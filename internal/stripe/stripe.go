@@ -19,12 +19,11 @@ const (
 	maxStripes = 64
 )
 
-// moves is how often each seat has moved. They are read all the time and written
-// hardly ever.
+// moves counts the moves of each seat. It is read all the time and hardly ever written.
 var moves [1 << seatBits]atomic.Uint32
 
-// Count is how many stripes are enough here: a power of two, at least twice as
-// many as cores, and at most 64.
+// Count returns how many stripes are enough: a power of two, at least twice the number of
+// cores, and at most 64.
 func Count() int {
 	n := 2
 	for n < min(2*runtime.GOMAXPROCS(0), maxStripes) {
@@ -33,11 +32,11 @@ func Count() int {
 	return n
 }
 
-// A Seat is that of a goroutine. It holds for the call in which Here returned it,
-// since stacks grow and end.
+// A Seat is the place of a goroutine. It is valid during the call in which Here returned
+// it, because stacks grow and end.
 type Seat uint32
 
-// Here returns the seat of the goroutine that calls it.
+// Here returns the seat of the calling goroutine.
 func Here() Seat {
 	var spot byte
 	// Stacks lie a few kilobytes apart, so their addresses differ in a few bits.
@@ -45,7 +44,7 @@ func Here() Seat {
 	return Seat(at * 0x9e3779b97f4a7c15 >> (64 - seatBits))
 }
 
-// Of returns the stripe of the seat, one of n, which must be a power of two.
+// Of returns the stripe of the seat, of n, which must be a power of two.
 func (s Seat) Of(n int) int {
 	return int((uint32(s) + moves[s].Load()*s.step()) & uint32(n-1))
 }
@@ -53,6 +52,6 @@ func (s Seat) Of(n int) int {
 // Move gives the seat another stripe.
 func (s Seat) Move() { moves[s].Add(1) }
 
-// step is how far the seat moves: odd, so that it reaches every stripe, and not the
-// same for all, so that two that both lose a step do not move on together.
+// step is odd, so a seat reaches every stripe. It differs between seats, so two that both
+// lose a step do not move together.
 func (s Seat) step() uint32 { return uint32(s)>>(seatBits-6)<<1 | 1 }

@@ -10,8 +10,8 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// Same reports whether a and b draw each of the first retries waits evenly from the same range.
-// Fields without an effect on these waits do not matter: with one retry nothing grows.
+// Same reports whether a and b draw each of the first retries waits evenly from the same
+// range. Fields without an effect on these waits do not matter.
 func Same(a, b backoff.Schedule, retries int) bool {
 	var before [2]time.Duration
 	for n := 1; n <= retries; n++ {
@@ -27,25 +27,25 @@ func Same(a, b backoff.Schedule, retries int) bool {
 	if a == b || retries < 1 {
 		return true
 	}
-	return !oddly(a) && !oddly(b)
+	return !drawnUnevenly(a) && !drawnUnevenly(b)
 }
 
-// oddly reports whether a wait is not drawn evenly, or depends on the one before.
-func oddly(s backoff.Schedule) bool {
+// drawnUnevenly reports whether a wait is not drawn evenly, or depends on the one before.
+func drawnUnevenly(s backoff.Schedule) bool {
 	return s.Kind == backoff.Ethernet || s.Jitter == backoff.Decorrelated && s.Kind == backoff.Exponential
 }
 
-// SameWhenRateLimited is the smallest RateLimitedBase that is not the default. With it a rate-limited failure
-// waits like any other.
+// SameWhenRateLimited is the RateLimitedBase with which a rate-limited failure waits like
+// any other.
 const SameWhenRateLimited = time.Nanosecond
 
-// Patience is a RateLimitedBase for a policy with that schedule that comes from a system which does
-// not retry rate-limited failures at all. lull retries them, but waits longer than after other failures.
+// Patience returns a RateLimitedBase for a policy of a system that does not retry
+// rate-limited failures. lull retries them, but waits longer than after other failures.
 func Patience(s backoff.Schedule) time.Duration {
 	return max(engine.DefaultRateLimitedBase, saturating.Add(s.Ceiling(1), s.Ceiling(1)))
 }
 
-// Range is the shortest and the longest wait before the given retry.
+// Range returns the shortest and the longest wait before the given retry.
 func Range(s backoff.Schedule, retry int) [2]time.Duration {
 	shortest := s.Delay(retry, 0, func() uint64 { return 0 })
 	longest := s.Delay(retry, 0, func() uint64 { return math.MaxUint64 })

@@ -16,13 +16,10 @@ import (
 	"github.com/lullgo/lull/internal/stripe"
 )
 
-// A counter that nobody touched for one turn of that circle (97 days with slots of
-// one second), up to a window more or less, shows what it held then.
-//
-// A slot's word is tag (24 bits) and value (40 bits). The tag is the low bits
-// of the tick with its top bit set, so that a zero word is a slot never used.
-// The value is kept with an offset, so that adding a negative number to the
-// word cannot borrow from the tag.
+// A slot's word has a tag (24 bits) and a value (40 bits). The tag is the low bits of the
+// tick with its top bit set, so a zero word is an unused slot. The value has an offset, so
+// a negative addition cannot borrow from the tag. Tags go round: a counter that nobody
+// touched for one turn (97 days with slots of one second) shows what it held then.
 const (
 	valueBits = 40
 	valueMask = 1<<valueBits - 1
@@ -30,13 +27,13 @@ const (
 	tagUsed   = 1 << 23
 	tagMask   = tagUsed - 1
 
-	// Max is the largest absolute value that a slot is relied on to hold.
-	// Beyond it a slot saturates: further additions in that direction are dropped.
+	// Max is the largest absolute value that a slot can hold. Beyond it further additions
+	// in that direction are dropped.
 	Max = offset / 2
 )
 
-// Tick is the number of the slot of the given width that now falls into.
-// Times before the epoch count as the epoch. The width must be positive.
+// Tick returns the number of the slot that now belongs to. Times before the epoch count as
+// the epoch. width must be positive.
 func Tick(now, width time.Duration) uint64 {
 	if now < 0 {
 		return 0
@@ -44,8 +41,8 @@ func Tick(now, width time.Duration) uint64 {
 	return uint64(now) / uint64(width)
 }
 
-// A Counter is a ring of slots. Its methods may be called concurrently. Make one
-// with New, and do not copy it after first use.
+// A Counter is a ring of slots. Its methods may be called concurrently. Make one with New;
+// it must not be copied after first use.
 type Counter struct {
 	ring
 	shared atomic.Pointer[[]ring] // of the stripes; nil until there was contention
@@ -54,12 +51,11 @@ type Counter struct {
 
 type ring []atomic.Uint64
 
-// A counter that has repeated a step firstStripes times makes stripes. A goroutine
-// that repeats one after that moves to another stripe.
+// After so many repeated steps a counter makes stripes.
 const firstStripes = 16
 
-// New returns a counter that can look back over n slots. It takes 8 bytes for
-// each, rounded up to a power of two.
+// New returns a counter for n slots. It takes 8 bytes for each, rounded up to a power of
+// two.
 func New(n int) Counter {
 	return Counter{ring: newRing(n)}
 }
@@ -74,8 +70,7 @@ func newRing(n int) ring {
 
 func tag(tick uint64) uint64 { return tagUsed | tick&tagMask }
 
-// Add counts delta into the slot of tick. A tick so old that its slot has been
-// taken over counts into the slot that took it over.
+// Add adds delta to the slot of tick. If a later tick has that slot, it is added there.
 func (c *Counter) Add(tick uint64, delta int64) {
 	r := c.ring
 	var seat stripe.Seat
@@ -98,8 +93,7 @@ func (c *Counter) Add(tick uint64, delta int64) {
 	}
 }
 
-// contended notes a step that somebody else was quicker to make, on a stripe or on
-// the ring of all.
+// contended counts a step that another goroutine was quicker to make.
 func (c *Counter) contended(striped bool, seat stripe.Seat) {
 	if striped {
 		seat.Move()
@@ -115,15 +109,14 @@ func (c *Counter) contended(striped bool, seat stripe.Seat) {
 	c.shared.CompareAndSwap(nil, &rings)
 }
 
-// newer reports whether tag a is later than tag b. Tags go round on a circle of 2^23
-// ticks, so what seems to lie ahead by more than a goroutine may lag behind lies
-// far back: it was left alone for a large part of the circle.
+// newer reports whether tag a is later than tag b. Tags go round on a circle of 2^23 ticks:
+// one that seems to be more than lag ahead is old.
 func newer(a, b uint64) bool {
 	const lag = 1 << 12
 	return (b-a)&tagMask > lag
 }
 
-// Sum adds up the n slots that end with tick: tick itself and the n-1 before it.
+// Sum returns the sum of n slots: tick and the n-1 before it.
 func (c *Counter) Sum(tick uint64, n int) int64 {
 	sum := c.ring.sum(tick, n)
 	if s := c.shared.Load(); s != nil {
@@ -148,7 +141,7 @@ func (r ring) sum(tick uint64, n int) int64 {
 	return sum
 }
 
-// Reset forgets everything. Additions that run meanwhile may survive it.
+// Reset forgets everything. Concurrent additions may survive.
 func (c *Counter) Reset() {
 	c.ring.reset()
 	if s := c.shared.Load(); s != nil {

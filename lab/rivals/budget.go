@@ -54,6 +54,6 @@ func (b Budget) kind() (made budget.Budget) {
 // retried), and when a retry is over.
 type indifferent struct{}
 
-func (indifferent) Begin(time.Duration)                  {}
-func (indifferent) Failed(time.Duration)                 {}
-func (indifferent) Settle(time.Duration, budget.Receipt) {}
+func (indifferent) Start(time.Duration)                   {}
+func (indifferent) Failed(time.Duration)                  {}
+func (indifferent) Release(time.Duration, budget.Receipt) {}

@@ -47,7 +47,7 @@ func (e *envoyConcurrency) limit() int64 {
 }
 
 // Begin counts an active call.
-func (e *envoyConcurrency) Begin(time.Duration) { e.calls.Add(1) }
+func (e *envoyConcurrency) Start(time.Duration) { e.calls.Add(1) }
 
 // Withdraw counts a retry as under way, if the limit allows it.
 func (e *envoyConcurrency) Withdraw(time.Duration, budget.Class, func() uint64) budget.Grant {
@@ -63,8 +63,8 @@ func (e *envoyConcurrency) Withdraw(time.Duration, budget.Class, func() uint64) 
 	}
 }
 
-// Settle counts a retry as over. A zero receipt paid for none.
-func (e *envoyConcurrency) Settle(_ time.Duration, r budget.Receipt) {
+// Release counts a retry as over. A zero receipt paid for none.
+func (e *envoyConcurrency) Release(_ time.Duration, r budget.Receipt) {
 	if r == 0 {
 		return
 	}
@@ -76,7 +76,7 @@ func (e *envoyConcurrency) Settle(_ time.Duration, r budget.Receipt) {
 	}
 }
 
-func (e *envoyConcurrency) End(time.Duration, bool, budget.Receipt, int) { e.calls.Add(-1) }
+func (e *envoyConcurrency) Done(time.Duration, bool, budget.Receipt, int) { e.calls.Add(-1) }
 
 // Balance is the number of retries that may still be started.
 func (e *envoyConcurrency) Balance(time.Duration) float64 {

@@ -21,7 +21,7 @@ func TestEnvoyConcurrencyCases(t *testing.T) {
 	for i, c := range v.Cases {
 		b := &envoyConcurrency{cfg: EnvoyConfig{Percent: c.Pct, MinConcurrency: c.Min}}
 		for range c.Active + c.Pending {
-			b.Begin(0)
+			b.Start(0)
 		}
 		for n := range c.Outstanding {
 			if !b.Withdraw(0, budget.Transient, never).OK {
@@ -38,24 +38,24 @@ func TestEnvoyConcurrencyCases(t *testing.T) {
 func TestEnvoyCountsWhatIsUnderWay(t *testing.T) {
 	b := &envoyConcurrency{cfg: EnvoyConfig{Percent: 25}}
 	for range 7 { // 1.75
-		b.Begin(0)
+		b.Start(0)
 	}
 	g := b.Withdraw(0, budget.Transient, never)
 	if !g.OK || b.Withdraw(0, budget.Transient, never).OK {
 		t.Error("want exactly one retry at a limit of 1.75")
 	}
-	b.Begin(0)
+	b.Start(0)
 	if !b.Withdraw(0, budget.Transient, never).OK {
 		t.Error("want a second retry at a limit of 2")
 	}
-	b.End(0, true, 0, 0)
-	b.Settle(0, 0) // nothing was paid: nothing is over
-	b.Settle(0, g.Receipt)
+	b.Done(0, true, 0, 0)
+	b.Release(0, 0) // nothing was paid: nothing is over
+	b.Release(0, g.Receipt)
 	if got := b.Balance(0); got != 0 {
 		t.Errorf("balance %v with one retry at a limit of 1.75, want 0", got)
 	}
-	b.Settle(0, g.Receipt)
-	b.Settle(0, g.Receipt) // once too often
+	b.Release(0, g.Receipt)
+	b.Release(0, g.Receipt) // once too often
 	if got := b.Balance(0); got != 1 {
 		t.Errorf("balance %v, want 1", got)
 	}

@@ -89,7 +89,7 @@ func (b *finagleBucket) add(n int64) {
 }
 
 // Begin deposits, unless OnSuccess.
-func (b *finagleBucket) Begin(now time.Duration) {
+func (b *finagleBucket) Start(now time.Duration) {
 	if !b.onSuccess {
 		b.put(now)
 	}
@@ -116,7 +116,7 @@ func (b *finagleBucket) Withdraw(now time.Duration, _ budget.Class, _ func() uin
 }
 
 // End deposits, if the call succeeded and OnSuccess is set.
-func (b *finagleBucket) End(now time.Duration, success bool, _ budget.Receipt, _ int) {
+func (b *finagleBucket) Done(now time.Duration, success bool, _ budget.Receipt, _ int) {
 	if success && b.onSuccess {
 		b.put(now)
 	}

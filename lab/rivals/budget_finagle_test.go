@@ -37,10 +37,10 @@ func TestFinagleTowerScripts(t *testing.T) {
 			for j, step := range s.Script {
 				switch step[0] {
 				case "deposit":
-					b.Begin(now)
+					b.Start(now)
 					b.Failed(now)
-					b.End(now, false, 0, 0)
-					b.End(now, true, 0, 0)
+					b.Done(now, false, 0, 0)
+					b.Done(now, true, 0, 0)
 				case "advance":
 					d, _ := time.ParseDuration(step[1].(string))
 					now += d
@@ -69,7 +69,7 @@ func TestFinagleBudgetGrantsTheRatio(t *testing.T) {
 			granted := 0
 			for i := range n {
 				now := time.Duration(i) * time.Millisecond // all within the TTL
-				b.Begin(now)
+				b.Start(now)
 				if b.Withdraw(now, budget.Transient, never).OK {
 					granted++
 				}
@@ -90,7 +90,7 @@ func TestFinagleExpiry(t *testing.T) {
 		t.Errorf("balance %v, want the reserve of 100", got)
 	}
 	for range 500 {
-		b.Begin(time.Second)
+		b.Start(time.Second)
 	}
 	if got := b.Balance(0); got != 200 {
 		t.Errorf("balance %v, want 200", got)
@@ -122,7 +122,7 @@ func TestFinagleExtremes(t *testing.T) {
 	}{{5e-324, math.MaxInt}, {1e-9, math.MaxInt}, {1000, math.MaxInt}, {0, 0}} {
 		b := newFinagleBucket(FinagleConfig{TTL: time.Minute, MinPerSecond: c.perSecond, Percent: c.pct})
 		for range 1000 {
-			b.Begin(0)
+			b.Start(0)
 			if b.Withdraw(0, budget.Transient, never).OK != (c.perSecond > 0) {
 				t.Fatalf("%+v: wrong, within an enormous reserve or none", c)
 			}

@@ -17,9 +17,9 @@ func TestBudgetsMarkTheEdge(t *testing.T) {
 	} {
 		fill := func() {
 			for range 2 {
-				b.Begin(2e9)
-				b.Settle(2e9, 1)
-				b.End(2e9, true, 10, 10)
+				b.Start(2e9)
+				b.Release(2e9, 1)
+				b.Done(2e9, true, 10, 10)
 			}
 		}
 		drain := func() {

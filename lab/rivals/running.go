@@ -53,7 +53,7 @@ func (b *running) advance(now time.Duration) {
 	}
 }
 
-func (b *running) Begin(time.Duration) {
+func (b *running) Start(time.Duration) {
 	b.mu.Lock()
 	b.calls++
 	b.mu.Unlock()
@@ -78,8 +78,8 @@ func (b *running) Withdraw(now time.Duration, _ budget.Class, _ func() uint64) b
 	return budget.Grant{OK: true, Receipt: budget.Receipt(at) + 1}
 }
 
-// Settle counts a retry as over, whether it has run or not.
-func (b *running) Settle(now time.Duration, r budget.Receipt) {
+// Release counts a retry as over, whether it has run or not.
+func (b *running) Release(now time.Duration, r budget.Receipt) {
 	if r == 0 {
 		return
 	}
@@ -94,7 +94,7 @@ func (b *running) Settle(now time.Duration, r budget.Receipt) {
 	}
 }
 
-func (b *running) End(_ time.Duration, _ bool, _ budget.Receipt, _ int) {
+func (b *running) Done(_ time.Duration, _ bool, _ budget.Receipt, _ int) {
 	b.mu.Lock()
 	b.calls--
 	b.mu.Unlock()

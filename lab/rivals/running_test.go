@@ -96,11 +96,11 @@ func TestRunningModel(t *testing.T) {
 			}
 			switch rnd.IntN(5) {
 			case 0:
-				b.Begin(now)
+				b.Start(now)
 				calls++
 			case 1:
 				if calls > 0 {
-					b.End(now, rnd.IntN(2) == 0, 0, 0)
+					b.Done(now, rnd.IntN(2) == 0, 0, 0)
 					calls--
 				}
 			case 2, 3:
@@ -115,7 +115,7 @@ func TestRunningModel(t *testing.T) {
 			case 4:
 				if len(out) > 0 {
 					i := rnd.IntN(len(out)) // also one that still waits
-					b.Settle(now, out[i].r)
+					b.Release(now, out[i].r)
 					out = append(out[:i], out[i+1:]...)
 				}
 			}
@@ -137,16 +137,16 @@ func TestBudgetsConcurrently(t *testing.T) {
 			for i := range 2000 {
 				now := time.Duration(i)
 				for _, b := range []budget.Budget{r, w} {
-					b.Begin(now)
+					b.Start(now)
 					b.Failed(now)
 					grant := b.Withdraw(now, budget.Transient, nil)
 					if grant.OK {
-						b.Settle(now+time.Duration(g), grant.Receipt)
+						b.Release(now+time.Duration(g), grant.Receipt)
 					}
 					if n := b.Balance(now); n < 0 {
 						t.Errorf("a balance of %v", n)
 					}
-					b.End(now, i%2 == 0, grant.Receipt, 1)
+					b.Done(now, i%2 == 0, grant.Receipt, 1)
 				}
 			}
 		})

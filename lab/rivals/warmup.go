@@ -19,11 +19,11 @@ func newWarmup(calls int, b budget.Budget) *warmup {
 	return w
 }
 
-func (w *warmup) Begin(now time.Duration) {
+func (w *warmup) Start(now time.Duration) {
 	if w.left.Load() > 0 {
 		w.left.Add(-1)
 	}
-	w.Budget.Begin(now)
+	w.Budget.Start(now)
 }
 
 // Withdraw grants whatever is asked for while the first calls last. What is

@@ -24,7 +24,7 @@ type brookerBucket struct {
 	tokens float64
 }
 
-func (b *brookerBucket) Begin(time.Duration) { b.tokens = min(b.tokens+0.1, 5) }
+func (b *brookerBucket) Start(time.Duration) { b.tokens = min(b.tokens+0.1, 5) }
 func (b *brookerBucket) Withdraw(time.Duration, budget.Class, func() uint64) budget.Grant {
 	if b.tokens > 1 {
 		b.tokens--
@@ -40,7 +40,7 @@ type brookerBreaker struct {
 	calls, failures float64
 }
 
-func (b *brookerBreaker) Begin(time.Duration)  { b.calls++ }
+func (b *brookerBreaker) Start(time.Duration)  { b.calls++ }
 func (b *brookerBreaker) Failed(time.Duration) { b.failures++ }
 func (b *brookerBreaker) Withdraw(time.Duration, budget.Class, func() uint64) budget.Grant {
 	return budget.Grant{OK: b.failures/b.calls <= 0.1}

@@ -22,7 +22,7 @@ type stormBucket struct {
 	tokens float64
 }
 
-func (b *stormBucket) End(_ time.Duration, success bool, _ budget.Receipt, _ int) {
+func (b *stormBucket) Done(_ time.Duration, success bool, _ budget.Receipt, _ int) {
 	if success {
 		b.tokens = min(b.tokens+0.1, 100)
 	}
@@ -64,7 +64,7 @@ func (b *stormBreaker) Failed(time.Duration) {
 	b.probeFailed = b.probeFailed || b.halfOpen
 }
 
-func (b *stormBreaker) End(_ time.Duration, success bool, _ budget.Receipt, _ int) {
+func (b *stormBreaker) Done(_ time.Duration, success bool, _ budget.Receipt, _ int) {
 	if !success {
 		return
 	}

@@ -163,11 +163,11 @@ func paidBy(b func() budget.Budget) []lull.Option { return []lull.Option{lull.Wi
 // idle is a budget that pays for nothing and learns nothing.
 type idle struct{}
 
-func (idle) Begin(time.Duration)                          {}
-func (idle) Failed(time.Duration)                         {}
-func (idle) Settle(time.Duration, budget.Receipt)         {}
-func (idle) End(time.Duration, bool, budget.Receipt, int) {}
-func (idle) Balance(time.Duration) float64                { return 0 }
+func (idle) Start(time.Duration)                           {}
+func (idle) Failed(time.Duration)                          {}
+func (idle) Release(time.Duration, budget.Receipt)         {}
+func (idle) Done(time.Duration, bool, budget.Receipt, int) {}
+func (idle) Balance(time.Duration) float64                 { return 0 }
 func (idle) Withdraw(time.Duration, budget.Class, func() uint64) budget.Grant {
 	return budget.Grant{}
 }

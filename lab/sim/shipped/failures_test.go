@@ -28,11 +28,11 @@ func (l *ledger) Withdraw(_ time.Duration, c budget.Class, _ func() uint64) budg
 	return budget.Grant{OK: true}
 }
 
-func (l *ledger) Begin(time.Duration)                          {}
-func (l *ledger) Failed(time.Duration)                         {}
-func (l *ledger) Settle(time.Duration, budget.Receipt)         {}
-func (l *ledger) End(time.Duration, bool, budget.Receipt, int) {}
-func (l *ledger) Balance(time.Duration) float64                { return 1 }
+func (l *ledger) Start(time.Duration)                           {}
+func (l *ledger) Failed(time.Duration)                          {}
+func (l *ledger) Release(time.Duration, budget.Receipt)         {}
+func (l *ledger) Done(time.Duration, bool, budget.Receipt, int) {}
+func (l *ledger) Balance(time.Duration) float64                 { return 1 }
 
 // What a failure is taken for decides what its retry costs, in budgets that charge
 // by cause, and whether it is retried at all. The simulator has to take each of

@@ -18,11 +18,11 @@ type priced struct {
 
 const pricedSize = 2
 
-func (*priced) Begin(time.Duration)                  {}
-func (*priced) Failed(time.Duration)                 {}
-func (*priced) Settle(time.Duration, budget.Receipt) {}
+func (*priced) Start(time.Duration)                   {}
+func (*priced) Failed(time.Duration)                  {}
+func (*priced) Release(time.Duration, budget.Receipt) {}
 
-func (b *priced) End(_ time.Duration, success bool, _ budget.Receipt, _ int) {
+func (b *priced) Done(_ time.Duration, success bool, _ budget.Receipt, _ int) {
 	if success {
 		b.tokens = min(b.tokens+budget.DefaultRatio, pricedSize)
 	}

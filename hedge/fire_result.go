@@ -2,7 +2,7 @@ package hedge
 
 import "github.com/lullgo/lull/internal/choice"
 
-// FireResult is the answer to Fire: Granted, or why not.
+// FireResult is the result of Fire: Granted, or why not.
 type FireResult uint8
 
 const (
@@ -10,7 +10,7 @@ const (
 	Off FireResult = iota
 	// Granted: another attempt may be sent.
 	Granted
-	// Unlearned: too few calls have succeeded lately to know which are late.
+	// Unlearned: too few calls have succeeded lately.
 	Unlearned
 	// AttemptsInUse: the call has all the attempts that Config.Attempts gives it.
 	AttemptsInUse
@@ -20,7 +20,7 @@ const (
 	TooManyInFlight
 )
 
-var reasonNames = [...]string{"off", "granted", "unlearned", "attempts_in_use", "too_many_late", "too_many_in_flight"}
+var fireResultNames = [...]string{"off", "granted", "unlearned", "attempts_in_use", "too_many_late", "too_many_in_flight"}
 
-// String is the reason as a label for logs and metrics, such as "too_many_late".
-func (r FireResult) String() string { return choice.Name("reason", reasonNames[:], r) }
+// String is a label for logs and metrics, such as "too_many_late".
+func (r FireResult) String() string { return choice.Name("reason", fireResultNames[:], r) }
