@@ -54,7 +54,7 @@ func ParseAttempt(h http.Header) int {
 		f := &attemptHeaders[i]
 		for _, v := range h[f.key] {
 			if f.param != "" {
-				v = member(v, f.param, f.comma, f.equal)
+				v = namedMember(v, f.param, f.comma, f.equal)
 			}
 			if d, ok := parseDigits(v, 1); ok {
 				n = max(n, int(min(d, math.MaxInt32-1))+1-f.first)
@@ -64,8 +64,8 @@ func ParseAttempt(h http.Header) int {
 	return n
 }
 
-// member is the value of the named member of a list such as "attempt=2; max=3".
-func member(list, name, comma, equal string) string {
+// namedMember is the value of the named member of a list such as "attempt=2; max=3".
+func namedMember(list, name, comma, equal string) string {
 	for part := range strings.SplitSeq(list, comma) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(part), equal); ok && strings.EqualFold(key, name) {
 			return value

@@ -25,7 +25,7 @@ func drain(body io.ReadCloser, within time.Duration, detached driver.Detached) {
 	if body == nil {
 		return
 	}
-	timer := time.AfterFunc(min(drainTime, within), func() { endRead(body, detached) })
+	timer := time.AfterFunc(min(drainTime, within), func() { interruptRead(body, detached) })
 	_, _ = io.CopyN(io.Discard, body, drainBytes)
 	// A body of exactly that length still needs the read that finds its end.
 	var one [1]byte
@@ -34,10 +34,10 @@ func drain(body io.ReadCloser, within time.Duration, detached driver.Detached) {
 	body.Close()
 }
 
-// endRead ends the Read of body that is under way, for HTTP/1 and 2 alike. The end of the attempt's context ends it at
+// interruptRead ends the Read of body that is under way, for HTTP/1 and 2 alike. The end of the attempt's context ends it at
 // once. Close does, too, but from Go 1.27 on it first tries for 50 ms to read the rest, and holds up the clock of a bubble of
 // testing/synctest. So Close comes second, for bodies that do not heed the context.
-func endRead(body io.Closer, detached driver.Detached) {
+func interruptRead(body io.Closer, detached driver.Detached) {
 	if detached == (driver.Detached{}) { // it is the caller's
 		body.Close()
 		return
@@ -59,18 +59,18 @@ func inMemory(req *http.Request) bool {
 	return false
 }
 
-// lend makes resp one that ends the attempt's context when its body ends or is closed;
+// bindContext makes resp one that ends the attempt's context when its body ends or is closed;
 // at once if there is no body, since nobody need close that.
-func (out *outgoing) lend(resp *http.Response) {
+func (out *outgoing) bindContext(resp *http.Response) {
 	if rw, ok := resp.Body.(io.ReadWriteCloser); ok {
 		resp.Body = &upgradedBody{rw, out.detached()}
 		return
 	}
 	if bodiless(resp) {
-		out.release()
+		out.releaseContext()
 		return
 	}
-	out.answer = resp.Body
+	out.responseBody = resp.Body
 	resp.Body = (*releasingBody)(out)
 }
 
@@ -90,15 +90,15 @@ func bodiless(resp *http.Response) bool {
 type releasingBody outgoing
 
 func (b *releasingBody) Read(p []byte) (int, error) {
-	n, err := b.answer.Read(p)
+	n, err := b.responseBody.Read(p)
 	if err == io.EOF {
-		(*outgoing)(b).release()
+		(*outgoing)(b).releaseContext()
 	}
 	return n, err
 }
 
 func (b *releasingBody) Close() error {
-	err := b.answer.Close()
+	err := b.responseBody.Close()
 	(*outgoing)(b).detached().Release()
 	return err
 }

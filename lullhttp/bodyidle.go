@@ -67,7 +67,7 @@ func (b *idleBody) Read(p []byte) (int, error) {
 // expire ends the Read that is under way.
 func (b *idleBody) expire() {
 	b.timedOut.Store(true)
-	endRead(b.ReadCloser, b.detached)
+	interruptRead(b.ReadCloser, b.detached)
 }
 
 type bodyIdleError struct{ limit time.Duration }

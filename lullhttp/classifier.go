@@ -51,15 +51,15 @@ func (t *Transport) classifyError(err error, otherwise lull.Classifier) lull.Ver
 	})
 }
 
-// classified returns the verdict of the user's classifier about a response; ok is false if
+// userVerdict returns the verdict of the user's classifier about a response; ok is false if
 // it leaves the decision to lull.
-func (t *Transport) classified(resp *http.Response, h Hint) (v lull.Verdict, ok bool) {
+func (t *Transport) userVerdict(resp *http.Response, h Hint) (v lull.Verdict, ok bool) {
 	v = t.classifier(resp, nil)
 	if v == (lull.Verdict{}) || v.Kind == lull.KindSuccess {
 		return v, v != lull.Verdict{}
 	}
 	own := v
-	v = hinted(v.Kind, resp.StatusCode, h)
+	v = withHint(v.Kind, resp.StatusCode, h)
 	v.NeverSent = own.NeverSent
 	if own.Code != "" {
 		v.Code = own.Code

@@ -77,7 +77,7 @@ func classifyError(err error) lull.Verdict {
 		// shrink the pool. The request did nothing to deserve it.
 		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_closed"}
 	}
-	if v, ok := classifyCarried(err); ok {
+	if v, ok := classifyCarriedResponse(err); ok {
 		return v
 	}
 	if v, ok := classifyUntyped(err); ok {
@@ -90,23 +90,23 @@ func classifyError(err error) lull.Verdict {
 // the server's certificate or first bytes shows that nothing was sent. An alert of the server may come
 // after the request (it may refuse the client's certificate), and is about how the two are configured.
 func classifyTLS(err error) (lull.Verdict, bool) {
-	if is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
-		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err) ||
-		is[x509.SystemRootsError](err) {
+	if isType[*tls.CertificateVerificationError](err) || isType[x509.UnknownAuthorityError](err) ||
+		isType[x509.HostnameError](err) || isType[x509.CertificateInvalidError](err) ||
+		isType[x509.SystemRootsError](err) {
 		return lull.Verdict{Kind: lull.KindPermanent, NeverSent: true, Code: "certificate"}, true
 	}
-	if is[tls.RecordHeaderError](err) || errors.Is(err, http.ErrSchemeMismatch) {
+	if isType[tls.RecordHeaderError](err) || errors.Is(err, http.ErrSchemeMismatch) {
 		return lull.Verdict{Kind: lull.KindPermanent, NeverSent: true, Code: "not_tls"}, true
 	}
 	// crypto/tls reports an alert as the error of an operation of that name.
 	op, _ := errors.AsType[*net.OpError](err)
-	if is[tls.AlertError](err) || is[*tls.ECHRejectionError](err) || op != nil && (op.Op == "remote error" || op.Op == "local error") {
+	if isType[tls.AlertError](err) || isType[*tls.ECHRejectionError](err) || op != nil && (op.Op == "remote error" || op.Op == "local error") {
 		return lull.Verdict{Kind: lull.KindUnclassified, Code: "tls_alert"}, true
 	}
 	return lull.Verdict{}, false
 }
 
-func is[E error](err error) bool {
+func isType[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }

@@ -40,14 +40,14 @@ func WithPolicies(policies map[string]lull.Policy) Option {
 // theirs (lull.WithClassifier) is for lull.Do: requests have this package's.
 func WithDependencies(pick func(*http.Request) *lull.Dependency) Option {
 	return func(t *Transport) error {
-		t.pick = pick
+		t.pickDependency = pick
 		return nil
 	}
 }
 
 // makeDependencies makes those of WithPolicies, when all options are known.
 func (t *Transport) makeDependencies() error {
-	if t.pick != nil && len(t.wiring) > 0 {
+	if t.pickDependency != nil && len(t.wiring) > 0 {
 		return errors.New("lullhttp: With and WithObserver do not reach the dependencies of WithDependencies:" +
 			" give observers and the like to lull.NewDependency, or have the transport make the dependencies (WithPolicies)")
 	}
@@ -61,7 +61,7 @@ func (t *Transport) makeDependencies() error {
 		}
 		d, err := lull.NewDependency(name, t.policies[pattern], t.wiring...)
 		if err == nil {
-			err = t.own.add(pattern, d)
+			err = t.ownDependencies.add(pattern, d)
 		}
 		if err != nil {
 			return fmt.Errorf("lullhttp: WithPolicies: pattern %q: %w", pattern, err)
@@ -76,8 +76,8 @@ func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
 	if t == nil || t.registry == nil {
 		panic(errUnmade)
 	}
-	if t.pick != nil {
-		if d := t.pick(req); d != nil {
+	if t.pickDependency != nil {
+		if d := t.pickDependency(req); d != nil {
 			return d
 		}
 	}
@@ -85,8 +85,8 @@ func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
 		return t.registry.Get("unknown host")
 	}
 	host := hostOf(req)
-	if t.own.mux != nil {
-		if d, ok := t.own.find(req, host); ok {
+	if t.ownDependencies.mux != nil {
+		if d, ok := t.ownDependencies.find(req, host); ok {
 			return d
 		}
 	}

@@ -122,28 +122,28 @@ func WithEndpoints(host string, e *Endpoints) Option {
 	}
 }
 
-// visit is one attempt at an endpoint. The zero visit is at the request's own host.
-type visit struct {
+// endpointAttempt is one attempt at an endpoint. The zero visit is at the request's own host.
+type endpointAttempt struct {
 	e    *Endpoints
 	at   outlier.Endpoint
 	rand func() uint64
 }
 
-// itinerary is where the attempts of one call have been.
-type itinerary struct {
+// endpointPicks is where the attempts of one call have been.
+type endpointPicks struct {
 	rand  func() uint64 // the dependency's
 	mu    sync.Mutex    // of a call that is hedged several may leave at once
 	tried outlier.Tried
 }
 
-// next picks the endpoint of the next attempt, and sends out there.
-func (i *itinerary) next(t *Transport, out *http.Request) visit {
+// redirect picks the endpoint of the next attempt, and sends out there.
+func (i *endpointPicks) redirect(t *Transport, out *http.Request) endpointAttempt {
 	e := t.endpoints[hostOf(out)]
 	i.mu.Lock()
 	at, ok := e.set.Pick(e.now(), i.rand, &i.tried)
 	i.mu.Unlock()
 	if !ok {
-		return visit{}
+		return endpointAttempt{}
 	}
 	to := e.find(at.Key())
 	u := *out.URL
@@ -159,11 +159,11 @@ func (i *itinerary) next(t *Transport, out *http.Request) visit {
 		u.Scheme = to.scheme
 	}
 	out.URL = &u
-	return visit{e, at, i.rand}
+	return endpointAttempt{e, at, i.rand}
 }
 
-// ended reports to the endpoint how the attempt with that context ended, in a call of caller.
-func (v visit) ended(ctx, caller context.Context, resp *http.Response, verdict lull.Verdict) {
+// report reports to the endpoint how the attempt with that context ended, in a call of caller.
+func (v endpointAttempt) report(ctx, caller context.Context, resp *http.Response, verdict lull.Verdict) {
 	if v.e == nil {
 		return
 	}

@@ -114,9 +114,9 @@ type handler struct {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	believed := h.trusted == nil || h.trusted(r)
 	if believed && h.timeoutHeader == DefaultTimeoutHeader {
-		w.Header()[AnnounceHeader] = announced
+		w.Header()[AnnounceHeader] = announcement
 	}
-	left, bounded := h.left(r, believed)
+	left, bounded := h.timeLeft(r, believed)
 	if bounded && left <= 0 || r.Context().Err() != nil {
 		w.Header()[hdrShouldRetry] = []string{"false"}
 		http.Error(w, "the client's time is up", http.StatusServiceUnavailable)
@@ -139,11 +139,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			stopRetries(w.Header())
 		}
 	})
-	h.next.ServeHTTP(out.Shown(), r.WithContext(ctx))
+	h.next.ServeHTTP(out.ForHandler(), r.WithContext(ctx))
 }
 
-// left is how much time the request has; zero without a bound.
-func (h *handler) left(r *http.Request, believed bool) (d time.Duration, bounded bool) {
+// timeLeft is how much time the request has; zero without a bound.
+func (h *handler) timeLeft(r *http.Request, believed bool) (d time.Duration, bounded bool) {
 	if believed && h.timeoutHeader != "" {
 		d, bounded = parseTimeout(r.Header, h.timeoutHeader)
 	}

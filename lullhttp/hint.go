@@ -155,7 +155,7 @@ func longest(lines []string, f form, c clock) (wait time.Duration, ok bool) {
 			wait, ok = max(wait, d), true
 			continue
 		}
-		for v := range members(line, f) {
+		for v := range splitMembers(line, f) {
 			if d, valid := c.parse(v, f); valid {
 				wait, ok = max(wait, d), true
 			}
@@ -164,11 +164,11 @@ func longest(lines []string, f form, c clock) (wait time.Duration, ok bool) {
 	return wait, ok
 }
 
-// members are the values in a line that an intermediary has joined of several, with commas
+// splitMembers are the values in a line that an intermediary has joined of several, with commas
 // between (RFC 9110, 5.3); none if it has joined none. The comma after the name of a day
 // belongs to a date. In a field of numbers with fractions one between digits may be a
 // decimal comma.
-func members(line string, f form) iter.Seq[string] {
+func splitMembers(line string, f form) iter.Seq[string] {
 	separator := ", "
 	if f == formRetryAfter {
 		separator = ","

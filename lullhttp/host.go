@@ -12,7 +12,7 @@ import (
 // HTTP and HTTPS are taken off. It allocates nothing for a host that differs from its
 // canonical form by a dot or a port, or not at all.
 func canonicalHost(scheme, host string) string {
-	if plain(host) {
+	if isCanonicalName(host) {
 		return host
 	}
 	name, port, address := splitHost(host)
@@ -38,9 +38,9 @@ func canonicalHost(scheme, host string) string {
 	return name + ":" + port
 }
 
-// plain reports whether host is a name in lower case without a port, as most are: its
+// isCanonicalName reports whether host is a name in lower case without a port, as most are: its
 // own canonical form.
-func plain(host string) bool {
+func isCanonicalName(host string) bool {
 	for i := range len(host) {
 		if c := host[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && (c != '.' || i == len(host)-1) {
 			return false

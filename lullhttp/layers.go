@@ -31,7 +31,7 @@ const (
 
 // givenUp are the requests whose calls were given up last.
 type givenUp struct {
-	any atomic.Bool // some were a moment ago: else nobody pays for them
+	hasRecent atomic.Bool // some were a moment ago: else nobody pays for them
 
 	mu   sync.Mutex
 	next int
@@ -41,17 +41,17 @@ type givenUp struct {
 	}
 }
 
-// note notes that a call of req was given up.
-func (g *givenUp) note(req *http.Request) {
+// record notes that a call of req was given up.
+func (g *givenUp) record(req *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.last[g.next].url, g.last[g.next].at = weak.Make(req.URL), time.Now()
 	g.next = (g.next + 1) % givenUpRequests
-	g.any.Store(true)
+	g.hasRecent.Store(true)
 }
 
-// again reports whether the call of req was given up a moment ago.
-func (g *givenUp) again(req *http.Request) bool {
+// wasGivenUp reports whether the call of req was given up a moment ago.
+func (g *givenUp) wasGivenUp(req *http.Request) bool {
 	now := time.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,12 +63,12 @@ func (g *givenUp) again(req *http.Request) bool {
 			}
 		}
 	}
-	g.any.Store(fresh)
+	g.hasRecent.Store(fresh)
 	return false
 }
 
-// above returns the layer of the program that retries above the Transport and has sent req again; nil if there is none.
-func (t *Transport) above(req *http.Request, forRetry bool) *event.Layer {
+// layerAbove returns the layer of the program that retries above the Transport and has sent req again; nil if there is none.
+func (t *Transport) layerAbove(req *http.Request, forRetry bool) *event.Layer {
 	if forRetry {
 		for key, sdk := range sdks {
 			if h := req.Header[key]; len(h) > 0 && ParseAttempt(http.Header{key: h}) > 1 {
@@ -76,7 +76,7 @@ func (t *Transport) above(req *http.Request, forRetry bool) *event.Layer {
 			}
 		}
 	}
-	if t.givenUp.again(req) {
+	if t.givenUp.wasGivenUp(req) {
 		return sameRequest
 	}
 	return nil

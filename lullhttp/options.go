@@ -30,7 +30,7 @@ type options struct {
 	keysRequired  bool
 	replays       bool
 	replayLimit   int64
-	routes        table[[]lull.CallOption]
+	routes        patternTable[[]lull.CallOption]
 	policies      map[string]lull.Policy // of WithPolicies, by pattern
 	statuses      map[int]engine.VerdictKind
 	problems      map[string]engine.VerdictKind

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// A table holds a value for each pattern. Patterns are those of [http.ServeMux],
+// A patternTable holds a value for each pattern. Patterns are those of [http.ServeMux],
 // "[METHOD ][HOST]/[PATH]", with two differences: the host may have a port, and a
 // pattern without a slash is a host, and matches every path. A request matches as in a
 // ServeMux: of several patterns the most specific one counts, and /tree belongs to
 // /tree/. It is built first, and then only read.
-type table[T any] struct {
+type patternTable[T any] struct {
 	mux    *http.ServeMux // nil: no pattern
 	values map[string]T   // by the mux's pattern
 }
 
 // add takes in a pattern. It reports one that is malformed, is there already, or
 // overlaps another so that neither is the more specific.
-func (t *table[T]) add(pattern string, value T) (err error) {
+func (t *patternTable[T]) add(pattern string, value T) (err error) {
 	method, target := "", pattern
 	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
 		method, target = pattern[:i]+" ", strings.TrimLeft(pattern[i:], " \t")
@@ -46,7 +46,7 @@ func (t *table[T]) add(pattern string, value T) (err error) {
 
 // find returns the value of the most specific pattern that matches a request to the
 // canonical host.
-func (t *table[T]) find(req *http.Request, host string) (value T, ok bool) {
+func (t *patternTable[T]) find(req *http.Request, host string) (value T, ok bool) {
 	if t.mux == nil {
 		return value, false
 	}

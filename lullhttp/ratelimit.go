@@ -18,7 +18,7 @@ func parseRateLimit(lines []string) (wait time.Duration, ok bool) {
 		p := fieldParser{s: line}
 		p.skipSpace()
 		for more := !p.end(); more; {
-			q, valid := p.quota()
+			q, valid := p.readQuota()
 			if !valid {
 				return 0, false
 			}
@@ -41,21 +41,21 @@ type quota struct {
 	hasReset  bool
 }
 
-func (p *fieldParser) quota() (quota, bool) {
-	if !p.str() {
+func (p *fieldParser) readQuota() (quota, bool) {
+	if !p.readString() {
 		return quota{}, false
 	}
 	var r, t, pk fieldValue // a parameter that is repeated counts as its last
 	for p.accept(';') {
 		for p.accept(' ') {
 		}
-		key, ok := p.key()
+		key, ok := p.readKey()
 		if !ok {
 			return quota{}, false
 		}
 		v := fieldValue{kind: kindOther}
 		if p.accept('=') {
-			if v, ok = p.value(); !ok {
+			if v, ok = p.readValue(); !ok {
 				return quota{}, false
 			}
 		}

@@ -73,7 +73,7 @@ func exhausted(remaining []string, status int) bool {
 	known := false
 	for _, line := range remaining {
 		none, ok := isNone(line)
-		for v := range members(line, formReset) {
+		for v := range splitMembers(line, formReset) {
 			n, k := isNone(v)
 			none, ok = none || n, ok || k
 		}
@@ -123,12 +123,12 @@ func (c clock) parseReset(s string, unit time.Duration) (time.Duration, bool) {
 		return c.parseNumber(s, unit)
 	}
 	d, ok := parseDuration(s)
-	return c.fresh(d, ok)
+	return c.ifFresh(d, ok)
 }
 
-// fresh returns a wait that the response names, or false if that comes out of a cache and was
+// ifFresh returns a wait that the response names, or false if that comes out of a cache and was
 // about the quota as it was then (draft-ietf-httpapi-ratelimit-headers, on caching).
-func (c clock) fresh(d time.Duration, ok bool) (time.Duration, bool) {
+func (c clock) ifFresh(d time.Duration, ok bool) (time.Duration, bool) {
 	if !ok || c.age() > 0 {
 		return 0, false
 	}
@@ -147,7 +147,7 @@ func (c clock) parseNumber(s string, unit time.Duration) (time.Duration, bool) {
 	case unit == time.Second && n >= minEpochSeconds:
 	default:
 		d, ok := parseDecimal(s, unit)
-		return c.fresh(d, ok)
+		return c.ifFresh(d, ok)
 	}
 	var part time.Duration
 	if hasFraction {

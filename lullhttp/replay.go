@@ -30,11 +30,11 @@ func WithReplay(limit int64) Option {
 
 // replay is a body of which every attempt of a call gets a copy, one after the other.
 type replay struct {
-	body  io.ReadCloser // the caller's
-	src   io.Reader
-	seek  io.Seeker // src; nil: what is read of it is kept
-	from  int64     // where seek stood
-	limit int64     // of kept
+	body   io.ReadCloser // the caller's
+	source io.Reader
+	seek   io.Seeker // src; nil: what is read of it is kept
+	from   int64     // where seek stood
+	limit  int64     // of kept
 
 	mu      sync.Mutex
 	kept    []byte
@@ -49,11 +49,11 @@ type replay struct {
 func (t *Transport) replayOf(req *http.Request) *replay {
 	if s := seeker(req.Body); s != nil {
 		if from, err := s.Seek(0, io.SeekCurrent); err == nil { // a pipe has no position
-			return &replay{body: req.Body, src: s, seek: s, from: from}
+			return &replay{body: req.Body, source: s, seek: s, from: from}
 		}
 	}
 	if req.ContentLength > 0 && req.ContentLength <= t.replayLimit {
-		return &replay{body: req.Body, src: req.Body, limit: t.replayLimit}
+		return &replay{body: req.Body, source: req.Body, limit: t.replayLimit}
 	}
 	return nil
 }
@@ -79,11 +79,11 @@ var (
 	}{}))
 )
 
-// next is the body of the attempt with that number, or another one of the same attempt. The
+// bodyFor is the body of the attempt with that number, or another one of the same attempt. The
 // base transport may read the one before until it closes it, which may be after it has
 // returned.
-func (r *replay) next(ctx context.Context, attempt int) (io.ReadCloser, error) {
-	last, err := r.before(attempt)
+func (r *replay) bodyFor(ctx context.Context, attempt int) (io.ReadCloser, error) {
+	last, err := r.beginAttempt(attempt)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +117,10 @@ func (r *replay) next(ctx context.Context, attempt int) (io.ReadCloser, error) {
 
 var errNotItsTurn = errors.New("the body belongs to a later attempt, or the call is over")
 
-// before begins the attempt, and returns the body before its next one. If that is of the
+// beginAttempt begins the attempt, and returns the body before its next one. If that is of the
 // same attempt and nothing was read of it, it is taken away from the base transport: over HTTP/2
 // net/http does not close a body that it could not begin to send.
-func (r *replay) before(attempt int) (*replayBody, error) {
+func (r *replay) beginAttempt(attempt int) (*replayBody, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if attempt < r.attempt || r.over {
@@ -134,8 +134,8 @@ func (r *replay) before(attempt int) (*replayBody, error) {
 	return r.last, nil
 }
 
-// end closes the caller's body, now or when the last attempt's is closed.
-func (r *replay) end() {
+// endCall closes the caller's body, now or when the last attempt's is closed.
+func (r *replay) endCall() {
 	r.mu.Lock()
 	r.over = true
 	closeNow := r.last != nil && r.last.free()
@@ -178,16 +178,16 @@ func (b *replayBody) Read(p []byte) (n int, err error) {
 	if !reads {
 		return n, err
 	}
-	n, err = b.src.Read(p)
+	n, err = b.source.Read(p)
 	b.mu.Lock()
-	b.keep(p[:n], err)
+	b.recordRead(p[:n], err)
 	b.reading = false
-	b.release()
+	b.unlockAndRelease()
 	return n, err
 }
 
-// keep notes what was read of the source. The lock is held.
-func (b *replayBody) keep(p []byte, err error) {
+// recordRead notes what was read of the source. The lock is held.
+func (b *replayBody) recordRead(p []byte, err error) {
 	switch {
 	case b.seek != nil || b.lost:
 	case int64(len(b.kept)+len(p)) > b.limit:
@@ -208,12 +208,12 @@ func (b *replayBody) Close() error {
 		return nil
 	}
 	b.closed = true
-	b.release()
+	b.unlockAndRelease()
 	return nil
 }
 
-// release gives up the lock, and the source if the body is closed and not read.
-func (b *replayBody) release() {
+// unlockAndRelease gives up the lock, and the source if the body is closed and not read.
+func (b *replayBody) unlockAndRelease() {
 	free, over := b.free(), b.over
 	if free {
 		close(b.done)

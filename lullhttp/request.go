@@ -24,16 +24,16 @@ var ErrKeyRequired = errors.New("it could not be repeated safely, and WithKeysRe
 //	lullhttp.WithCall(ctx, lull.Idempotent())  this POST may be repeated, without a header
 //	lullhttp.WithCall(ctx, lull.Operation("search"))
 func WithCall(ctx context.Context, opts ...lull.CallOption) context.Context {
-	perRequest.Store(true)
+	withCallUsed.Store(true)
 	have, _ := ctx.Value(callKey{}).([]lull.CallOption)
 	return context.WithValue(ctx, callKey{}, append(have[:len(have):len(have)], opts...))
 }
 
 type callKey struct{}
 
-// perRequest: WithCall has been used in this process. Where it has not, no request
+// withCallUsed: WithCall has been used in this process. Where it has not, no request
 // needs to search its context.
-var perRequest atomic.Bool
+var withCallUsed atomic.Bool
 
 // WithRoute makes the requests that match pattern with opts. Patterns are those of
 // [http.ServeMux], such as "POST search.internal/{index}/_search", "/v1/messages" or
@@ -63,13 +63,13 @@ func WithKeysRequired() Option {
 	}
 }
 
-// specify fills in what the engine needs to know about a call. It reports whether attempts
+// fillSpec fills in what the engine needs to know about a call. It reports whether attempts
 // may run beside one another. With keyless, the spec is NotIdempotent because there is no key.
-func (t *Transport) specify(spec *engine.Spec, req *http.Request) (race, keyless bool) {
-	spec.Operation = t.nameOf(req)
+func (t *Transport) fillSpec(spec *engine.Spec, req *http.Request) (race, keyless bool) {
+	spec.Operation = t.operationOf(req)
 	spec.NotIdempotent = !idempotentMethod(req.Method)
 	spec.NotReplayable = hasBody(req) && req.GetBody == nil
-	spec.UnlessUnsent = true // see exchange.judge
+	spec.UnlessUnsent = true // see exchange.errorVerdict
 	// The SDK that makes the request retries by itself, or somebody passes one on.
 	spec.ForRetry = len(req.Header) > 0 && ParseAttempt(req.Header) > 1
 	declared := false
@@ -78,7 +78,7 @@ func (t *Transport) specify(spec *engine.Spec, req *http.Request) (race, keyless
 			*spec, declared = applyOptions(*spec, opts)
 		}
 	}
-	if perRequest.Load() {
+	if withCallUsed.Load() {
 		if opts, ok := req.Context().Value(callKey{}).([]lull.CallOption); ok {
 			var too bool
 			*spec, too = applyOptions(*spec, opts)
@@ -135,15 +135,15 @@ func idempotentMethod(method string) bool {
 // they redirect gets it only if it is a part of them, by the rule by which net/http passes
 // credentials on.
 func (t *Transport) newKey(req *http.Request) string {
-	if t.makeKey == nil || foreign(req) {
+	if t.makeKey == nil || redirectedToOtherHost(req) {
 		return ""
 	}
 	return t.makeKey()
 }
 
-// foreign reports whether redirects have led the request to a host that is neither
+// redirectedToOtherHost reports whether redirects have led the request to a host that is neither
 // that of the first request nor below it.
-func foreign(req *http.Request) bool {
+func redirectedToOtherHost(req *http.Request) bool {
 	if req.Response == nil || req.Response.Request == nil {
 		return false
 	}
@@ -164,8 +164,8 @@ func hostname(req *http.Request) string {
 	return name
 }
 
-// refuse closes the body of a request that WithKeysRequired refuses, and returns its error.
-func refuse(req *http.Request) error {
+// refuseKeyless closes the body of a request that WithKeysRequired refuses, and returns its error.
+func refuseKeyless(req *http.Request) error {
 	if req.Body != nil {
 		req.Body.Close()
 	}

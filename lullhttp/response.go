@@ -18,11 +18,11 @@ const problemBytes = 64 << 10
 func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) lull.Verdict {
 	status := resp.StatusCode
 	if o := OutcomeOf(resp); o.Reason != engine.Success {
-		return below(o)
+		return verdictBelow(o)
 	}
 	hint, ok := ParseHint(resp.Header, status, time.Now())
 	if t.classifier != nil && status != http.StatusSwitchingProtocols {
-		if v, is := t.classified(resp, hint); is {
+		if v, is := t.userVerdict(resp, hint); is {
 			return v
 		}
 	}
@@ -34,19 +34,19 @@ func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) l
 		if p, is := peekProblem(resp, until, bounded); is {
 			hint, ok = preferHint(hint, ok, p)
 			if kind, set := t.problems[p.Type]; set {
-				return hinted(kind, status, hint)
+				return withHint(kind, status, hint)
 			}
 		}
 	}
 	if kind, set := t.statuses[status]; set {
-		return hinted(kind, status, hint)
+		return withHint(kind, status, hint)
 	}
 	return classifyResponse(status, hint, ok)
 }
 
-// below returns what the response of another Transport further down means, which has given
+// verdictBelow returns what the response of another Transport further down means, which has given
 // up its call: that has made the retries already, as with an error (lull.VerdictOf).
-func below(o Outcome) lull.Verdict {
+func verdictBelow(o Outcome) lull.Verdict {
 	if o.Reason == engine.Permanent {
 		return o.Verdict
 	}

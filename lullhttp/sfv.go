@@ -70,7 +70,7 @@ func (p *fieldParser) nextMember() (more, ok bool) {
 	return true, !p.end()
 }
 
-func (p *fieldParser) key() (string, bool) {
+func (p *fieldParser) readKey() (string, bool) {
 	if c := p.peek(); !isLower(c) && c != '*' {
 		return "", false
 	}
@@ -79,34 +79,34 @@ func (p *fieldParser) key() (string, bool) {
 	}), true
 }
 
-// value reads a bare item.
-func (p *fieldParser) value() (fieldValue, bool) {
+// readValue reads a bare item.
+func (p *fieldParser) readValue() (fieldValue, bool) {
 	switch c := p.peek(); {
 	case c == '-' || isDigit(c):
-		return p.number()
+		return p.readNumber()
 	case c == '"':
-		return fieldValue{kind: kindOther}, p.str()
+		return fieldValue{kind: kindOther}, p.readString()
 	case c == '*' || isAlpha(c):
 		p.acceptWhile(isTokenByte)
 		return fieldValue{kind: kindOther}, true
 	case c == ':':
-		return fieldValue{kind: kindBytes}, p.bytes()
+		return fieldValue{kind: kindBytes}, p.readBytes()
 	case c == '?':
 		p.i++
 		return fieldValue{kind: kindOther}, p.accept('0') || p.accept('1')
 	case c == '@':
 		p.i++
-		v, ok := p.number()
+		v, ok := p.readNumber()
 		return fieldValue{kind: kindOther}, ok && v.kind == kindInteger
 	case c == '%':
 		p.i++
-		return fieldValue{kind: kindOther}, p.display()
+		return fieldValue{kind: kindOther}, p.readDisplayString()
 	}
 	return fieldValue{}, false
 }
 
-// number reads an integer of up to 15 digits, or a decimal of up to 12 and 3.
-func (p *fieldParser) number() (fieldValue, bool) {
+// readNumber reads an integer of up to 15 digits, or a decimal of up to 12 and 3.
+func (p *fieldParser) readNumber() (fieldValue, bool) {
 	negative := p.accept('-')
 	whole := p.acceptWhile(isDigit)
 	if whole == "" {
@@ -129,15 +129,15 @@ func (p *fieldParser) number() (fieldValue, bool) {
 	return v, true
 }
 
-// str reads a String: printable ASCII in quotes, where \ quotes " and \ only.
-func (p *fieldParser) str() bool {
-	return p.quoted('\\', func() bool { return p.accept('"') || p.accept('\\') })
+// readString reads a String: printable ASCII in quotes, where \ quotes " and \ only.
+func (p *fieldParser) readString() bool {
+	return p.readQuoted('\\', func() bool { return p.accept('"') || p.accept('\\') })
 }
 
-// display reads a Display String: a percent sign was before the quote. Its
+// readDisplayString reads a Display String: a percent sign was before the quote. Its
 // escapes must be in lower case; that they form UTF-8 is not checked.
-func (p *fieldParser) display() bool {
-	return p.quoted('%', func() bool {
+func (p *fieldParser) readDisplayString() bool {
+	return p.readQuoted('%', func() bool {
 		if len(p.s)-p.i < 2 || !isLowerHex(p.s[p.i]) || !isLowerHex(p.s[p.i+1]) {
 			return false
 		}
@@ -146,9 +146,9 @@ func (p *fieldParser) display() bool {
 	})
 }
 
-// quoted reads printable ASCII in quotes, and escaped what the escape character
+// readQuoted reads printable ASCII in quotes, and escaped what the escape character
 // is followed by.
-func (p *fieldParser) quoted(escape byte, escaped func() bool) bool {
+func (p *fieldParser) readQuoted(escape byte, escaped func() bool) bool {
 	if !p.accept('"') {
 		return false
 	}
@@ -169,9 +169,9 @@ func (p *fieldParser) quoted(escape byte, escaped func() bool) bool {
 	return false
 }
 
-// bytes reads a Byte Sequence: base64 between colons. RFC 9651 lets a parser
+// readBytes reads a Byte Sequence: base64 between colons. RFC 9651 lets a parser
 // take one whose padding is missing.
-func (p *fieldParser) bytes() bool {
+func (p *fieldParser) readBytes() bool {
 	p.i++
 	body := p.acceptWhile(func(c byte) bool { return isAlpha(c) || isDigit(c) || c == '+' || c == '/' })
 	padding := p.acceptWhile(func(c byte) bool { return c == '=' })

@@ -73,12 +73,12 @@ func classifyResponse(status int, h Hint, ok bool) lull.Verdict {
 	case h.After > 0 && (status == http.StatusConflict || status == http.StatusRequestEntityTooLarge || status == http.StatusLocked):
 		kind = lull.KindRateLimited
 	}
-	return hinted(kind, status, h)
+	return withHint(kind, status, h)
 }
 
-// hinted returns what a status means whose kind is known, by default or from the user. The
+// withHint returns what a status means whose kind is known, by default or from the user. The
 // hint can end the call or name a wait, but it does not make a permanent failure transient.
-func hinted(kind engine.VerdictKind, status int, h Hint) lull.Verdict {
+func withHint(kind engine.VerdictKind, status int, h Hint) lull.Verdict {
 	v := lull.Verdict{Kind: kind, Code: statusCode(status)}
 	if kind != lull.KindTransient && kind != lull.KindRateLimited {
 		return v

@@ -18,7 +18,7 @@ const DefaultTimeoutHeader = "Lull-Timeout"
 // the value "1". NewHandler and package admission send it.
 const AnnounceHeader = "Lull"
 
-var announced = []string{"1"}
+var announcement = []string{"1"}
 
 // sendsTimeout reports whether requests to a host, as it stands in their URL, carry the
 // time that is left.
@@ -26,8 +26,8 @@ func (t *Transport) sendsTimeout(host string) bool {
 	return t.timeoutHeader != "" && (t.announcers == nil || t.announcers.Has(host))
 }
 
-// noteAnnounced remembers a host that has announced itself in the header of a response.
-func (t *Transport) noteAnnounced(host string, h http.Header) {
+// recordAnnouncer remembers a host that has announced itself in the header of a response.
+func (t *Transport) recordAnnouncer(host string, h http.Header) {
 	if t.announcers != nil && len(h[AnnounceHeader]) > 0 {
 		t.announcers.Get(host)
 	}
@@ -46,16 +46,16 @@ func FormatTimeout(d time.Duration) string {
 	return strconv.FormatInt(int64(ms), 10)
 }
 
-// timeoutText is a time and its FormatTimeout.
-type timeoutText struct {
+// formattedTimeout is a time and its FormatTimeout.
+type formattedTimeout struct {
 	d    time.Duration
 	text string
 }
 
-// timeoutText is FormatTimeout, which allocates nothing for the usual time.
-func (t *Transport) timeoutText(d time.Duration) string {
-	if d <= t.usual.d && t.usual.d-d < time.Millisecond && t.usual.d%time.Millisecond == 0 {
-		return t.usual.text
+// formatTimeout is FormatTimeout, which allocates nothing for the usual time.
+func (t *Transport) formatTimeout(d time.Duration) string {
+	if d <= t.usualTimeout.d && t.usualTimeout.d-d < time.Millisecond && t.usualTimeout.d%time.Millisecond == 0 {
+		return t.usualTimeout.text
 	}
 	return FormatTimeout(d)
 }

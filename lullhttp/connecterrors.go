@@ -20,7 +20,7 @@ import (
 // handshakeTimeout is the error of http.Transport.TLSHandshakeTimeout: the type has no name outside, but its
 // values are equal.
 var handshakeTimeout = sync.OnceValue(func() error {
-	err := connectOver(context.Background(), &http.Transport{TLSHandshakeTimeout: -1}, newScripted("", false), "https")
+	err := roundTripOver(context.Background(), &http.Transport{TLSHandshakeTimeout: -1}, newScriptedConn("", false), "https")
 	if t, ok := err.(net.Error); ok && t.Timeout() && errors.Unwrap(err) == nil && err != context.DeadlineExceeded {
 		return err
 	}
@@ -50,9 +50,9 @@ var socksReplies = [...]struct {
 var socksTexts = sync.OnceValue(func() (texts [len(socksReplies)]string) {
 	for i := range socksReplies {
 		// The rest is the address that it has connected from, which nothing reads.
-		conn := newScripted(socksReplies[i].reply+"\x00\x01\x00\x00\x00\x00\x00\x00", false)
+		conn := newScriptedConn(socksReplies[i].reply+"\x00\x01\x00\x00\x00\x00\x00\x00", false)
 		proxy := &url.URL{Scheme: "socks5", Host: "localhost:1080", User: url.UserPassword("u", "p")}
-		texts[i] = innermost(connectOver(context.Background(), &http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "http"))
+		texts[i] = innermostText(roundTripOver(context.Background(), &http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "http"))
 	}
 	return texts
 })
@@ -64,7 +64,7 @@ func classifySOCKS(err error, v lull.Verdict) lull.Verdict {
 	if op == nil || op.Op != "socks connect" {
 		return v
 	}
-	text := innermost(op)
+	text := innermostText(op)
 	for i, t := range socksTexts() {
 		if t != "" && t == text {
 			v.Kind, v.Code = socksReplies[i].kind, socksReplies[i].code
@@ -77,8 +77,8 @@ func classifySOCKS(err error, v lull.Verdict) lull.Verdict {
 var refusedConnect = sync.OnceValue(func() (found bool) {
 	const reason = "a reason"
 	proxy := &url.URL{Scheme: "http", Host: "localhost:3128"}
-	conn := newScripted("HTTP/1.1 503 "+reason+"\r\n\r\n", false)
-	err := connectOver(context.Background(), &http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "https")
+	conn := newScriptedConn("HTTP/1.1 503 "+reason+"\r\n\r\n", false)
+	err := roundTripOver(context.Background(), &http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "https")
 	return err != nil && err.Error() == reason
 })
 
@@ -88,7 +88,7 @@ func classifyRefusedConnect(err error) (lull.Verdict, bool) {
 	if !refusedConnect() {
 		return lull.Verdict{}, false
 	}
-	text := innermost(err)
+	text := innermostText(err)
 	for status := 400; status < 600; status++ {
 		if reason := http.StatusText(status); reason != "" && reason == text {
 			return ClassifyStatus(status), true
@@ -97,8 +97,8 @@ func classifyRefusedConnect(err error) (lull.Verdict, bool) {
 	return lull.Verdict{}, false
 }
 
-// connectOver makes a request on a connection in memory, and returns its error.
-func connectOver(ctx context.Context, t *http.Transport, conn net.Conn, scheme string) error {
+// roundTripOver makes a request on a connection in memory, and returns its error.
+func roundTripOver(ctx context.Context, t *http.Transport, conn net.Conn, scheme string) error {
 	t.DisableKeepAlives = true
 	t.DialContext = func(context.Context, string, string) (net.Conn, error) { return conn, nil }
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -114,8 +114,8 @@ func connectOver(ctx context.Context, t *http.Transport, conn net.Conn, scheme s
 	return err
 }
 
-// scripted is a connection whose other side says what it is to say. Then it ends, or is silent.
-type scripted struct {
+// scriptedConn is a connection whose other side says what it is to say. Then it ends, or is silent.
+type scriptedConn struct {
 	net.Conn
 	in     *strings.Reader
 	ends   bool
@@ -123,11 +123,11 @@ type scripted struct {
 	closed chan struct{}
 }
 
-func newScripted(in string, ends bool) *scripted {
-	return &scripted{in: strings.NewReader(in), ends: ends, closed: make(chan struct{})}
+func newScriptedConn(in string, ends bool) *scriptedConn {
+	return &scriptedConn{in: strings.NewReader(in), ends: ends, closed: make(chan struct{})}
 }
 
-func (c *scripted) Read(p []byte) (int, error) {
+func (c *scriptedConn) Read(p []byte) (int, error) {
 	if n, err := c.in.Read(p); err == nil || c.ends {
 		return n, err
 	}
@@ -135,10 +135,12 @@ func (c *scripted) Read(p []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-func (c *scripted) Write(p []byte) (int, error)      { return len(p), nil }
-func (c *scripted) Close() error                     { c.once.Do(func() { close(c.closed) }); return nil }
-func (c *scripted) LocalAddr() net.Addr              { return &net.TCPAddr{} }
-func (c *scripted) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1080} }
-func (c *scripted) SetDeadline(time.Time) error      { return nil }
-func (c *scripted) SetReadDeadline(time.Time) error  { return nil }
-func (c *scripted) SetWriteDeadline(time.Time) error { return nil }
+func (c *scriptedConn) Write(p []byte) (int, error) { return len(p), nil }
+func (c *scriptedConn) Close() error                { c.once.Do(func() { close(c.closed) }); return nil }
+func (c *scriptedConn) LocalAddr() net.Addr         { return &net.TCPAddr{} }
+func (c *scriptedConn) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1080}
+}
+func (c *scriptedConn) SetDeadline(time.Time) error      { return nil }
+func (c *scriptedConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *scriptedConn) SetWriteDeadline(time.Time) error { return nil }

@@ -29,8 +29,8 @@ func WithBeforeRetry(prepare func(next *http.Request, last error) error) Option 
 	}
 }
 
-// prepare calls the user's hook with the request of a retry.
-func (x *exchange) prepare(out *http.Request) (lull.Verdict, bool) {
+// runBeforeRetry calls the user's hook with the request of a retry.
+func (x *exchange) runBeforeRetry(out *http.Request) (lull.Verdict, bool) {
 	if x.t.beforeRetry == nil || x.attempts == 1 {
 		return lull.Verdict{}, true
 	}

@@ -25,23 +25,23 @@ import (
 
 // classifyUntyped returns what an error of http.Transport means that has no type.
 func classifyUntyped(err error) (lull.Verdict, bool) {
-	if is[textproto.ProtocolError](err) {
+	if isType[textproto.ProtocolError](err) {
 		return brokenResponse, true
 	}
 	refs := references()
 	if refs.closedIdle != nil && errors.Is(err, refs.closedIdle) {
 		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_closed"}, true
 	}
-	switch text := innermost(err); {
+	switch text := innermostText(err); {
 	case refs.lostPing != "" && text == refs.lostPing:
 		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}, true
-	case refs.goAway != "" && strings.HasPrefix(text, refs.goAway):
+	case refs.goAwayPrefix != "" && strings.HasPrefix(text, refs.goAwayPrefix):
 		// The stream's number was above the last that the server vouches for.
-		v := classifyGoAway(text == refs.goAway+calm)
+		v := classifyGoAway(text == refs.goAwayPrefix+calmCodeName)
 		v.NeverSent = true
 		return v, true
 	}
-	switch start, came := quoting(err); {
+	switch start, came := splitQuoted(err); {
 	case start == "":
 	case start == refs.statusLine && (strings.HasPrefix("HTTP/1.1", came) || strings.HasPrefix("HTTP/1.0", came)),
 		start == refs.statusCode && len(came) < 3 && strings.Trim(came, "0123456789") == "":
@@ -68,34 +68,34 @@ type reference struct {
 	// How the error begins of a stream that was the first of its HTTP/2 connection and never
 	// looked at, as the server ended the connection with a GOAWAY. It ends with the
 	// name of the code.
-	goAway string
+	goAwayPrefix string
 }
 
-// calm is the name of the code h2EnhanceYourCalm (RFC 9113, 7).
-const calm = "ENHANCE_YOUR_CALM"
+// calmCodeName is the name of the code h2EnhanceYourCalm (RFC 9113, 7).
+const calmCodeName = "ENHANCE_YOUR_CALM"
 
 var references = sync.OnceValue(func() reference {
 	return reference{
-		closedIdle: provokeClosedIdle(),
-		statusLine: cutAt("HTTP/"),
-		statusCode: cutAt("HTTP/1.1 2"),
-		lostPing:   lostPing(),
-		goAway:     goAwayStart(),
+		closedIdle:   provokeClosedIdle(),
+		statusLine:   textBeforeQuote("HTTP/"),
+		statusCode:   textBeforeQuote("HTTP/1.1 2"),
+		lostPing:     lostPingText(),
+		goAwayPrefix: goAwayPrefix(),
 	}
 })
 
-// lostPing is the text of reference.lostPing. On a busy machine the request may come too late for
+// lostPingText is the text of reference.lostPing. On a busy machine the request may come too late for
 // a short patience.
-func lostPing() (text string) {
+func lostPingText() (text string) {
 	for wait := time.Millisecond; text == "" && wait < 100*time.Millisecond; wait *= 4 {
 		text = provokeHTTP2("", &http.HTTP2Config{SendPingTimeout: wait, PingTimeout: wait})
 	}
 	return text
 }
 
-// goAwayStart is the text of reference.goAway; empty if it is not as expected.
-func goAwayStart() string {
-	start, ok := strings.CutSuffix(provokeHTTP2(goAwayCalm, nil), calm)
+// goAwayPrefix is the text of reference.goAwayPrefix; empty if it is not as expected.
+func goAwayPrefix() string {
+	start, ok := strings.CutSuffix(provokeHTTP2(goAwayCalm, nil), calmCodeName)
 	if !ok {
 		return ""
 	}
@@ -135,27 +135,27 @@ func provokeHTTP2(answer string, config *http.HTTP2Config) string {
 		go io.WriteString(there, settings+answer)
 		io.Copy(io.Discard, r)
 	}()
-	err := connectOver(context.Background(), &http.Transport{Protocols: &protocols, HTTP2: config}, here, "http")
+	err := roundTripOver(context.Background(), &http.Transport{Protocols: &protocols, HTTP2: config}, here, "http")
 	if !came.Load() || errors.Is(err, context.DeadlineExceeded) {
 		return ""
 	}
-	return innermost(err)
+	return innermostText(err)
 }
 
-// cutAt is how the error of net/http begins for a response that ends like this.
-func cutAt(line string) string {
+// textBeforeQuote is how the error of net/http begins for a response that ends like this.
+func textBeforeQuote(line string) string {
 	_, err := http.ReadResponse(bufio.NewReader(strings.NewReader(line)), nil)
-	start, _ := quoting(err)
+	start, _ := splitQuoted(err)
 	return start
 }
 
-// quoting splits the text of the innermost error of err, if it ends with a text in
+// splitQuoted splits the text of the innermost error of err, if it ends with a text in
 // quotation marks, into what stands before that and the text itself.
-func quoting(err error) (start, text string) {
+func splitQuoted(err error) (start, text string) {
 	if err == nil {
 		return "", ""
 	}
-	start, text, _ = strings.Cut(innermost(err), `"`)
+	start, text, _ = strings.Cut(innermostText(err), `"`)
 	text, err = strconv.Unquote(`"` + text)
 	if err != nil {
 		return "", ""
@@ -163,8 +163,8 @@ func quoting(err error) (start, text string) {
 	return start, text
 }
 
-// innermost returns the text of the innermost error of err, "" if err is nil.
-func innermost(err error) (text string) {
+// innermostText returns the text of the innermost error of err, "" if err is nil.
+func innermostText(err error) (text string) {
 	for ; err != nil; err = errors.Unwrap(err) {
 		text = err.Error()
 	}
@@ -175,14 +175,14 @@ func innermost(err error) (text string) {
 // ended when no request was under way, and returns its error; nil if that is none of its
 // own. What is written to the connection is lost without an error, as TCP has it for a while.
 func provokeClosedIdle() error {
-	conn := newScripted("", true)
+	conn := newScriptedConn("", true)
 	traced := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 		select {
 		case <-conn.closed: // http.Transport has read the end
 		case <-time.After(time.Second):
 		}
 	}})
-	err := connectOver(traced, new(http.Transport), conn, "http")
+	err := roundTripOver(traced, new(http.Transport), conn, "http")
 	if err == nil || errors.Unwrap(err) != nil || err == io.EOF || err == context.DeadlineExceeded {
 		return nil
 	}

@@ -18,10 +18,10 @@ func peek(resp *http.Response, limit int, within time.Duration) ([]byte, bool) {
 	if resp.Body == nil || resp.Body == http.NoBody {
 		return nil, resp.Body != nil
 	}
-	a := &ahead{body: resp.Body, done: make(chan struct{})}
+	a := &prefetchedBody{body: resp.Body, done: make(chan struct{})}
 	a.more.L = &a.mu
 	resp.Body = a
-	go a.run(limit)
+	go a.prefetch(limit)
 	timer := time.NewTimer(max(within, 0))
 	defer timer.Stop()
 	select {
@@ -33,9 +33,9 @@ func peek(resp *http.Response, limit int, within time.Duration) ([]byte, bool) {
 	return a.buf, a.over && (a.err == nil || a.err == io.EOF)
 }
 
-// ahead is a body whose beginning is read ahead of whoever reads it: a Read cannot be
+// prefetchedBody is a body whose beginning is read ahead of whoever reads it: a Read cannot be
 // given up without closing the body, so it goes on, and what it brings is kept.
-type ahead struct {
+type prefetchedBody struct {
 	body io.ReadCloser
 	done chan struct{} // closed when over
 
@@ -47,7 +47,7 @@ type ahead struct {
 	err  error     // what ended that; nil: the limit
 }
 
-func (a *ahead) run(limit int) {
+func (a *prefetchedBody) prefetch(limit int) {
 	defer close(a.done)
 	chunk := make([]byte, min(limit, 4<<10))
 	for left := limit; ; {
@@ -65,7 +65,7 @@ func (a *ahead) run(limit int) {
 	}
 }
 
-func (a *ahead) Read(p []byte) (int, error) {
+func (a *prefetchedBody) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -87,4 +87,4 @@ func (a *ahead) Read(p []byte) (int, error) {
 }
 
 // Close ends the reading ahead, too.
-func (a *ahead) Close() error { return a.body.Close() }
+func (a *prefetchedBody) Close() error { return a.body.Close() }
