@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// peekTime is how long a response is held back for the beginning of its body. Servers
-// send the two together; one that does not shall not be waited for.
+// peekTime is how long a response is held back for the beginning of its body. Servers usually send
+// both together.
 const peekTime = 250 * time.Millisecond
 
-// peek reads up to limit bytes of the body of resp, for no longer than within, and
-// returns them if they are the whole body or as many as the limit. The body can be read
-// from its beginning afterwards, as though nothing had been read of it.
+// peek reads up to limit bytes of the body of resp, for no longer than within. It returns true if
+// they are the whole body, or as many as the limit. The body can be read from its beginning
+// afterwards.
 func peek(resp *http.Response, limit int, within time.Duration) ([]byte, bool) {
 	if resp.Body == nil || resp.Body == http.NoBody {
 		return nil, resp.Body != nil
@@ -33,17 +33,17 @@ func peek(resp *http.Response, limit int, within time.Duration) ([]byte, bool) {
 	return a.buf, a.over && (a.err == nil || a.err == io.EOF)
 }
 
-// prefetchedBody is a body whose beginning is read ahead of whoever reads it: a Read cannot be
-// given up without closing the body, so it goes on, and what it brings is kept.
+// prefetchedBody is a body whose beginning is read by a goroutine. A Read cannot be given up
+// without closing the body, so it goes on after peek has returned, and what it reads is kept.
 type prefetchedBody struct {
 	body io.ReadCloser
-	done chan struct{} // closed when over
+	done chan struct{} // closed when prefetching is over
 
 	mu   sync.Mutex
 	more sync.Cond // there is more in buf, or it is over
-	buf  []byte    // what was read ahead; only appended to
+	buf  []byte    // what was prefetched; only appended to
 	read int       // how much of it was read by the owner
-	over bool      // nothing is read ahead any more
+	over bool      // prefetching is over
 	err  error     // what ended that; nil: the limit
 }
 
@@ -86,5 +86,5 @@ func (a *prefetchedBody) Read(p []byte) (int, error) {
 	return a.body.Read(p)
 }
 
-// Close ends the reading ahead, too.
+// Close ends the prefetching as well.
 func (a *prefetchedBody) Close() error { return a.body.Close() }

@@ -91,7 +91,7 @@ func jsonWait(raw json.RawMessage, unit time.Duration) (time.Duration, bool) {
 	if d, ok := parseDecimal(s, unit); ok {
 		return d, true
 	}
-	if s == "" || !isDigit(s[0]) {
+	if s == "" || !consists(s[:1], digits) {
 		return 0, false
 	}
 	// What is left is a number with an exponent. A range error means infinity,

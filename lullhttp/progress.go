@@ -7,33 +7,34 @@ import (
 	"sync/atomic"
 )
 
-// A requestProgress is what is known of how far the request of an attempt has got. It is made of facts: what the
-// base transport reports to package httptrace, and what it did to the request's body. It is also the
-// context of the request, which is how the base transport finds whom to report to. Nothing is
-// allocated for one that does not look.
+// requestProgress records how far the request of an attempt has got: what the base transport
+// reports to package httptrace, and what it did to the request's body. It is the context of the
+// request, since the base transport looks for a trace there. If the base transport does not look,
+// nothing is allocated.
 type requestProgress struct {
-	context.Context                        // the attempt's; under a pool with a limit *dials
-	tracer          atomic.Pointer[tracer] // of a base transport that reports
+	context.Context                        // the attempt's; a *dialTrace if the pool has a limit
+	tracer          atomic.Pointer[tracer] // made when the base transport looks for a trace
 	bodyState       atomic.Uint32          // what became of the request's body: bodyTouched and so on
-	detached        bool                   // the response has taken the attempt's context over
+	detached        bool                   // the response's body ends the attempt's context
 }
 
-// dialTrace is the context of an attempt, with a trace that notes that a connection is being set up.
+// dialTrace is the context of an attempt, with a trace that records whether a connection is being
+// set up.
 type dialTrace struct {
 	context.Context
 	traced context.Context // Context with the trace
 	begun  atomic.Bool
 }
 
-// tracer is what a base transport reports to.
+// A tracer gets the reports of a base transport.
 type tracer struct {
 	httptrace.ClientTrace
-	reusable        bool        // it can be used again: the caller has no trace
-	connectionAsked atomic.Bool // for a connection
-	connectionGot   atomic.Bool // a connection, so that the request may have been sent
+	reusable        bool        // another attempt may use it: the caller has no trace
+	connectionAsked atomic.Bool // the base transport has asked for a connection
+	connectionGot   atomic.Bool // it has one, so the request may have been sent
 }
 
-// tracers are those that nothing reports to any more.
+// tracers are those that nothing reports to.
 var tracers sync.Pool
 
 // newTracer returns a tracer that also reports to the caller's own trace, if that is not nil.
@@ -63,15 +64,15 @@ func newTracer(callers *httptrace.ClientTrace) *tracer {
 	return t
 }
 
-// traceKey is the key under which package httptrace looks for a trace in a context. It does not
-// export it, but asks for it.
+// traceKey is the key under which package httptrace looks for a trace in a context. It is not
+// exported, so httptrace is made to look it up.
 var traceKey = func() any {
 	var asked keyRecorder
 	httptrace.ContextClientTrace(&asked)
 	return asked.key
 }()
 
-// keyRecorder is a context that notes the key it is asked for.
+// keyRecorder is a context that records the key that it is asked for.
 type keyRecorder struct {
 	context.Context
 	key any
@@ -82,7 +83,7 @@ func (n *keyRecorder) Value(key any) any {
 	return nil
 }
 
-// newDialTrace returns the context of an attempt, ctx being that without the trace.
+// newDialTrace returns the context of an attempt, from the one without the trace.
 func newDialTrace(ctx context.Context) *dialTrace {
 	d := &dialTrace{Context: ctx}
 	d.traced = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -92,14 +93,14 @@ func newDialTrace(ctx context.Context) *dialTrace {
 	return d
 }
 
-// waitsForConnection reports whether the request waits for a connection of a pool with a limit, which has not begun to
-// set one up for it.
+// waitsForConnection reports whether the request waits for a connection of a pool with a limit, and
+// the pool has not begun to set one up for it.
 func (w *requestProgress) waitsForConnection() bool {
 	d, limited := w.Context.(*dialTrace)
 	return limited && !d.begun.Load()
 }
 
-// Value returns the tracer of the attempt where package httptrace looks for a trace.
+// Value returns the tracer of the attempt under the key of package httptrace.
 func (w *requestProgress) Value(key any) any {
 	if key != traceKey {
 		return w.Context.Value(key)
@@ -115,12 +116,11 @@ func (w *requestProgress) Value(key any) any {
 	return &t.ClientTrace
 }
 
-// AfterFunc lets the context package hook children on without a goroutine each.
+// AfterFunc spares package context a goroutine for each child.
 func (w *requestProgress) AfterFunc(f func()) (stop func() bool) { return afterFunc(w.Context, f) }
 
 func (d *dialTrace) Value(key any) any { return d.traced.Value(key) }
 
-// AfterFunc is the same for those of a way.
 func (d *dialTrace) AfterFunc(f func()) (stop func() bool) { return afterFunc(d.Context, f) }
 
 func afterFunc(ctx context.Context, f func()) (stop func() bool) {
@@ -132,19 +132,20 @@ func afterFunc(ctx context.Context, f func()) (stop func() bool) {
 	return context.AfterFunc(ctx, f)
 }
 
-// hasTracer reports whether the base transport has looked for a trace: it is, or has beneath it, one
-// that reports.
+// hasTracer reports whether the base transport has looked for a trace. Then it reports, or a
+// transport beneath it does.
 func (w *requestProgress) hasTracer() bool { return w.tracer.Load() != nil }
 
-// nothingSent reports whether nothing of the request was sent: the base transport has asked for a connection,
-// and had none.
+// nothingSent reports whether nothing of the request was sent: the base transport has asked for a
+// connection, and had none.
 func (w *requestProgress) nothingSent() bool {
 	t := w.tracer.Load()
 	return t != nil && t.connectionAsked.Load() && !t.connectionGot.Load()
 }
 
-// recycleTracer lets the tracer be used again, after an http.Transport has returned: nothing reports to
-// GetConn or GotConn any more, and a connection that is still being set up finds nothing else in it.
+// recycleTracer lets another attempt use the tracer, after an http.Transport has returned. Nothing
+// reports to GetConn or GotConn any more, and a connection that is still being set up uses nothing
+// else of it.
 func (w *requestProgress) recycleTracer() {
 	if t := w.tracer.Load(); t != nil && t.reusable {
 		tracers.Put(t)

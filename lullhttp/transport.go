@@ -20,21 +20,20 @@ import (
 	"github.com/lullgo/lull/internal/recent"
 )
 
-// A Transport is an http.RoundTripper that makes each request as a call under a
-// [lull.Policy], with one [lull.Dependency] for each host. Make one with New; it
-// may be used concurrently, and should be shared: what it remembers of a host is
-// worth more the more requests it sees.
+// A Transport is an http.RoundTripper that makes each request as a call under a [lull.Policy], with
+// one [lull.Dependency] for each host. Make one with New. It may be used concurrently. Share it: it
+// learns about a host from every request.
 type Transport struct {
 	base            http.RoundTripper
 	registry        *lull.Registry
 	pickDependency  func(*http.Request) *lull.Dependency
 	ownDependencies patternTable[*lull.Dependency] // of WithPolicies
 	usualTimeout    formattedTimeout               // of the policy's AttemptTimeout
-	// announcers are the hosts that have announced themselves. Nil: it does not matter.
+	// announcers are the hosts that have sent AnnounceHeader. Nil: every host is sent the time.
 	announcers *recent.Cache[struct{}]
 	givenUp    givenUp
-	netHTTP    bool // base is an http.Transport
-	limited    bool // and limits the connections to a host
+	netHTTP    bool // base is an *http.Transport
+	limited    bool // base has MaxConnsPerHost
 	options
 }
 
@@ -70,8 +69,8 @@ func New(p lull.Policy, opts ...Option) (*Transport, error) {
 	return t, nil
 }
 
-// NewClient returns an http.Client on a Transport under policy p. Unlike New it limits
-// how long a body may be silent: see WithBodyIdleTimeout.
+// NewClient returns an http.Client on a Transport under policy p. It also sets
+// [WithBodyIdleTimeout] to DefaultBodyIdleTimeout.
 func NewClient(p lull.Policy, opts ...Option) (*http.Client, error) {
 	t, err := New(p, append([]Option{WithBodyIdleTimeout(DefaultBodyIdleTimeout)}, opts...)...)
 	if err != nil {
@@ -83,23 +82,22 @@ func NewClient(p lull.Policy, opts ...Option) (*http.Client, error) {
 // errUnmade is for a Transport that New has not made.
 var errUnmade = errors.New("lullhttp: a nil or zero Transport is used: make it with lullhttp.New, and look at its error")
 
-// WrappedRoundTripper returns the base transport, for those who look for one beneath
-// it: k8s.io/client-go among them.
+// WrappedRoundTripper returns the base transport, for code that looks for one beneath it, such as
+// k8s.io/client-go.
 func (t *Transport) WrappedRoundTripper() http.RoundTripper { return t.base }
 
-// CloseIdleConnections passes http.Client.CloseIdleConnections on to the base
-// transport. Lull itself never calls it: the pool may be shared.
+// CloseIdleConnections calls CloseIdleConnections of the base transport. A Transport never calls
+// that by itself, since others may share the pool.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// RoundTrip makes the request, as often as the policy allows. When the attempts
-// end on a response, whatever its status, that response is returned, its body
-// unread: [OutcomeOf] returns how many attempts were made and why they stopped.
-// When they end without one the error is a [*lull.Error]. The request itself is
-// not changed.
+// RoundTrip makes the request as often as the policy allows. If the last attempt had a response,
+// RoundTrip returns it, whatever its status, with its body unread. [OutcomeOf] returns how many
+// attempts were made and why they stopped. Otherwise the error is a [*lull.Error]. RoundTrip does
+// not change the request.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req == nil || req.URL == nil {
 		if req != nil && req.Body != nil {
@@ -143,12 +141,13 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	r := d.Drive(ctx, spec, x.attempt, x.discard, x.lastError)
 	if r.Attempts == 1 && r.Reason == engine.Success && x.resp != nil {
-		return x.bindContext(x.resp), nil // as ended does; this path has to be short
+		return x.bindContext(x.resp), nil // as endCall does; this path is hot
 	}
 	return x.endCall(d, spec, r)
 }
 
-// callOnce makes the call of a request whose body can be read once, unless the Transport can send it again.
+// callOnce makes the call of a request whose body can be read once, unless WithReplay can send it
+// again.
 func (x *exchange) callOnce(ctx context.Context, d *lull.Dependency, spec engine.Spec) (*http.Response, error) {
 	if x.t.replays {
 		x.replay = x.t.replayOf(x.req)
@@ -160,7 +159,7 @@ func (x *exchange) callOnce(ctx context.Context, d *lull.Dependency, spec engine
 	return x.endCall(d, spec, d.Drive(ctx, spec, x.attempt, x.discard, x.lastError))
 }
 
-// endCall returns what RoundTrip returns for a call with the result r.
+// endCall records the end of a call with the result r, and returns what RoundTrip returns.
 func (x *exchange) endCall(d *lull.Dependency, spec engine.Spec, r engine.Result) (*http.Response, error) {
 	if r.Attempts > 0 && r.Reason.GaveUp() {
 		x.t.givenUp.record(x.req)
@@ -168,7 +167,7 @@ func (x *exchange) endCall(d *lull.Dependency, spec engine.Spec, r engine.Result
 	return x.callResult(d, spec, r)
 }
 
-// callResult returns what RoundTrip returns for a call with the result r, which ended with the
+// callResult returns what RoundTrip returns for a call with the result r that ended with the
 // attempt of x.
 func (x *exchange) callResult(d *lull.Dependency, spec engine.Spec, r engine.Result) (*http.Response, error) {
 	if r.Attempts == 0 {
@@ -189,8 +188,8 @@ func (x *exchange) callResult(d *lull.Dependency, spec engine.Spec, r engine.Res
 	return x.bindContext(x.resp), nil
 }
 
-// failure is err without the host and the method in its text, as http.Client puts both in
-// front. Names that the user has given stay.
+// failure returns err without the host and the method in its text: http.Client adds both. Names
+// that the user has given stay.
 func (x *exchange) failure(err error) error {
 	text := strings.TrimPrefix(err.Error(), x.req.URL.Host+": ")
 	return &failure{err, strings.TrimPrefix(text, x.req.Method+": ")}
@@ -208,7 +207,7 @@ func (f *failure) Unwrap() error { return f.call }
 // Timeout is for url.Error.
 func (f *failure) Timeout() bool { return f.call.(*lull.Error).Timeout() }
 
-// operationOf is the operation's name in errors and events.
+// operationOf returns the name of the operation in errors and events.
 func (t *Transport) operationOf(req *http.Request) string {
 	switch {
 	case t.operation != nil:
@@ -219,7 +218,7 @@ func (t *Transport) operationOf(req *http.Request) string {
 	return req.Method
 }
 
-// exchange is one call in flight: what its last attempt returned.
+// An exchange is one call in flight, or one of its attempts if they may run side by side.
 type exchange struct {
 	t              *Transport
 	req            *http.Request // the caller's own, or that of copy
@@ -230,36 +229,36 @@ type exchange struct {
 	err            error
 	cookies        []string // Set-Cookie of the answers that were discarded
 
-	// Of an attempt that may run beside others; else nil.
+	// Only of an attempt that may run beside others.
 	permit *bodyPermit
 	copy   *requestCopy // not of the first
 
 	replay        *replay // the request's body, if it has no GetBody and can be sent again
-	bodyOnce      bool    // the body can be sent again only if nothing was read of it
+	bodyOnce      bool    // the body can be sent again only while nothing was read of it
 	needsProgress bool    // another attempt depends on whether the request was sent
 
-	// Where its attempts have been, if the request's host has endpoints.
+	// The endpoints that its attempts have used, if the host has endpoints.
 	picks *endpointPicks
 
-	// Of an attempt that has a context of its own.
+	// Only of an attempt that has a context of its own.
 	out *outgoing
 }
 
-// outgoing is a copy of the request and the wrapper of the response's body: made together,
-// since each costs an allocation.
+// outgoing is a copy of the request, with the wrapper of the response's body: both in one
+// allocation.
 type outgoing struct {
 	req          http.Request
 	progress     requestProgress // the context of req
 	responseBody io.ReadCloser   // the response's body
 }
 
-// outgoingWithBody is one whose body is wrapped.
+// outgoingWithBody is outgoing for a request whose body is wrapped as well.
 type outgoingWithBody struct {
 	outgoing
 	requestBody outgoingBody
 }
 
-// attempt sends the request once more.
+// attempt makes one attempt.
 func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	x.attempts++
 	if x.attempts > 1 {
@@ -310,14 +309,14 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	}
 	v := lull.Verdict{Kind: lull.KindSuccess}
 	if resp.StatusCode >= 400 || x.t.classifier != nil {
-		// Before the attempt's timeout is taken off: it may read the body's beginning.
+		// It may read the beginning of the body, so the attempt's timeout still holds.
 		v = x.responseVerdict(ctx, resp)
 	}
-	// Else the attempt runs in the caller's own context, or nothing is left to be done in it.
+	// Otherwise the attempt has no context of its own, or nothing is left to do in it.
 	if x.out != nil && !(bodiless(resp) && x.out.progress.bodyState.Load()&bodySending == 0) {
 		x.out.progress.detached = driver.Detach(ctx) != (driver.Detached{})
 		if v.Kind == lull.KindSuccess && !x.out.progress.detached && ctx.Err() == context.DeadlineExceeded && x.req.Context().Err() == nil {
-			// Its time ran out just as the headers came: the body is dead.
+			// Its time ended just as the header came, so the body cannot be read.
 			resp.Body.Close()
 			x.resp, x.err = nil, context.DeadlineExceeded
 			return x.errorVerdict(ctx, x.err)
@@ -326,8 +325,8 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	return v
 }
 
-// corrected returns what a base transport should have returned for out, by the rules of http.Client: a
-// response with a body, or an error.
+// corrected returns what the base transport should have returned for out by the rules of
+// http.Client: a response with a body, or an error.
 func corrected(out *http.Request, resp *http.Response, err error) (*http.Response, error) {
 	switch {
 	case err != nil:
@@ -344,9 +343,9 @@ func corrected(out *http.Request, resp *http.Response, err error) (*http.Respons
 	return resp, nil
 }
 
-// callerHasLeft reports whether the caller has closed Request.Cancel, and what that means.
-// http.Client closes it when its Timeout is over: that is the caller's deadline, as it
-// stands in the context, whose own timer may be about to fire.
+// callerHasLeft reports whether the caller has closed Request.Cancel, and returns the verdict for
+// that. http.Client closes it when its Timeout is over. That is also the deadline of the context,
+// whose own timer may be about to fire.
 func (x *exchange) callerHasLeft() (lull.Verdict, bool) {
 	select {
 	case <-x.req.Cancel: //lint:ignore SA1019 http.Client closes it
@@ -360,8 +359,8 @@ func (x *exchange) callerHasLeft() (lull.Verdict, bool) {
 	return lull.Verdict{Kind: lull.KindCanceled, Code: "canceled"}, true
 }
 
-// outgoingRequest is the caller's own for a first attempt that adds nothing to it, else
-// a copy: the caller's is never changed.
+// outgoingRequest returns the request of an attempt. It is the caller's own for a first attempt
+// that adds nothing to it, else a copy.
 func (x *exchange) outgoingRequest(ctx context.Context) (*http.Request, error) {
 	req := x.req
 	t, number, left, hedge := x.t, "", "", ""
@@ -424,8 +423,8 @@ func (x *exchange) outgoingRequest(ctx context.Context) (*http.Request, error) {
 			return nil, fmt.Errorf("lullhttp: body for attempt %d: %w", attempt, err)
 		}
 		out.Body = body
-		// For a base transport that repeats the request itself, as http.Transport does when the
-		// server refused its stream.
+		// A base transport may repeat the request by itself, as http.Transport does after a refused
+		// stream.
 		out.GetBody = func() (io.ReadCloser, error) { return again.bodyFor(ctx, attempt) }
 	} else if x.attempts > 1 && req.GetBody != nil && hasBody(req) {
 		body, err := bodyOf(req.GetBody, x.permit)
@@ -440,9 +439,8 @@ func (x *exchange) outgoingRequest(ctx context.Context) (*http.Request, error) {
 	return out, nil
 }
 
-// discard lets go of a response that will not be returned, before the wait: it
-// reads the rest of its body, within bounds, so that the connection can be used
-// again, and closes it.
+// discard drains and closes a response that will not be returned, so that its connection can be
+// used again.
 func (x *exchange) discard(within time.Duration) {
 	if x.resp == nil {
 		return
@@ -454,7 +452,7 @@ func (x *exchange) discard(within time.Duration) {
 	x.resp = nil
 }
 
-// detached returns the context of the last attempt; zero if that ran in the caller's own.
+// detached returns the context of the last attempt, or zero if that ran in the caller's own.
 func (x *exchange) detached() driver.Detached {
 	if x.out == nil {
 		return driver.Detached{}
@@ -469,7 +467,7 @@ func (out *outgoing) detached() driver.Detached {
 	return driver.Detach(out.progress.Context)
 }
 
-// lastError returns what observers get as the error of the last attempt.
+// lastError returns the error of the last attempt for observers.
 func (x *exchange) lastError() error {
 	if x.resp != nil {
 		return &StatusError{StatusCode: x.resp.StatusCode, Header: x.resp.Header}
@@ -477,7 +475,7 @@ func (x *exchange) lastError() error {
 	return x.err
 }
 
-// setCookies are the cookies that the response of the last attempt sets.
+// setCookies returns the cookies that the last response sets.
 func (x *exchange) setCookies() []string {
 	if x.resp == nil {
 		return nil
@@ -485,12 +483,12 @@ func (x *exchange) setCookies() []string {
 	return x.resp.Header["Set-Cookie"]
 }
 
-// responseWithOutcome returns the response of a call that was repeated or has failed. It is a copy of the base transport's
-// response, which may be returned again for another call.
+// responseWithOutcome returns the response of a call that was repeated or has failed. It is a copy:
+// the base transport may return its response again for another call.
 func (x *exchange) responseWithOutcome(r engine.Result) *http.Response {
 	resp := new(*x.resp)
 	if len(x.cookies) > 0 {
-		// RFC 6265, 3: those of a failure count, too. The answer's own come last and win.
+		// RFC 6265, 3: cookies of failures count as well. The last response's own come last, and win.
 		if resp.Header = resp.Header.Clone(); resp.Header == nil {
 			resp.Header = make(http.Header, 1)
 		}
@@ -501,7 +499,7 @@ func (x *exchange) responseWithOutcome(r engine.Result) *http.Response {
 	return resp
 }
 
-// bindContext returns resp with a body that ends the attempt's context when it ends.
+// bindContext gives resp a body whose end ends the attempt's context.
 func (x *exchange) bindContext(resp *http.Response) *http.Response {
 	if x.out != nil && x.out.progress.detached {
 		x.out.bindContext(resp)
@@ -512,10 +510,10 @@ func (x *exchange) bindContext(resp *http.Response) *http.Response {
 	return resp
 }
 
-// A StatusError stands for a response that was discarded, as the last error of a
-// call that ended while it waited for another attempt. A function for
-// http.Transport.OnProxyConnectResponse can return one, so that a Transport learns status
-// and Retry-After of a proxy that refuses to connect.
+// A StatusError stands for a response that was discarded. It is the last error of a call that ended
+// while it waited for another attempt. A function for http.Transport.OnProxyConnectResponse can
+// return one: a Transport then obeys the status and the Retry-After of a proxy that refuses to
+// connect.
 type StatusError struct {
 	StatusCode int
 	Header     http.Header
@@ -528,8 +526,8 @@ func (e *StatusError) Error() string {
 // requestIDs are the headers in which servers send the ID of a request.
 var requestIDs = [...]string{"X-Request-Id", "Request-Id", "X-Amzn-Requestid", "X-Amz-Request-Id", "X-Ms-Request-Id", "X-Correlation-Id", "Cf-Ray"}
 
-// RequestID is the ID by which the server knows the request, from the header X-Request-Id or one
-// like it; empty if it sent none. Logs have it (event.NewLog).
+// RequestID returns the ID by which the server knows the request, from X-Request-Id or a header
+// like it; empty if there is none. event.NewLog logs it.
 func (e *StatusError) RequestID() string {
 	for _, name := range requestIDs {
 		if id := e.Header.Get(name); id != "" {
@@ -539,7 +537,7 @@ func (e *StatusError) RequestID() string {
 	return ""
 }
 
-// uuid is a random UUID, version 4.
+// uuid returns a random UUID, version 4.
 func uuid() string {
 	var b [16]byte
 	rand.Read(b[:])

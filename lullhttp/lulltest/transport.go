@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/lullgo/lull/internal/neterr"
 	"github.com/lullgo/lull/internal/sleep"
 )
 
@@ -42,7 +43,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err := sleep.For(ctx, rule.Delay); err != nil {
 			return nil, err
 		}
-		return nil, opError("dial", r, os.NewSyscallError("connect", refused))
+		return nil, opError("dial", r, os.NewSyscallError("connect", neterr.Refused))
 	}
 	body, err := t.f.readBody(index, r.Body)
 	if err != nil {
@@ -115,7 +116,7 @@ func answerOf(r *http.Request, rule *Rule) *http.Response {
 // readError returns the error with which a read fails when the rule has ended the connection.
 func (rule *Rule) readError(r *http.Request) error {
 	if rule.End == Reset {
-		return opError("read", r, os.NewSyscallError("read", reset))
+		return opError("read", r, os.NewSyscallError("read", neterr.Reset))
 	}
 	return io.ErrUnexpectedEOF
 }
