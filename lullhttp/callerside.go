@@ -15,11 +15,11 @@ import (
 	"github.com/lullgo/lull/internal/neterr"
 )
 
-// errorVerdict returns the verdict on an attempt that ended with err instead of a response. It is the one
-// place that decides on whose side the attempt has failed, and whether its request was ever sent: by
-// the table of docs/guide.md, "HTTP: the caller's own side". What the error means is for ClassifyError, or
-// for the user's classifier. If the base transport has asked for a connection and had none, and has not
-// read the body, nothing was sent.
+// errorVerdict returns the verdict on an attempt that ended with err instead of a response. It
+// decides on whose side the attempt has failed, and whether its request was ever sent, by the table
+// of docs/protocols.md, "HTTP: the caller's own side". ClassifyError, or the user's classifier,
+// decides what the error means. Nothing was sent if the base transport has asked for a connection,
+// had none, and has not read the body.
 func (x *exchange) errorVerdict(ctx context.Context, err error) lull.Verdict {
 	body := x.bodyFlags()
 	if body&bodyFailed != 0 {
@@ -64,8 +64,8 @@ func (x *exchange) errorVerdict(ctx context.Context, err error) lull.Verdict {
 	return v
 }
 
-// responseVerdict returns the verdict on a response. Only the proxy answers 407. A failure that answers a request whose
-// body broke off is an answer to that.
+// responseVerdict returns the verdict on a response. Only a proxy answers 407. A failure after the
+// request's body broke off is an answer to that.
 func (x *exchange) responseVerdict(ctx context.Context, resp *http.Response) lull.Verdict {
 	v := x.t.classifyResponse(ctx, resp)
 	switch {
@@ -85,10 +85,10 @@ func (x *exchange) bodyFlags() uint32 {
 	return x.out.progress.bodyState.Load()
 }
 
-// isAboutOtherHost reports whether err is about another host than that of the request. An error of an
-// http.Client, a name that was looked up and a response that the error carries show which host they are about. The
-// address of a dial does, too, unless the base transport has looked for a trace: then it dials for
-// this request, and maybe a proxy's address.
+// isAboutOtherHost reports whether err is about another host than that of the request. An error of
+// an http.Client, a DNS lookup and a response that the error carries show their host. The address
+// of a dial shows it unless the base transport has looked for a trace: then it dials for this
+// request, maybe a proxy.
 func (x *exchange) isAboutOtherHost(err error) bool {
 	reports := x.out == nil || x.out.progress.hasTracer()
 	return neterr.AnyOf(err, func(err error) bool {
@@ -109,7 +109,8 @@ func (x *exchange) isAboutOtherHost(err error) bool {
 	})
 }
 
-// anyRequest are the caller's request and the one that was sent, which differ in host if that has endpoints.
+// anyRequest reports whether f holds for the caller's request, or for the one that was sent. They
+// have different hosts if the host has endpoints.
 func (x *exchange) anyRequest(f func(*http.Request) bool) bool {
 	return f(x.req) || x.out != nil && f(&x.out.req)
 }
@@ -123,8 +124,8 @@ func (x *exchange) isName(name string) bool {
 	return x.anyRequest(func(r *http.Request) bool { return hostname(r) == name })
 }
 
-// isAddress reports whether the address may be the request's: it has its port, and its IP address if the
-// request has one and no name.
+// isAddress reports whether the address may be the request's: it has its port, and its IP address
+// if the request has one instead of a name.
 func (x *exchange) isAddress(address string) bool {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// classifyCarriedResponse returns what an error means that carries the response which it was made
-// of, in an exported field of the type *http.Response: *oauth2.RetrieveError, the
-// ErrorResponse of many clients of APIs, and azcore's ResponseError among them; or that is a *StatusError. They have
-// no method in common, so it is the field that is looked for. That takes half a
-// microsecond, and only for a failure of which nothing else is known.
+// classifyCarriedResponse returns what an error means that is a *StatusError, or carries a response
+// in an exported field of the type *http.Response: *oauth2.RetrieveError, the ErrorResponse of many
+// clients of APIs, azcore's ResponseError. They have no method in common, so it looks for the field
+// by reflection. That takes half a microsecond, and only for a failure of which nothing else is
+// known.
 func classifyCarriedResponse(err error) (lull.Verdict, bool) {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if s, ok := err.(*StatusError); ok && s != nil && s.StatusCode >= 400 {
@@ -31,7 +31,6 @@ func classifyHeader(status int, h http.Header) lull.Verdict {
 	return classifyResponse(status, hint, ok)
 }
 
-// carriedResponse returns the failed response that err itself carries, or nil.
 func carriedResponse(err error) *http.Response {
 	v := reflect.ValueOf(err)
 	if v.Kind() == reflect.Pointer {

@@ -14,11 +14,11 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// What net/http returns when a connection could not be set up, and has no type to know it by. It is made
-// to return them, as in references.
+// Some errors of connecting have no type by which they could be recognised. net/http is made to
+// return them, as in references.
 
-// handshakeTimeout is the error of http.Transport.TLSHandshakeTimeout: the type has no name outside, but its
-// values are equal.
+// handshakeTimeout is the error of http.Transport.TLSHandshakeTimeout. Its type is not exported,
+// but its values are equal.
 var handshakeTimeout = sync.OnceValue(func() error {
 	err := roundTripOver(context.Background(), &http.Transport{TLSHandshakeTimeout: -1}, newScriptedConn("", false), "https")
 	if t, ok := err.(net.Error); ok && t.Timeout() && errors.Unwrap(err) == nil && err != context.DeadlineExceeded {
@@ -28,9 +28,9 @@ var handshakeTimeout = sync.OnceValue(func() error {
 })
 
 // errUnprovoked is equal to no error of net/http.
-var errUnprovoked = errors.New("net/http returns another error than it used to")
+var errUnprovoked = errors.New("net/http returns an unknown error")
 
-// socksReplies are what a SOCKS proxy may answer instead of a connection (RFC 1928, 6; RFC 1929), and what that means.
+// socksReplies are the refusals of a SOCKS proxy (RFC 1928, 6; RFC 1929), and what they mean.
 var socksReplies = [...]struct {
 	reply string
 	kind  engine.VerdictKind
@@ -49,7 +49,7 @@ var socksReplies = [...]struct {
 // socksTexts are the innermost errors for socksReplies.
 var socksTexts = sync.OnceValue(func() (texts [len(socksReplies)]string) {
 	for i := range socksReplies {
-		// The rest is the address that it has connected from, which nothing reads.
+		// Nothing reads the rest, an address.
 		conn := newScriptedConn(socksReplies[i].reply+"\x00\x01\x00\x00\x00\x00\x00\x00", false)
 		proxy := &url.URL{Scheme: "socks5", Host: "localhost:1080", User: url.UserPassword("u", "p")}
 		texts[i] = innermostText(roundTripOver(context.Background(), &http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "http"))
@@ -57,8 +57,8 @@ var socksTexts = sync.OnceValue(func() (texts [len(socksReplies)]string) {
 	return texts
 })
 
-// classifySOCKS returns v, the verdict on a dial of which nothing else is known, or what the reply of a SOCKS proxy
-// means if the error is that.
+// classifySOCKS returns what a SOCKS proxy's reply means, if err is one, else v, the verdict on a
+// dial.
 func classifySOCKS(err error, v lull.Verdict) lull.Verdict {
 	op, _ := errors.AsType[*net.OpError](err)
 	if op == nil || op.Op != "socks connect" {
@@ -73,7 +73,8 @@ func classifySOCKS(err error, v lull.Verdict) lull.Verdict {
 	return v
 }
 
-// refusedConnect is what net/http returns if a proxy answers CONNECT with 503, without that reason.
+// refusedConnect reports whether net/http returns the reason phrase if a proxy answers CONNECT with
+// 503.
 var refusedConnect = sync.OnceValue(func() (found bool) {
 	const reason = "a reason"
 	proxy := &url.URL{Scheme: "http", Host: "localhost:3128"}
@@ -82,8 +83,9 @@ var refusedConnect = sync.OnceValue(func() (found bool) {
 	return err != nil && err.Error() == reason
 })
 
-// classifyRefusedConnect returns what the status means with which a proxy has answered CONNECT, if err is such an
-// answer: it has no type, and its text is the reason phrase. So it is for errors of requests that were not sent.
+// classifyRefusedConnect returns what the status means with which a proxy has refused CONNECT, if
+// err is such an error. Its text is the reason phrase, so call it only for a request that was not
+// sent.
 func classifyRefusedConnect(err error) (lull.Verdict, bool) {
 	if !refusedConnect() {
 		return lull.Verdict{}, false
@@ -114,7 +116,7 @@ func roundTripOver(ctx context.Context, t *http.Transport, conn net.Conn, scheme
 	return err
 }
 
-// scriptedConn is a connection whose other side says what it is to say. Then it ends, or is silent.
+// scriptedConn is a connection that answers with a text. Then it ends, or stays silent.
 type scriptedConn struct {
 	net.Conn
 	in     *strings.Reader

@@ -11,9 +11,8 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// WithPolicies gives requests that match a pattern a policy and a dependency of their
-// own, with a budget and a breaker that they share with no others. Patterns are those
-// of [WithRoute], but name a host:
+// WithPolicies gives requests that match a pattern a policy and a dependency of their own, which
+// share no budget or breaker with others. Patterns are those of [WithRoute], but name a host:
 //
 //	lullhttp.WithPolicies(map[string]lull.Policy{
 //		"payments.internal":                      {Attempts: 2},
@@ -21,9 +20,8 @@ import (
 //		"PUT files.internal/{bucket}/{object...}": {AttemptTimeout: 10 * time.Minute}, // uploads
 //	})
 //
-// The pattern is the dependency's name, and [Transport.Dependency] returns it. It is
-// wired as those of hosts are, but is not in the Registry: it keeps its policy when the
-// Registry's changes.
+// The pattern is the dependency's name. [Transport.Dependency] returns it. It is wired as those of
+// hosts, but is not in the Registry: a new policy of the Registry does not change it.
 func WithPolicies(policies map[string]lull.Policy) Option {
 	return func(t *Transport) error {
 		maps.Copy(t.policies, policies)
@@ -31,13 +29,12 @@ func WithPolicies(policies map[string]lull.Policy) Option {
 	}
 }
 
-// WithDependencies makes pick choose the dependency of a request: one that is shared
-// with lull.Do, say, or one for each tenant. Where it returns nil the request's own is
-// used, that of WithPolicies or of the host. It must be safe for concurrent use.
+// WithDependencies makes pick choose the dependency of a request, such as one that lull.Do uses as
+// well, or one for each tenant. If it returns nil, that of WithPolicies or of the host is used. It
+// must be safe for concurrent use.
 //
-// Those dependencies have their observers and other wiring from lull.NewDependency; New
-// refuses With and WithObserver beside it, which would not reach them. A classifier of
-// theirs (lull.WithClassifier) is for lull.Do: requests have this package's.
+// Those dependencies have their wiring from lull.NewDependency, so New refuses With and
+// WithObserver beside this option. Their classifier (lull.WithClassifier) is for lull.Do only.
 func WithDependencies(pick func(*http.Request) *lull.Dependency) Option {
 	return func(t *Transport) error {
 		t.pickDependency = pick
@@ -45,7 +42,7 @@ func WithDependencies(pick func(*http.Request) *lull.Dependency) Option {
 	}
 }
 
-// makeDependencies makes those of WithPolicies, when all options are known.
+// makeDependencies makes the dependencies of WithPolicies, when all options are known.
 func (t *Transport) makeDependencies() error {
 	if t.pickDependency != nil && len(t.wiring) > 0 {
 		return errors.New("lullhttp: With and WithObserver do not reach the dependencies of WithDependencies:" +
@@ -70,8 +67,8 @@ func (t *Transport) makeDependencies() error {
 	return nil
 }
 
-// Dependency returns what the transport remembers of the thing that req would call:
-// for looking at its budget and breaker.
+// Dependency returns the dependency that a call of req would use, to look at its budget and
+// breaker.
 func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
 	if t == nil || t.registry == nil {
 		panic(errUnmade)
@@ -93,5 +90,5 @@ func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
 	return t.registry.Get(host)
 }
 
-// Registry holds the dependencies that the transport made for hosts, by host.
+// Registry returns the dependencies that the transport made for hosts, by host.
 func (t *Transport) Registry() *lull.Registry { return t.registry }

@@ -13,12 +13,12 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// race is a call whose attempts may run beside one another: an exchange for each, so that
-// none sees another's request, body or response.
+// race is a call whose attempts may run side by side. Each has an exchange, so that none sees the
+// request, body or response of another.
 //
-// An attempt that has lost may still run when the call has returned, and then the caller may
-// use the request again. So the attempts after the first read a copy of it, which is made
-// before the first begins, and no attempt but the winner reads the caller's body from then on.
+// An attempt that has lost may outlast the call, and then the caller may use the request again. So
+// the later attempts read a copy of the request, which is made before the first begins. After the
+// call only the winner reads the caller's body.
 type race struct {
 	first  exchange
 	permit bodyPermit // of first
@@ -31,13 +31,11 @@ type race struct {
 	over    bool     // the call has returned
 }
 
-// laterAttempt is an attempt after the first.
 type laterAttempt struct {
 	exchange
 	permit bodyPermit
 }
 
-// drive makes the call.
 func (r *race) drive(ctx context.Context, d *lull.Dependency, spec engine.Spec) (*http.Response, error) {
 	caller := r.first.req
 	r.copy.copyFrom(caller)
@@ -68,7 +66,7 @@ func (r *race) exchange(slot int) *exchange {
 	return &r.others[slot-1].exchange
 }
 
-// Attempt, Discard and Err make it a driver.Hedgeable.
+// Attempt, Discard and Err implement driver.Hedgeable.
 func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	x := &r.first
 	if slot > 0 && !r.newExchange(slot, &x) {
@@ -83,8 +81,7 @@ func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	return v
 }
 
-// newExchange makes the exchange of an attempt after the first. It returns false if the call has
-// returned meanwhile.
+// newExchange makes the exchange of a later attempt. It returns false if the call has returned.
 func (r *race) newExchange(slot int, x **exchange) bool {
 	f := &r.first
 	b := new(laterAttempt)
@@ -109,8 +106,8 @@ func (r *race) Discard(slot int, within time.Duration) {
 
 func (r *race) Err(slot int) error { return r.exchange(slot).lastError() }
 
-// revokeBodies takes the caller's request away from all attempts but the winner, which still sends its
-// body if the server has answered early; negative: there is none.
+// revokeBodies revokes the permits of all attempts but the winner. The winner still sends its body
+// if the server has answered early. A negative winner means that there is none.
 func (r *race) revokeBodies(winner int) {
 	r.mu.Lock()
 	r.over = true
@@ -126,7 +123,6 @@ func (r *race) revokeBodies(winner int) {
 	}
 }
 
-// requestCopy is a request as it was before the first attempt.
 type requestCopy struct {
 	req    http.Request // its Header is nil
 	url    url.URL
@@ -135,14 +131,13 @@ type requestCopy struct {
 	room   [8]field // for fields, mostly
 }
 
-// field is one value of a header field, or a field without values.
 type field struct {
 	key, value string
 	none       bool
 }
 
-// copyFrom makes c a copy of req. It allocates nothing for a header of up to eight values: most
-// calls need no second attempt.
+// copyFrom makes c a copy of req. It allocates nothing for a header of up to eight values, since
+// most calls need no second attempt.
 func (c *requestCopy) copyFrom(req *http.Request) {
 	c.req, c.url, c.header = *req, *req.URL, req.Header != nil
 	c.req.URL, c.req.Header = &c.url, nil
@@ -158,7 +153,7 @@ func (c *requestCopy) copyFrom(req *http.Request) {
 	}
 }
 
-// newHeader returns the header of the request, for one attempt.
+// newHeader returns the header for one attempt.
 func (c *requestCopy) newHeader() http.Header {
 	if !c.header {
 		return nil
@@ -177,20 +172,20 @@ func (c *requestCopy) newHeader() http.Header {
 	return h
 }
 
-// revokeWait is how long a call that returns waits for a Read of the caller's body by an
-// attempt that has lost. A Read of bytes in memory, which the caller may overwrite, is over
-// at once, and one of another process's bytes may never be.
+// revokeWait limits how long a call that returns waits for a Read of the caller's body by an
+// attempt that has lost. A Read of bytes in memory ends at once. A Read from another process may
+// never end.
 const revokeWait = 50 * time.Millisecond
 
-// bodyPermit is the right of an attempt to read the caller's body. A nil lease never ends.
+// A bodyPermit permits an attempt to read the caller's body. Nil is never revoked.
 type bodyPermit struct {
 	mu      sync.Mutex
 	users   int
 	revoked bool
-	idle    chan struct{} // closed by the last user after the end; nil: nobody waits for that
+	idle    chan struct{} // closed by the last reader after revoke; nil: nobody waits
 }
 
-// acquire reports whether the lease is still good. Then the user gives it back.
+// acquire reports whether reading is permitted. If so, the reader must call release.
 func (l *bodyPermit) acquire() bool {
 	if l == nil {
 		return true
@@ -215,7 +210,7 @@ func (l *bodyPermit) release() {
 	}
 }
 
-// revoke ends the lease, and waits for its users, for revokeWait at most.
+// revoke revokes the permit, and waits for its readers, for revokeWait at most.
 func (l *bodyPermit) revoke() {
 	l.mu.Lock()
 	l.revoked = true

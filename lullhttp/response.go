@@ -12,9 +12,9 @@ import (
 // problemBytes is how much of a body is read in search of problem details.
 const problemBytes = 64 << 10
 
-// classifyResponse returns what a response means. It asks the user's classifier first, then
-// what the user set for its problem type, then for its status, then lull's own rules. The
-// server's hint about the next attempt counts with each of them.
+// classifyResponse returns what a response means. It asks the user's classifier, then what the user
+// set for its problem type, then for its status, then lull's own rules. The server's hint counts
+// with each of them.
 func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) lull.Verdict {
 	status := resp.StatusCode
 	if o := OutcomeOf(resp); o.Reason != engine.Success {
@@ -44,8 +44,8 @@ func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) l
 	return classifyResponse(status, hint, ok)
 }
 
-// verdictBelow returns what the response of another Transport further down means, which has given
-// up its call: that has made the retries already, as with an error (lull.VerdictOf).
+// verdictBelow returns what a response means that another Transport further down has given up. That
+// has made the retries already, as with an error (lull.VerdictOf).
 func verdictBelow(o Outcome) lull.Verdict {
 	if o.Reason == engine.Permanent {
 		return o.Verdict
@@ -53,8 +53,8 @@ func verdictBelow(o Outcome) lull.Verdict {
 	return lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}
 }
 
-// peekProblem reads the problem details of a response that the attempt has until then to
-// return: with half of what is left, and briefly.
+// peekProblem reads the problem details of a response. It takes at most peekTime and half of the
+// time that the attempt has left.
 func peekProblem(resp *http.Response, until time.Time, bounded bool) (ProblemDetails, bool) {
 	within := peekTime
 	if bounded {

@@ -18,12 +18,11 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// Some errors of net/http have no type to know them by: they are made by errors.New, or are
-// not exported. Their text may change with any release. So net/http itself is made to
-// return them, once for each process and only after a failure of which nothing else is
-// known: see references. If it returns others, those errors are unclassified.
+// Some errors of net/http have no type by which they could be recognised: they are made by
+// errors.New, or their type is not exported. Any release may change their text. So net/http itself
+// is made to return them, once for each process and only after a failure of which nothing else is
+// known: see references. If it returns unexpected ones, those errors are unclassified.
 
-// classifyUntyped returns what an error of http.Transport means that has no type.
 func classifyUntyped(err error) (lull.Verdict, bool) {
 	if isType[textproto.ProtocolError](err) {
 		return brokenResponse, true
@@ -36,7 +35,7 @@ func classifyUntyped(err error) (lull.Verdict, bool) {
 	case refs.lostPing != "" && text == refs.lostPing:
 		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_lost"}, true
 	case refs.goAwayPrefix != "" && strings.HasPrefix(text, refs.goAwayPrefix):
-		// The stream's number was above the last that the server vouches for.
+		// The stream's number was above the server's last.
 		v := classifyGoAway(text == refs.goAwayPrefix+calmCodeName)
 		v.NeverSent = true
 		return v, true
@@ -50,28 +49,25 @@ func classifyUntyped(err error) (lull.Verdict, bool) {
 	return lull.Verdict{}, false
 }
 
-// brokenResponse is the beginning of a response's header, where the connection was cut. (A
-// line of another protocol is not one, and unclassified. Of the lines after the first
-// net/http does not show which it was, and so both are.)
+// brokenResponse is the verdict on a response whose header was cut. A first line of another
+// protocol is unclassified. net/http does not show which of the later lines is broken.
 var brokenResponse = lull.Verdict{Kind: lull.KindTransient, Code: "broken_response"}
 
-// reference is how errors of net/http without a type look.
+// reference has errors of net/http without a type.
 type reference struct {
-	// The server closed a connection of the pool just as a request was sent on it.
-	// http.Transport repeats GET, HEAD, OPTIONS and TRACE by itself.
+	// The server closed a connection of the pool just as a request was sent on it. http.Transport
+	// itself repeats only GET, HEAD, OPTIONS and TRACE.
 	closedIdle error
-	// How the errors begin for a first line that was cut before or within the status code;
-	// they end with what had come, in quotation marks.
+	// The beginnings of the errors for a first line that was cut before or within the status code.
+	// They end with the received text in quotes.
 	statusLine, statusCode string
 	// An HTTP/2 connection on which the server answered nothing, not even a ping.
 	lostPing string
-	// How the error begins of a stream that was the first of its HTTP/2 connection and never
-	// looked at, as the server ended the connection with a GOAWAY. It ends with the
-	// name of the code.
+	// The beginning of the error of a stream that was the first of its HTTP/2 connection and was
+	// not looked at, as the server sent a GOAWAY. It ends with the name of the code.
 	goAwayPrefix string
 }
 
-// calmCodeName is the name of the code h2EnhanceYourCalm (RFC 9113, 7).
 const calmCodeName = "ENHANCE_YOUR_CALM"
 
 var references = sync.OnceValue(func() reference {
@@ -84,8 +80,8 @@ var references = sync.OnceValue(func() reference {
 	}
 })
 
-// lostPingText is the text of reference.lostPing. On a busy machine the request may come too late for
-// a short patience.
+// lostPingText returns reference.lostPing. On a busy machine the request may come too late for a
+// short timeout, so it tries longer ones.
 func lostPingText() (text string) {
 	for wait := time.Millisecond; text == "" && wait < 100*time.Millisecond; wait *= 4 {
 		text = provokeHTTP2("", &http.HTTP2Config{SendPingTimeout: wait, PingTimeout: wait})
@@ -93,7 +89,7 @@ func lostPingText() (text string) {
 	return text
 }
 
-// goAwayPrefix is the text of reference.goAwayPrefix; empty if it is not as expected.
+// goAwayPrefix returns reference.goAwayPrefix, or "" if the error is not as expected.
 func goAwayPrefix() string {
 	start, ok := strings.CutSuffix(provokeHTTP2(goAwayCalm, nil), calmCodeName)
 	if !ok {
@@ -102,12 +98,11 @@ func goAwayPrefix() string {
 	return start
 }
 
-// goAwayCalm is a GOAWAY of HTTP/2 that accepts no stream, with the code ENHANCE_YOUR_CALM.
+// goAwayCalm is a GOAWAY that accepts no stream, with the code ENHANCE_YOUR_CALM.
 const goAwayCalm = "\x00\x00\x08\x07\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x0b"
 
-// provokeHTTP2 makes http.Transport send a request over HTTP/2, on a connection in memory to a
-// server that sends its settings and that, and is silent then. It returns the text of the error;
-// empty if the server did not get the request.
+// provokeHTTP2 returns the text of http.Transport's error for a request over HTTP/2 whose server
+// sends its settings and answer, and then nothing. It is "" if the server did not get the request.
 func provokeHTTP2(answer string, config *http.HTTP2Config) string {
 	const preface, settings, headers = len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "\x00\x00\x00\x04\x00\x00\x00\x00\x00", 0x1
 	here, there := net.Pipe()
@@ -142,15 +137,14 @@ func provokeHTTP2(answer string, config *http.HTTP2Config) string {
 	return innermostText(err)
 }
 
-// textBeforeQuote is how the error of net/http begins for a response that ends like this.
+// textBeforeQuote returns the beginning of net/http's error for a response that ends after line.
 func textBeforeQuote(line string) string {
 	_, err := http.ReadResponse(bufio.NewReader(strings.NewReader(line)), nil)
 	start, _ := splitQuoted(err)
 	return start
 }
 
-// splitQuoted splits the text of the innermost error of err, if it ends with a text in
-// quotation marks, into what stands before that and the text itself.
+// splitQuoted splits the text of the innermost error at a quoted text at its end.
 func splitQuoted(err error) (start, text string) {
 	if err == nil {
 		return "", ""
@@ -163,7 +157,6 @@ func splitQuoted(err error) (start, text string) {
 	return start, text
 }
 
-// innermostText returns the text of the innermost error of err, "" if err is nil.
 func innermostText(err error) (text string) {
 	for ; err != nil; err = errors.Unwrap(err) {
 		text = err.Error()
@@ -171,9 +164,9 @@ func innermostText(err error) (text string) {
 	return text
 }
 
-// provokeClosedIdle makes http.Transport send a request on a connection in memory that
-// ended when no request was under way, and returns its error; nil if that is none of its
-// own. What is written to the connection is lost without an error, as TCP has it for a while.
+// provokeClosedIdle returns http.Transport's error for a request on a connection that ended while
+// idle, or nil if that is not an error of its own. What is written to the connection is lost
+// without an error, as TCP does for a while.
 func provokeClosedIdle() error {
 	conn := newScriptedConn("", true)
 	traced := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {

@@ -9,18 +9,18 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// uploadBytes is the length above which a request's body is an upload, which may
-// well take longer than Policy.AttemptTimeout. The system takes a shorter one at once,
-// whatever becomes of it then: that it was taken is no progress.
+// uploadBytes is the length above which a request's body is an upload, which may take longer than
+// Policy.AttemptTimeout. The operating system takes a shorter body at once, so sending it is no
+// progress.
 const uploadBytes = 64 << 10
 
-// isUpload reports whether the body of req is one, as far as its length is known.
+// isUpload reports whether the body of req is an upload, or may be one by its unknown length.
 func isUpload(req *http.Request) bool {
 	return hasBody(req) && (req.ContentLength > uploadBytes || req.ContentLength <= 0)
 }
 
-// keepBody keeps a body of which nothing was read for the next attempt, and reports whether it could. From then on the
-// base transport cannot read it.
+// keepBody keeps an unread body for the next attempt, and reports whether it could. From then on
+// the base transport cannot read it.
 func (w *requestProgress) keepBody() bool {
 	for {
 		was := w.bodyState.Load()
@@ -33,8 +33,8 @@ func (w *requestProgress) keepBody() bool {
 	}
 }
 
-// endBody is called at the end of a call whose body can be read once. If the base transport has closed the body, or no
-// attempt gets it any more, it closes the caller's.
+// endBody ends a call whose body can be read once. It closes the caller's body if the base
+// transport has closed its own, or no attempt gets it any more.
 func (x *exchange) endBody() {
 	if x.replay != nil {
 		x.replay.endCall()
@@ -51,28 +51,28 @@ func (x *exchange) endBody() {
 
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
 
-// outgoingBody is the body of a request on its way: it reports an upload's progress,
-// and when the base transport is done with it.
+// outgoingBody is the body of a request on its way. It reports an upload's progress, and when the
+// base transport closes it.
 type outgoingBody struct {
 	io.ReadCloser
-	attempt   context.Context // of an upload; nil: its progress is of no interest
+	attempt   context.Context // of an upload; nil: its progress does not matter
 	out       *outgoing
-	unread    int64 // what is yet to be read of the length that was announced, if one was; below 0 it is longer
-	hasLength bool  // one was
-	once      bool  // it can be sent again only as long as nothing was read of it
+	unread    int64 // bytes of the Content-Length; below 0 the body is longer
+	hasLength bool  // Content-Length is above 0
+	once      bool  // it can be sent again only while nothing was read of it
 	permit    *bodyPermit
 }
 
-// What became of a body, in way.bodyState.
+// The states of a body, as bits of requestProgress.bodyState.
 const (
 	bodyTouched uint32 = 1 << iota // a Read of it has begun
-	bodyWaiting                    // a Read is under way of bytes that were announced, or was when the attempt's time ended
-	bodyFailed                     // a Read has failed, or it has not the length that was announced
+	bodyWaiting                    // a Read of bytes of the Content-Length is under way, or was when the attempt's time ended
+	bodyFailed                     // a Read has failed, or the length is not the Content-Length
 	bodyClosed                     // the base transport has closed it
 	bodyKept                       // untouched, for the next attempt
 	bodyOver                       // the call is over
-	bodySending                    // it is not closed yet, since there is one
-	bodyAwaited                    // when it is closed the attempt's context is released
+	bodySending                    // there is a body, and it is not closed yet
+	bodyAwaited                    // closing it releases the attempt's context
 )
 
 func (b *outgoingBody) Read(p []byte) (int, error) {
@@ -93,7 +93,7 @@ func (b *outgoingBody) Read(p []byte) (int, error) {
 		b.unread -= int64(n)
 		failed = failed || b.unread < 0 || err == io.EOF && b.unread > 0
 	}
-	if failed && state.Load()&bodyClosed == 0 { // else closing it has ended the Read
+	if failed && state.Load()&bodyClosed == 0 { // otherwise Close has ended the Read
 		state.Or(bodyFailed)
 	}
 	if mark&bodyWaiting != 0 && b.out.progress.Err() == nil { // http.Transport lets it return before it does
@@ -105,7 +105,7 @@ func (b *outgoingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close leaves the caller's body open that may be sent again: see exchange.endBody.
+// Close leaves a caller's body open that may be sent again: see exchange.endBody.
 func (b *outgoingBody) Close() (err error) {
 	was := b.out.progress.bodyState.Or(bodyClosed)
 	if was&bodyKept == 0 && !(b.once && was&(bodyTouched|bodyOver) == 0) {
@@ -117,7 +117,7 @@ func (b *outgoingBody) Close() (err error) {
 	return err
 }
 
-// bodyOf returns the body that get, the request's GetBody, returns.
+// bodyOf returns the body of get, the request's GetBody.
 func bodyOf(get func() (io.ReadCloser, error), lease *bodyPermit) (io.ReadCloser, error) {
 	if !lease.acquire() {
 		return nil, http.ErrBodyReadAfterClose
@@ -133,7 +133,7 @@ func bodyOf(get func() (io.ReadCloser, error), lease *bodyPermit) (io.ReadCloser
 	return body, err
 }
 
-// wrapBody wraps the body of out, so that ctx, the attempt's context, learns of it.
+// wrapBody wraps the body of out, so that it reports to ctx, the attempt's context.
 func (out *outgoing) wrapBody(ctx context.Context, wrapped *outgoingBody, once bool, lease *bodyPermit) {
 	req := &out.req
 	upload := isUpload(req)
@@ -158,8 +158,8 @@ func (out *outgoing) wrapBody(ctx context.Context, wrapped *outgoingBody, once b
 	}
 }
 
-// releaseContext ends the attempt's context now that the response has ended, or else when
-// the request's body has: over HTTP/2 a server may answer before it has read it all.
+// releaseContext ends the attempt's context at the end of the response, or else of the request's
+// body: over HTTP/2 a server may answer before it has read everything.
 func (out *outgoing) releaseContext() {
 	if out.progress.bodyState.Or(bodyAwaited)&(bodySending|bodyAwaited) != bodySending {
 		out.detached().Release()

@@ -36,7 +36,7 @@ import (
 // next time as well. The call is not repeated, costs no budget, and closes neither the throttle nor the circuit for
 // others. It is permanent if the server answered so, and no evidence about the server otherwise.
 func TestMessagesTooLarge(t *testing.T) {
-	random := make([]byte, 6000) // inFormOf text: 12,000 bytes that compress to more than 6000
+	random := make([]byte, 6000) // as text: 12,000 bytes that compress to more than 6000
 	for i, source := 0, seed.Source(t); i < len(random); i++ {
 		random[i] = byte(source())
 	}
@@ -84,7 +84,7 @@ func TestMessagesTooLarge(t *testing.T) {
 					stream: func(ss grpc.ServerStream, _ int) error {
 						in := nilString()
 						if err := ss.RecvMsg(in); err != nil {
-							return fmt.Errorf("receiving: %w", err) // inFormOf handlers do
+							return fmt.Errorf("receiving: %w", err) // as handlers do
 						}
 						return answer(ss, reply(in.Value))
 					},
