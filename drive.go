@@ -43,7 +43,7 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 	if due {
 		at = d.Now()
 	}
-	r.call.Succeed(d.wiring.About(at), due)
+	r.call.Succeed(d.wiring.LastRead(at), due)
 	if d.wiring.observer != nil {
 		r.observeSuccess(v)
 	}

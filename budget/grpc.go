@@ -93,10 +93,10 @@ func (t *GRPCThrottle) Withdraw(time.Duration, Class, func() uint64) Grant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.tokens > t.max/2 {
-		t.edge.Granted()
+		t.edge.RecordGrant()
 		return Grant{OK: true}
 	}
-	return Grant{Exhausted: t.edge.Refused()}
+	return Grant{Exhausted: t.edge.RecordRefusal()}
 }
 
 // Release does nothing.

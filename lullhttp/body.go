@@ -12,20 +12,20 @@ import (
 	"github.com/lullgo/lull/driver"
 )
 
-// A discarded body is read to its end so that its connection can be used again,
-// but no further and no longer than this: beyond it a new connection is cheaper.
+// The rest of a discarded body is read so that its connection can be used again. Beyond these
+// limits a new connection is cheaper.
 const (
 	drainBytes = 64 << 10
 	drainTime  = time.Second
 )
 
-// drain reads the rest of body within bounds, and within the time that the call has left,
-// and closes it. detached is the attempt's context.
+// drain reads the rest of body within these limits and within the time that the call has left, and
+// closes it. detached is the attempt's context.
 func drain(body io.ReadCloser, within time.Duration, detached driver.Detached) {
 	if body == nil {
 		return
 	}
-	timer := time.AfterFunc(min(drainTime, within), func() { endRead(body, detached) })
+	timer := time.AfterFunc(min(drainTime, within), func() { interruptRead(body, detached) })
 	_, _ = io.CopyN(io.Discard, body, drainBytes)
 	// A body of exactly that length still needs the read that finds its end.
 	var one [1]byte
@@ -34,10 +34,10 @@ func drain(body io.ReadCloser, within time.Duration, detached driver.Detached) {
 	body.Close()
 }
 
-// endRead ends the Read of body that is under way, for HTTP/1 and 2 alike. The end of the attempt's context ends it at
-// once. Close does, too, but from Go 1.27 on it first tries for 50 ms to read the rest, and holds up the clock of a bubble of
-// testing/synctest. So Close comes second, for bodies that do not heed the context.
-func endRead(body io.Closer, detached driver.Detached) {
+// interruptRead ends the Read of body that is under way, by the end of the attempt's context if the
+// attempt has one. Close is only for bodies that ignore the context: from Go 1.27 on it first tries
+// for 50 ms to read the rest, and blocks the clock of a bubble of testing/synctest.
+func interruptRead(body io.Closer, detached driver.Detached) {
 	if detached == (driver.Detached{}) { // it is the caller's
 		body.Close()
 		return
@@ -46,8 +46,8 @@ func endRead(body io.Closer, detached driver.Detached) {
 	time.AfterFunc(time.Millisecond, func() { body.Close() })
 }
 
-// inMemory reports whether the body of req is one that http.NewRequest has made of bytes in memory, and so cannot
-// fail.
+// inMemory reports whether http.NewRequest has made the body of req from bytes in memory, so that
+// reading it cannot fail.
 func inMemory(req *http.Request) bool {
 	if typ := reflect.TypeOf(req.Body); typ != nopCloser && typ != nopCloserWriterTo {
 		return false
@@ -59,24 +59,23 @@ func inMemory(req *http.Request) bool {
 	return false
 }
 
-// lend makes resp one that ends the attempt's context when its body ends or is closed;
-// at once if there is no body, since nobody need close that.
-func (out *outgoing) lend(resp *http.Response) {
+// bindContext gives resp a body whose end or Close ends the attempt's context. A response without a
+// body, which nobody has to close, ends it at once.
+func (out *outgoing) bindContext(resp *http.Response) {
 	if rw, ok := resp.Body.(io.ReadWriteCloser); ok {
 		resp.Body = &upgradedBody{rw, out.detached()}
 		return
 	}
 	if bodiless(resp) {
-		out.release()
+		out.releaseContext()
 		return
 	}
-	out.answer = resp.Body
+	out.responseBody = resp.Body
 	resp.Body = (*releasingBody)(out)
 }
 
-// bodiless reports whether there is nothing to be read of resp, and its body holds
-// nothing. Over HTTP/2 headers alone do not show that: a stream may stay open after a
-// 204. There a body without state, such as http.NoBody, has nothing to give.
+// bodiless reports whether resp has no bytes to read and holds no stream open. Over HTTP/2 a stream
+// may stay open after a 204, so there only a body without state, such as http.NoBody, is one.
 func bodiless(resp *http.Response) bool {
 	if resp.Body == nil || reflect.TypeOf(resp.Body).Size() == 0 {
 		return true
@@ -85,33 +84,32 @@ func bodiless(resp *http.Response) bool {
 		resp.StatusCode == http.StatusNotModified || resp.Request.Method == http.MethodHead)
 }
 
-// releasingBody is a body that ends its attempt's context when it ends or is
-// closed.
+// releasingBody is a body whose end or Close ends its attempt's context.
 type releasingBody outgoing
 
 func (b *releasingBody) Read(p []byte) (int, error) {
-	n, err := b.answer.Read(p)
+	n, err := b.responseBody.Read(p)
 	if err == io.EOF {
-		(*outgoing)(b).release()
+		(*outgoing)(b).releaseContext()
 	}
 	return n, err
 }
 
 func (b *releasingBody) Close() error {
-	err := b.answer.Close()
+	err := b.responseBody.Close()
 	(*outgoing)(b).detached().Release()
 	return err
 }
 
-// upgradedBody is one that is also written to: that of a 101 response. It may end in one
-// direction long before the other, so only Close ends the attempt's context.
+// upgradedBody is the body of a 101 response, which is also written to. One direction may end long
+// before the other, so only Close ends the attempt's context.
 type upgradedBody struct {
 	io.ReadWriteCloser
 	detached driver.Detached
 }
 
-// CloseWrite ends what is sent, and leaves open what is received. As with the body of
-// http.Transport, its error is http.ErrNotSupported if the connection cannot do that.
+// CloseWrite ends what is sent, and leaves what is received open. Its error is http.ErrNotSupported
+// if the connection cannot do that, as with the body of http.Transport.
 func (b *upgradedBody) CloseWrite() error {
 	if c, ok := b.ReadWriteCloser.(interface{ CloseWrite() error }); ok {
 		return c.CloseWrite()

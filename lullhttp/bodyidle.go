@@ -11,18 +11,16 @@ import (
 	"github.com/lullgo/lull/driver"
 )
 
-// DefaultBodyIdleTimeout is the limit that NewClient sets: see WithBodyIdleTimeout.
+// DefaultBodyIdleTimeout is the limit that NewClient sets: see [WithBodyIdleTimeout].
 const DefaultBodyIdleTimeout = time.Minute
 
-// WithBodyIdleTimeout limits how long a Read of a response's body waits for its next
-// byte: after d it closes the body, and returns an error that is a timeout
-// (os.ErrDeadlineExceeded). Whoever reads slowly is not limited, nor is a connection that
-// has switched protocols. [NewClient] sets it to DefaultBodyIdleTimeout, since neither
-// Policy.Deadline nor AttemptTimeout covers the body; zero, which [New] has, is no limit,
-// and right for streams that may be silent for longer.
+// WithBodyIdleTimeout limits how long a Read of a response's body waits for its next byte. After d
+// it closes the body and returns a timeout (os.ErrDeadlineExceeded). It limits neither slow readers
+// nor connections that have switched protocols. [NewClient] sets it, since neither Policy.Deadline
+// nor AttemptTimeout covers the body. Zero, the default of [New], is no limit, as streams need that
+// may be silent for longer.
 //
-// It costs up to three allocations for a response with a body, and about 100 ns for each
-// Read.
+// It costs up to three allocations for a response with a body, and about 100 ns for each Read.
 func WithBodyIdleTimeout(d time.Duration) Option {
 	return func(t *Transport) error {
 		if d < 0 {
@@ -33,7 +31,6 @@ func WithBodyIdleTimeout(d time.Duration) Option {
 	}
 }
 
-// limitIdle makes reading the body of resp fail when no byte comes for so long.
 func limitIdle(resp *http.Response, limit time.Duration, detached driver.Detached) {
 	if _, upgraded := resp.Body.(io.Writer); upgraded || bodiless(resp) {
 		return
@@ -41,7 +38,7 @@ func limitIdle(resp *http.Response, limit time.Duration, detached driver.Detache
 	resp.Body = &idleBody{ReadCloser: resp.Body, limit: limit, detached: detached}
 }
 
-// idleBody is a body whose Read waits for so long and no longer.
+// idleBody is a body that limits how long a Read waits.
 type idleBody struct {
 	io.ReadCloser
 	limit    time.Duration
@@ -67,7 +64,7 @@ func (b *idleBody) Read(p []byte) (int, error) {
 // expire ends the Read that is under way.
 func (b *idleBody) expire() {
 	b.timedOut.Store(true)
-	endRead(b.ReadCloser, b.detached)
+	interruptRead(b.ReadCloser, b.detached)
 }
 
 type bodyIdleError struct{ limit time.Duration }

@@ -7,16 +7,15 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// WithClassifier makes classify decide what the end of an attempt means. It is called with
-// every response, whatever its status, and with every error of the base transport; the
-// other argument is nil. Where it returns the zero lull.Verdict lull decides as without
-// it ([ClassifyStatus], [ClassifyError]).
+// WithClassifier makes classify decide what the end of an attempt means. It gets every response,
+// whatever its status, or every error of the base transport; the other argument is nil. If it
+// returns the zero lull.Verdict, [ClassifyStatus] and [ClassifyError] decide.
 //
-// The response's Request is the caller's, and [Peek] reads the beginning of its body.
-// A verdict without a Code gets the status as its Code. When the server asks to repeat the
-// request at a time, or not to repeat it, that counts for a verdict of lull.KindTransient or
-// lull.KindRateLimited, unless the verdict has a wait of its own. Marks on an error, and calls of
-// lull further down, count as in [lull.VerdictOf]. It must be safe for concurrent use.
+// The response's Request is the caller's, and [Peek] reads the beginning of its body. A verdict
+// without a Code gets the status as its Code. The server's request for a wait, or for no further
+// attempt, counts for a verdict of lull.KindTransient or lull.KindRateLimited without a wait of its
+// own. Marks on an error, and calls of lull further down, count as in [lull.VerdictOf]. classify
+// must be safe for concurrent use.
 func WithClassifier(classify func(resp *http.Response, err error) lull.Verdict) Option {
 	return func(t *Transport) error {
 		if classify == nil {
@@ -27,9 +26,9 @@ func WithClassifier(classify func(resp *http.Response, err error) lull.Verdict) 
 	}
 }
 
-// Peek returns the first n bytes of the body of resp, or fewer if there are no more, or if
-// no more have come within a quarter of a second. Whoever reads the body then reads all
-// of it. The bytes must not be changed. It is for classifiers.
+// Peek returns the first n bytes of the body of resp, for a classifier. It returns fewer if there
+// are no more, or if no more come within a quarter of a second. The body can still be read from its
+// beginning. The bytes must not be changed.
 func Peek(resp *http.Response, n int) []byte {
 	if n <= 0 || resp.Body == nil || resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil
@@ -38,7 +37,7 @@ func Peek(resp *http.Response, n int) []byte {
 	return b
 }
 
-// classifyError returns what an error of the base transport means. It asks the user's classifier first.
+// classifyError asks the user's classifier first, then otherwise.
 func (t *Transport) classifyError(err error, otherwise lull.Classifier) lull.Verdict {
 	if t.classifier == nil {
 		return lull.VerdictOf(err, otherwise)
@@ -51,15 +50,15 @@ func (t *Transport) classifyError(err error, otherwise lull.Classifier) lull.Ver
 	})
 }
 
-// classified returns the verdict of the user's classifier about a response; ok is false if
-// it leaves the decision to lull.
-func (t *Transport) classified(resp *http.Response, h Hint) (v lull.Verdict, ok bool) {
+// userVerdict returns the verdict of the user's classifier on a response. ok is false if it leaves
+// the decision to lull.
+func (t *Transport) userVerdict(resp *http.Response, h Hint) (v lull.Verdict, ok bool) {
 	v = t.classifier(resp, nil)
 	if v == (lull.Verdict{}) || v.Kind == lull.KindSuccess {
 		return v, v != lull.Verdict{}
 	}
 	own := v
-	v = hinted(v.Kind, resp.StatusCode, h)
+	v = withHint(v.Kind, resp.StatusCode, h)
 	v.NeverSent = own.NeverSent
 	if own.Code != "" {
 		v.Code = own.Code

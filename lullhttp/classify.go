@@ -13,35 +13,35 @@ import (
 	"github.com/lullgo/lull/internal/neterr"
 )
 
-// ClassifyError returns what an error of an http.RoundTripper, or of an
-// http.Client, means. It knows what [lull.Classify] knows, and in addition:
+// ClassifyError returns what an error of an http.RoundTripper, or of an http.Client, means. It adds
+// to [lull.Classify]:
 //
-//   - certificates that are not accepted, and a peer that does not speak TLS: permanent, and never
-//     sent. A TLS handshake that took longer than http.Transport.TLSHandshakeTimeout: transient, and
-//     never sent. A TLS alert: unclassified;
-//   - an answer of a SOCKS proxy: transient if it could not connect, and permanent if it does not want
-//     to; never sent;
-//   - a context that was cancelled: unclassified. Whether the caller has gone away is decided by the
-//     call's own context;
+//   - a certificate that is not accepted, and a peer that does not speak TLS: permanent, and never
+//     sent. A TLS handshake beyond http.Transport.TLSHandshakeTimeout: transient, and never sent. A
+//     TLS alert: unclassified;
+//   - an answer of a SOCKS proxy: transient if it could not connect, on the caller's side if it refused;
+//     never sent;
+//   - a cancelled context: unclassified. The call's own context shows whether the caller has gone
+//     away;
 //   - a connection that ended or was closed under the request: transient;
-//   - HTTP/2: a stream that was reset or lost to a GOAWAY is transient, or
-//     rate-limited if its code is ENHANCE_YOUR_CALM. A refused stream was not looked
-//     at by the server (RFC 9113, 8.7), so it was never sent;
-//   - a response whose header was cut, or is none: transient;
+//   - an HTTP/2 stream that was reset or lost to a GOAWAY: transient, or rate-limited if the code
+//     is ENHANCE_YOUR_CALM. The server has not looked at a refused stream, so that was never sent
+//     (RFC 9113, 8.7);
+//   - a response whose header is cut or malformed: transient;
 //   - an error that carries a response in an exported field (*oauth2.RetrieveError), and a
 //     [*StatusError]: what that response means.
 //
-// With lull.Classify these are never sent: a dial that failed or timed out, whether to the server or to
-// a proxy; a name that was not resolved; a Unix socket whose file is missing, or whose backlog is full; a
-// machine without free files or ports, which is on the caller's side as well.
+// Of lull.Classify these are never sent: a dial that failed or timed out, to the server or to a
+// proxy; a name that was not resolved; a Unix socket without its file or with a full backlog; a
+// machine without free files or ports, which is also on the caller's side.
 //
-// A [Transport] knows more than an error shows: whether its base transport has had a connection for the request, what
-// became of the request's body, and which host the error is about. See docs/protocols.md, "HTTP: what was never sent" and
-// "HTTP: the caller's own side".
+// A [Transport] knows more than an error shows. See docs/protocols.md, "HTTP: what was never sent"
+// and "HTTP: the caller's own side".
 //
-// It looks at types and never at words of its own. Errors of http.Transport without a type (see reference, and those of
-// handshakes and proxies) are compared with those that net/http itself makes, once for each process and after a failure.
-// Other errors without a type are unclassified, and not repeated, such as an unsupported scheme.
+// Errors are recognised by type. Those of http.Transport without a type (see reference, and those
+// of handshakes and proxies) are compared with errors that net/http itself makes, once for each
+// process and after a failure. Other errors, such as an unsupported scheme, are unclassified and
+// not repeated.
 func ClassifyError(err error) lull.Verdict {
 	if err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}
@@ -69,7 +69,7 @@ func classifyError(err error) lull.Verdict {
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		// A RoundTripper's EOF is never the end of a body: the server hung up
+		// A RoundTripper's EOF is not the end of a body: the server hung up
 		// where its answer was due.
 		return lull.Verdict{Kind: lull.KindTransient, Code: "unexpected_eof"}
 	case errors.Is(err, net.ErrClosed):
@@ -77,7 +77,7 @@ func classifyError(err error) lull.Verdict {
 		// shrink the pool. The request did nothing to deserve it.
 		return lull.Verdict{Kind: lull.KindTransient, Code: "connection_closed"}
 	}
-	if v, ok := classifyCarried(err); ok {
+	if v, ok := classifyCarriedResponse(err); ok {
 		return v
 	}
 	if v, ok := classifyUntyped(err); ok {
@@ -86,27 +86,27 @@ func classifyError(err error) lull.Verdict {
 	return lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified}
 }
 
-// classifyTLS returns the verdict on a failure of TLS, if err is one. What this side finds wrong with
-// the server's certificate or first bytes shows that nothing was sent. An alert of the server may come
-// after the request (it may refuse the client's certificate), and is about how the two are configured.
+// classifyTLS returns the verdict on a failure of TLS, if err is one. A certificate that this side
+// rejects, or a peer without TLS, proves that nothing was sent. An alert of the server may follow
+// the request: it may reject the client's certificate.
 func classifyTLS(err error) (lull.Verdict, bool) {
-	if is[*tls.CertificateVerificationError](err) || is[x509.UnknownAuthorityError](err) ||
-		is[x509.HostnameError](err) || is[x509.CertificateInvalidError](err) ||
-		is[x509.SystemRootsError](err) {
+	if isType[*tls.CertificateVerificationError](err) || isType[x509.UnknownAuthorityError](err) ||
+		isType[x509.HostnameError](err) || isType[x509.CertificateInvalidError](err) ||
+		isType[x509.SystemRootsError](err) {
 		return lull.Verdict{Kind: lull.KindPermanent, NeverSent: true, Code: "certificate"}, true
 	}
-	if is[tls.RecordHeaderError](err) || errors.Is(err, http.ErrSchemeMismatch) {
+	if isType[tls.RecordHeaderError](err) || errors.Is(err, http.ErrSchemeMismatch) {
 		return lull.Verdict{Kind: lull.KindPermanent, NeverSent: true, Code: "not_tls"}, true
 	}
 	// crypto/tls reports an alert as the error of an operation of that name.
 	op, _ := errors.AsType[*net.OpError](err)
-	if is[tls.AlertError](err) || is[*tls.ECHRejectionError](err) || op != nil && (op.Op == "remote error" || op.Op == "local error") {
+	if isType[tls.AlertError](err) || isType[*tls.ECHRejectionError](err) || op != nil && (op.Op == "remote error" || op.Op == "local error") {
 		return lull.Verdict{Kind: lull.KindUnclassified, Code: "tls_alert"}, true
 	}
 	return lull.Verdict{}, false
 }
 
-func is[E error](err error) bool {
+func isType[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }

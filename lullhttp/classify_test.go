@@ -299,15 +299,15 @@ func TestReferencesAreFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refs := references()
 		if refs.closedIdle == nil || refs.statusLine == "" || refs.statusCode == "" || refs.statusLine == refs.statusCode ||
-			refs.lostPing == "" || refs.goAway == "" || refs.lostPing == refs.goAway {
+			refs.lostPing == "" || refs.goAwayPrefix == "" || refs.lostPing == refs.goAwayPrefix {
 			t.Errorf("net/http has shown only %+v", refs)
 		}
 		for range 10 { // they are found in virtual time, too, and leave nothing behind
 			if err := provokeClosedIdle(); err != refs.closedIdle {
 				t.Fatalf("%v, and then %v", refs.closedIdle, err)
 			}
-			if text := lostPing(); text != refs.lostPing || goAwayStart() != refs.goAway {
-				t.Fatalf("%q, and %q; want %+v", text, goAwayStart(), refs)
+			if text := lostPingText(); text != refs.lostPing || goAwayPrefix() != refs.goAwayPrefix {
+				t.Fatalf("%q, and %q; want %+v", text, goAwayPrefix(), refs)
 			}
 		}
 	})

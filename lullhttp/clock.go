@@ -16,9 +16,8 @@ const (
 	formResetMillis             // the same, with bare numbers in milliseconds
 )
 
-// plausibleSkew is how far a Date may be from our clock and still be believed
-// to be the reading of a clock. It leaves room for a server that takes its
-// local time for GMT.
+// plausibleSkew is how far a Date may be from our clock before it is ignored. It leaves room for a
+// server that takes its local time for GMT.
 const plausibleSkew = 24 * time.Hour
 
 // clock turns points in time into waits.
@@ -40,14 +39,14 @@ func (c clock) parse(s string, f form) (time.Duration, bool) {
 	}
 }
 
-// until is the wait until t, zero if t has passed. Sub saturates.
+// until returns the wait until t, or zero if t has passed. Sub saturates.
 func (c clock) until(t time.Time) time.Duration {
 	return max(0, t.Sub(c.base()))
 }
 
-// base is the time to measure dates against: the server's own, if it sent a Date. The Date of
-// a response out of a cache is when that was made, its age ago. But some caches put their own
-// time into it, so of the two the one counts that is nearer to our clock.
+// base returns the time against which dates are measured: the server's own, if it sent a Date. The
+// Date of a response from a cache is as old as the response. But some caches replace it with their
+// own time, so of the two the one nearer to our clock counts.
 func (c clock) base() time.Time {
 	v := c.header[hdrDate]
 	if len(v) != 1 {
@@ -66,8 +65,8 @@ func (c clock) base() time.Time {
 	return date
 }
 
-// age is how long ago the response was made, if it comes out of a cache, in whole seconds; else
-// 0. Of a list the first member counts, and what is no number does not (RFC 9111, 5.1).
+// age returns how long a response was in a cache, in whole seconds. Of a list the first member
+// counts, and what is no number does not (RFC 9111, 5.1).
 func (c clock) age() time.Duration {
 	v := c.header[hdrAge]
 	if len(v) == 0 {

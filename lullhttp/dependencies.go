@@ -11,9 +11,8 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// WithPolicies gives requests that match a pattern a policy and a dependency of their
-// own, with a budget and a breaker that they share with no others. Patterns are those
-// of [WithRoute], but name a host:
+// WithPolicies gives requests that match a pattern a policy and a dependency of their own, which
+// share no budget or breaker with others. Patterns are those of [WithRoute], but name a host:
 //
 //	lullhttp.WithPolicies(map[string]lull.Policy{
 //		"payments.internal":                      {Attempts: 2},
@@ -21,9 +20,8 @@ import (
 //		"PUT files.internal/{bucket}/{object...}": {AttemptTimeout: 10 * time.Minute}, // uploads
 //	})
 //
-// The pattern is the dependency's name, and [Transport.Dependency] returns it. It is
-// wired as those of hosts are, but is not in the Registry: it keeps its policy when the
-// Registry's changes.
+// The pattern is the dependency's name. [Transport.Dependency] returns it. It is wired as those of
+// hosts, but is not in the Registry: a new policy of the Registry does not change it.
 func WithPolicies(policies map[string]lull.Policy) Option {
 	return func(t *Transport) error {
 		maps.Copy(t.policies, policies)
@@ -31,23 +29,22 @@ func WithPolicies(policies map[string]lull.Policy) Option {
 	}
 }
 
-// WithDependencies makes pick choose the dependency of a request: one that is shared
-// with lull.Do, say, or one for each tenant. Where it returns nil the request's own is
-// used, that of WithPolicies or of the host. It must be safe for concurrent use.
+// WithDependencies makes pick choose the dependency of a request, such as one that lull.Do uses as
+// well, or one for each tenant. If it returns nil, that of WithPolicies or of the host is used. It
+// must be safe for concurrent use.
 //
-// Those dependencies have their observers and other wiring from lull.NewDependency; New
-// refuses With and WithObserver beside it, which would not reach them. A classifier of
-// theirs (lull.WithClassifier) is for lull.Do: requests have this package's.
+// Those dependencies have their wiring from lull.NewDependency, so New refuses With and
+// WithObserver beside this option. Their classifier (lull.WithClassifier) is for lull.Do only.
 func WithDependencies(pick func(*http.Request) *lull.Dependency) Option {
 	return func(t *Transport) error {
-		t.pick = pick
+		t.pickDependency = pick
 		return nil
 	}
 }
 
-// makeDependencies makes those of WithPolicies, when all options are known.
+// makeDependencies makes the dependencies of WithPolicies, when all options are known.
 func (t *Transport) makeDependencies() error {
-	if t.pick != nil && len(t.wiring) > 0 {
+	if t.pickDependency != nil && len(t.wiring) > 0 {
 		return errors.New("lullhttp: With and WithObserver do not reach the dependencies of WithDependencies:" +
 			" give observers and the like to lull.NewDependency, or have the transport make the dependencies (WithPolicies)")
 	}
@@ -61,7 +58,7 @@ func (t *Transport) makeDependencies() error {
 		}
 		d, err := lull.NewDependency(name, t.policies[pattern], t.wiring...)
 		if err == nil {
-			err = t.own.add(pattern, d)
+			err = t.ownDependencies.add(pattern, d)
 		}
 		if err != nil {
 			return fmt.Errorf("lullhttp: WithPolicies: pattern %q: %w", pattern, err)
@@ -70,14 +67,14 @@ func (t *Transport) makeDependencies() error {
 	return nil
 }
 
-// Dependency returns what the transport remembers of the thing that req would call:
-// for looking at its budget and breaker.
+// Dependency returns the dependency that a call of req would use, to look at its budget and
+// breaker.
 func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
 	if t == nil || t.registry == nil {
 		panic(errUnmade)
 	}
-	if t.pick != nil {
-		if d := t.pick(req); d != nil {
+	if t.pickDependency != nil {
+		if d := t.pickDependency(req); d != nil {
 			return d
 		}
 	}
@@ -85,13 +82,13 @@ func (t *Transport) Dependency(req *http.Request) *lull.Dependency {
 		return t.registry.Get("unknown host")
 	}
 	host := hostOf(req)
-	if t.own.mux != nil {
-		if d, ok := t.own.find(req, host); ok {
+	if t.ownDependencies.mux != nil {
+		if d, ok := t.ownDependencies.find(req, host); ok {
 			return d
 		}
 	}
 	return t.registry.Get(host)
 }
 
-// Registry holds the dependencies that the transport made for hosts, by host.
+// Registry returns the dependencies that the transport made for hosts, by host.
 func (t *Transport) Registry() *lull.Registry { return t.registry }

@@ -46,19 +46,6 @@ func TestAMadeKeyIsARandomUUID(t *testing.T) {
 	}
 }
 
-func TestBytesOfFields(t *testing.T) {
-	const digits, lower = "0123456789", "abcdefghijklmnopqrstuvwxyz"
-	for set, is := range map[string]func(byte) bool{
-		digits + "abcdef": isLowerHex, digits: isDigit, lower: isLower, lower + strings.ToUpper(lower): isAlpha,
-	} {
-		for i := range 256 {
-			if got := is(byte(i)); got != (strings.IndexByte(set, byte(i)) >= 0) {
-				t.Errorf("%q among %s: %v", byte(i), set, got)
-			}
-		}
-	}
-}
-
 // What is kept of responses lives as long as they do, whatever becomes of the body.
 func TestOutcomesAreForgotten(t *testing.T) {
 	var keys []weak.Pointer[http.Response]

@@ -16,20 +16,19 @@ import (
 	"github.com/lullgo/lull/outlier"
 )
 
-// Endpoints are the hosts that one dependency can be reached at. For each attempt
-// one of them is chosen, by package outlier: the less busy of two, a retry or a
-// hedge prefers one that its call has not tried, and those that do worse than the
-// others are left out for a while. Give them to a Transport with [WithEndpoints].
-// Their methods may be called concurrently.
+// Endpoints are the hosts at which one dependency can be reached. Package outlier chooses one for
+// each attempt: the less busy of two. A retry or a hedge prefers one that its call has not tried.
+// Endpoints that do worse than the others are ejected for a while. Give them to a Transport with
+// [WithEndpoints]. Their methods may be called concurrently.
 //
-// An endpoint is written as an address, "10.0.0.7:8080": then the request's scheme
-// and its Host header stay what they were; or as a base, "https://eu.example.com":
-// then it is made as though it had been to that host in the first place, unless
-// the caller has set a Host of their own. Over TLS the certificate must be for the endpoint, so those need names.
+// An endpoint is an address, "10.0.0.7:8080", or a base, "https://eu.example.com". With an address
+// the request keeps its scheme and Host header. With a base the request is made as if its URL had
+// that host, unless the caller has set a Host. Over TLS the certificate must be for the endpoint,
+// so those need names.
 //
-// A status of 500 and above, and an attempt that gets no answer, count against the
-// endpoint (502, 503 and 504 as gateway failures); an attempt that was cancelled, or
-// failed on the caller's side, counts neither way. It counts as busy until the response's headers have come.
+// A status of 500 and above, and an attempt without an answer, count against the endpoint (502, 503
+// and 504 as gateway failures). A cancelled attempt, and one that failed on the caller's side, are
+// neutral. An endpoint is busy until the response's header has arrived.
 type Endpoints struct {
 	set   *outlier.Set
 	epoch time.Time
@@ -37,14 +36,13 @@ type Endpoints struct {
 	table atomic.Pointer[map[string]endpoint]
 }
 
-// endpoint is where an attempt goes.
 type endpoint struct {
 	scheme string // empty: the request's
 	host   string
 }
 
-// NewEndpoints returns a set of endpoints. The zero outlier.Config is the
-// recommended one. Listeners hear of endpoints that are ejected and come back.
+// NewEndpoints returns a set of endpoints. The zero outlier.Config is the recommended one.
+// Listeners are called when an endpoint is ejected or comes back.
 func NewEndpoints(c outlier.Config, endpoints []string, listeners ...func(outlier.Change)) (*Endpoints, error) {
 	set, err := outlier.New(c, listeners...)
 	if err != nil {
@@ -57,8 +55,8 @@ func NewEndpoints(c outlier.Config, endpoints []string, listeners ...func(outlie
 	return e, nil
 }
 
-// Update replaces the endpoints. What is known of those that stay is kept. If one of them
-// is not valid, or there is none, nothing changes.
+// Update replaces the endpoints. It keeps what is known of those that stay. If one of them is
+// invalid, or there is none, nothing changes.
 func (e *Endpoints) Update(endpoints []string) error {
 	table := make(map[string]endpoint, len(endpoints))
 	for i, text := range endpoints {
@@ -78,10 +76,9 @@ func (e *Endpoints) Update(endpoints []string) error {
 	return nil
 }
 
-// find is the endpoint of a key.
 func (e *Endpoints) find(key string) endpoint {
 	at, ok := (*e.table.Load())[key]
-	if !ok { // it was picked just before it went
+	if !ok { // it was picked just before Update removed it
 		at, _ = parseEndpoint(key)
 	}
 	return at
@@ -109,9 +106,9 @@ func parseEndpoint(text string) (endpoint, error) {
 	return endpoint{scheme, u.Host}, nil
 }
 
-// WithEndpoints sends requests for host ("orders" or "orders:8080", in any spelling)
-// to one of the endpoints instead. They remain calls to one dependency, that of host.
-// The option may be given for several hosts.
+// WithEndpoints sends requests for host ("orders" or "orders:8080", in any spelling) to one of the
+// endpoints instead. They remain calls to one dependency, that of host. The option may be given for
+// several hosts.
 func WithEndpoints(host string, e *Endpoints) Option {
 	return func(t *Transport) error {
 		if host == "" || e == nil {
@@ -122,28 +119,28 @@ func WithEndpoints(host string, e *Endpoints) Option {
 	}
 }
 
-// visit is one attempt at an endpoint. The zero visit is at the request's own host.
-type visit struct {
+// endpointAttempt is an attempt at an endpoint. The zero value is one at the request's own host.
+type endpointAttempt struct {
 	e    *Endpoints
 	at   outlier.Endpoint
 	rand func() uint64
 }
 
-// itinerary is where the attempts of one call have been.
-type itinerary struct {
+// endpointPicks are the endpoints that one call has used.
+type endpointPicks struct {
 	rand  func() uint64 // the dependency's
 	mu    sync.Mutex    // of a call that is hedged several may leave at once
 	tried outlier.Tried
 }
 
-// next picks the endpoint of the next attempt, and sends out there.
-func (i *itinerary) next(t *Transport, out *http.Request) visit {
+// redirect picks the endpoint of the next attempt, and directs out to it.
+func (i *endpointPicks) redirect(t *Transport, out *http.Request) endpointAttempt {
 	e := t.endpoints[hostOf(out)]
 	i.mu.Lock()
 	at, ok := e.set.Pick(e.now(), i.rand, &i.tried)
 	i.mu.Unlock()
 	if !ok {
-		return visit{}
+		return endpointAttempt{}
 	}
 	to := e.find(at.Key())
 	u := *out.URL
@@ -159,11 +156,11 @@ func (i *itinerary) next(t *Transport, out *http.Request) visit {
 		u.Scheme = to.scheme
 	}
 	out.URL = &u
-	return visit{e, at, i.rand}
+	return endpointAttempt{e, at, i.rand}
 }
 
-// ended reports to the endpoint how the attempt with that context ended, in a call of caller.
-func (v visit) ended(ctx, caller context.Context, resp *http.Response, verdict lull.Verdict) {
+// report records how the attempt ended. ctx is its context, and caller that of its call.
+func (v endpointAttempt) report(ctx, caller context.Context, resp *http.Response, verdict lull.Verdict) {
 	if v.e == nil {
 		return
 	}

@@ -10,32 +10,27 @@ import (
 	"github.com/lullgo/lull/internal/response"
 )
 
-// NewHandler is the server's end of what a [Transport] sends. It runs next with a
-// request whose context
+// NewHandler is the server's half of a [Transport]. It runs next with a request whose context
 //
-//   - ends when the client's time is up (ParseTimeout), unless the response has
-//     begun by then. So what next calls has no more time than is left, and sends that
-//     time in turn;
-//   - knows which attempt of its client the request is (ParseAttempt), so that what
-//     is done for a retry is not retried once more: lull.Policy.Nested;
-//   - learns when a call to a dependency has failed for good. If the handler then
-//     answers with a status of 500 or above, the response has X-Should-Retry: false,
-//     unless the handler has set such a header itself. The call has been retried here,
-//     where that costs least, and a retry from further up would multiply.
+//   - ends when the client's time is up (ParseTimeout), unless the response has begun. What next
+//     calls has no more time than is left, and sends that time in turn;
+//   - has the number of the client's attempt (ParseAttempt), so that the work for a retry is not
+//     retried again (lull.Policy.Nested);
+//   - records when a call to a dependency is given up. If the handler then answers with a status of
+//     500 or above, the response has X-Should-Retry: false, unless the handler has set such a
+//     header itself. A retry from further up would multiply those made here.
 //
 // A client can claim all that. At an edge choose whom to believe: [WithTrust].
 //
-// Responses to those who are believed have [AnnounceHeader]. A Transport sends its time
-// from then on.
+// Responses to those who are believed have [AnnounceHeader]. A Transport then sends its time.
 //
-// A request whose client's time is up already, or whose client has gone, is not
-// started: it is answered with 503, which nobody will read.
+// A request whose client has gone, or has no time left, is answered with 503 without running next.
 //
-// A 413 closes its connection over HTTP/1, as it does without NewHandler when http.MaxBytesReader
-// has cut the request's body short.
+// A 413 closes its connection over HTTP/1, as it does without NewHandler if http.MaxBytesReader has
+// cut the request's body.
 //
-// It finds all this by inbound.From. It costs a request about half a
-// microsecond, and four allocations.
+// inbound.From returns these facts. They cost a request about half a microsecond and four
+// allocations.
 func NewHandler(next http.Handler, opts ...HandlerOption) (http.Handler, error) {
 	if next == nil {
 		return nil, errors.New("lullhttp: NewHandler: no handler")
@@ -55,9 +50,8 @@ func NewHandler(next http.Handler, opts ...HandlerOption) (http.Handler, error) 
 // A HandlerOption wires a handler made by NewHandler.
 type HandlerOption func(*handler) error
 
-// ReadTimeoutFrom reads the client's time in milliseconds from the named header
-// instead of DefaultTimeoutHeader, and also from those of Envoy and gRPC; an empty
-// name reads it from none.
+// ReadTimeoutFrom reads the client's time in milliseconds from the named header instead of
+// DefaultTimeoutHeader, and still from those of Envoy and gRPC. An empty name reads it from none.
 func ReadTimeoutFrom(header string) HandlerOption {
 	return func(h *handler) (err error) {
 		h.timeoutHeader, err = headerName("ReadTimeoutFrom", header)
@@ -65,12 +59,9 @@ func ReadTimeoutFrom(header string) HandlerOption {
 	}
 }
 
-// LimitTimeout bounds the time that a client sends: less than least counts as least, and
-// more than most as most. A request without a time has most. Zero is no bound.
-//
-// A request with less than least is not refused: its client may have little left of a
-// deadline and still get an answer, and work is cut off no earlier than after least. (A time
-// of zero is believed: the answer is 503 at once.)
+// LimitTimeout bounds the time that a client sends: less than least counts as least, and more than
+// most as most. A request without a time has most. Zero is no bound. A time of zero stays zero: the
+// answer is 503 at once.
 func LimitTimeout(least, most time.Duration) HandlerOption {
 	return func(h *handler) error {
 		if least < 0 || most < 0 || least == 0 && most == 0 || most > 0 && least > most {
@@ -81,8 +72,8 @@ func LimitTimeout(least, most time.Duration) HandlerOption {
 	}
 }
 
-// ReadAttemptWith makes number return which attempt a request is, from 1, instead of
-// ParseAttempt. It must be safe for concurrent use.
+// ReadAttemptWith makes number return which attempt a request is, from 1, instead of ParseAttempt.
+// It must be safe for concurrent use.
 func ReadAttemptWith(number func(*http.Request) int) HandlerOption {
 	return func(h *handler) error {
 		if number == nil {
@@ -93,8 +84,8 @@ func ReadAttemptWith(number func(*http.Request) int) HandlerOption {
 	}
 }
 
-// PassRetriesOn leaves responses as they are when a dependency has failed for good:
-// whoever calls may retry, and each layer multiplies.
+// PassRetriesOn adds no X-Should-Retry to responses after a call was given up. Then callers may
+// retry, and each layer multiplies.
 func PassRetriesOn() HandlerOption {
 	return func(h *handler) error {
 		h.passOn = true
@@ -108,15 +99,15 @@ type handler struct {
 	least, most   time.Duration
 	attempt       func(*http.Request) int
 	passOn        bool
-	trusted       func(*http.Request) bool // nil: a lie harms nobody but the liar
+	trusted       func(*http.Request) bool // nil: everybody
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	believed := h.trusted == nil || h.trusted(r)
 	if believed && h.timeoutHeader == DefaultTimeoutHeader {
-		w.Header()[AnnounceHeader] = announced
+		w.Header()[AnnounceHeader] = announcement
 	}
-	left, bounded := h.left(r, believed)
+	left, bounded := h.timeLeft(r, believed)
 	if bounded && left <= 0 || r.Context().Err() != nil {
 		w.Header()[hdrShouldRetry] = []string{"false"}
 		http.Error(w, "the client's time is up", http.StatusServiceUnavailable)
@@ -139,11 +130,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			stopRetries(w.Header())
 		}
 	})
-	h.next.ServeHTTP(out.Shown(), r.WithContext(ctx))
+	h.next.ServeHTTP(out.ForHandler(), r.WithContext(ctx))
 }
 
-// left is how much time the request has; zero without a bound.
-func (h *handler) left(r *http.Request, believed bool) (d time.Duration, bounded bool) {
+// timeLeft returns how much time the request has.
+func (h *handler) timeLeft(r *http.Request, believed bool) (d time.Duration, bounded bool) {
 	if believed && h.timeoutHeader != "" {
 		d, bounded = parseTimeout(r.Header, h.timeoutHeader)
 	}

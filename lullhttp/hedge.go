@@ -13,40 +13,38 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// race is a call whose attempts may run beside one another: an exchange for each, so that
-// none sees another's request, body or response.
+// race is a call whose attempts may run side by side. Each has an exchange, so that none sees the
+// request, body or response of another.
 //
-// An attempt that has lost may still run when the call has returned, and then the caller may
-// use the request again. So the attempts after the first read a copy of it, which is made
-// before the first begins, and no attempt but the winner reads the caller's body from then on.
+// An attempt that has lost may outlast the call, and then the caller may use the request again. So
+// the later attempts read a copy of the request, which is made before the first begins. After the
+// call only the winner reads the caller's body.
 type race struct {
-	first exchange
-	lease lease // of first
-	copy  requestCopy
+	first  exchange
+	permit bodyPermit // of first
+	copy   requestCopy
 
 	mu      sync.Mutex // guards what follows
-	others  [hedge.MaxAttempts - 1]*rival
+	others  [hedge.MaxAttempts - 1]*laterAttempt
 	last    error    // of the attempt that failed most recently, for WithBeforeRetry
 	cookies []string // of the answers that were discarded
 	over    bool     // the call has returned
 }
 
-// rival is an attempt after the first.
-type rival struct {
+type laterAttempt struct {
 	exchange
-	lease lease
+	permit bodyPermit
 }
 
-// drive makes the call.
 func (r *race) drive(ctx context.Context, d *lull.Dependency, spec engine.Spec) (*http.Response, error) {
 	caller := r.first.req
-	r.copy.of(caller)
-	r.first.lease = &r.lease
+	r.copy.copyFrom(caller)
+	r.first.permit = &r.permit
 	winner := -1
-	defer func() { r.end(winner) }()
+	defer func() { r.revokeBodies(winner) }()
 	res := d.DriveHedged(ctx, spec, r)
 	if res.Attempts > 0 && res.Reason.GaveUp() {
-		r.first.t.givenUp.note(caller)
+		r.first.t.givenUp.record(caller)
 	}
 	x := r.exchange(res.Slot)
 	if x.resp != nil {
@@ -56,7 +54,7 @@ func (r *race) drive(ctx context.Context, d *lull.Dependency, spec engine.Spec) 
 	r.mu.Lock()
 	x.cookies = r.cookies
 	r.mu.Unlock()
-	return x.result(d, spec, res)
+	return x.callResult(d, spec, res)
 }
 
 func (r *race) exchange(slot int) *exchange {
@@ -68,10 +66,10 @@ func (r *race) exchange(slot int) *exchange {
 	return &r.others[slot-1].exchange
 }
 
-// Attempt, Discard and Err make it a driver.Hedgeable.
+// Attempt, Discard and Err implement driver.Hedgeable.
 func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	x := &r.first
-	if slot > 0 && !r.begin(slot, &x) {
+	if slot > 0 && !r.newExchange(slot, &x) {
 		return lull.Verdict{Kind: lull.KindCanceled, Code: "canceled"}
 	}
 	v := x.attempt(ctx)
@@ -83,12 +81,11 @@ func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	return v
 }
 
-// begin makes the exchange of an attempt after the first. It returns false if the call has
-// returned meanwhile.
-func (r *race) begin(slot int, x **exchange) bool {
+// newExchange makes the exchange of a later attempt. It returns false if the call has returned.
+func (r *race) newExchange(slot int, x **exchange) bool {
 	f := &r.first
-	b := new(rival)
-	b.exchange = exchange{t: f.t, req: &r.copy.req, copy: &r.copy, lease: &b.lease, tried: f.tried, attempts: slot, above: f.above}
+	b := new(laterAttempt)
+	b.exchange = exchange{t: f.t, req: &r.copy.req, copy: &r.copy, permit: &b.permit, picks: f.picks, attempts: slot, inboundRetries: f.inboundRetries}
 	*x = &b.exchange
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,24 +106,23 @@ func (r *race) Discard(slot int, within time.Duration) {
 
 func (r *race) Err(slot int) error { return r.exchange(slot).lastError() }
 
-// end takes the caller's request away from all attempts but the winner, which still sends its
-// body if the server has answered early; negative: there is none.
-func (r *race) end(winner int) {
+// revokeBodies revokes the permits of all attempts but the winner. The winner still sends its body
+// if the server has answered early. A negative winner means that there is none.
+func (r *race) revokeBodies(winner int) {
 	r.mu.Lock()
 	r.over = true
 	others := r.others
 	r.mu.Unlock()
 	if winner != 0 {
-		r.lease.end()
+		r.permit.revoke()
 	}
 	for i, b := range others {
 		if b != nil && i+1 != winner {
-			b.lease.end()
+			b.permit.revoke()
 		}
 	}
 }
 
-// requestCopy is a request as it was before the first attempt.
 type requestCopy struct {
 	req    http.Request // its Header is nil
 	url    url.URL
@@ -135,15 +131,14 @@ type requestCopy struct {
 	room   [8]field // for fields, mostly
 }
 
-// field is one value of a header field, or a field without values.
 type field struct {
 	key, value string
 	none       bool
 }
 
-// of makes c a copy of req. It allocates nothing for a header of up to eight values: most
-// calls need no second attempt.
-func (c *requestCopy) of(req *http.Request) {
+// copyFrom makes c a copy of req. It allocates nothing for a header of up to eight values, since
+// most calls need no second attempt.
+func (c *requestCopy) copyFrom(req *http.Request) {
 	c.req, c.url, c.header = *req, *req.URL, req.Header != nil
 	c.req.URL, c.req.Header = &c.url, nil
 	c.req.TransferEncoding = slices.Clone(req.TransferEncoding)
@@ -158,7 +153,7 @@ func (c *requestCopy) of(req *http.Request) {
 	}
 }
 
-// newHeader returns the header of the request, for one attempt.
+// newHeader returns the header for one attempt.
 func (c *requestCopy) newHeader() http.Header {
 	if !c.header {
 		return nil
@@ -177,34 +172,34 @@ func (c *requestCopy) newHeader() http.Header {
 	return h
 }
 
-// leaseWait is how long a call that returns waits for a Read of the caller's body by an
-// attempt that has lost. A Read of bytes in memory, which the caller may overwrite, is over
-// at once, and one of another process's bytes may never be.
-const leaseWait = 50 * time.Millisecond
+// revokeWait limits how long a call that returns waits for a Read of the caller's body by an
+// attempt that has lost. A Read of bytes in memory ends at once. A Read from another process may
+// never end.
+const revokeWait = 50 * time.Millisecond
 
-// lease is the right of an attempt to read the caller's body. A nil lease never ends.
-type lease struct {
-	mu    sync.Mutex
-	users int
-	over  bool
-	idle  chan struct{} // closed by the last user after the end; nil: nobody waits for that
+// A bodyPermit permits an attempt to read the caller's body. Nil is never revoked.
+type bodyPermit struct {
+	mu      sync.Mutex
+	users   int
+	revoked bool
+	idle    chan struct{} // closed by the last reader after revoke; nil: nobody waits
 }
 
-// take reports whether the lease is still good. Then the user gives it back.
-func (l *lease) take() bool {
+// acquire reports whether reading is permitted. If so, the reader must call release.
+func (l *bodyPermit) acquire() bool {
 	if l == nil {
 		return true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.over {
+	if l.revoked {
 		return false
 	}
 	l.users++
 	return true
 }
 
-func (l *lease) giveBack() {
+func (l *bodyPermit) release() {
 	if l == nil {
 		return
 	}
@@ -215,10 +210,10 @@ func (l *lease) giveBack() {
 	}
 }
 
-// end ends the lease, and waits for its users, for leaseWait at most.
-func (l *lease) end() {
+// revoke revokes the permit, and waits for its readers, for revokeWait at most.
+func (l *bodyPermit) revoke() {
 	l.mu.Lock()
-	l.over = true
+	l.revoked = true
 	if l.users == 0 {
 		l.mu.Unlock()
 		return
@@ -226,7 +221,7 @@ func (l *lease) end() {
 	idle := make(chan struct{})
 	l.idle = idle
 	l.mu.Unlock()
-	timer := time.NewTimer(leaseWait)
+	timer := time.NewTimer(revokeWait)
 	defer timer.Stop()
 	select {
 	case <-idle:

@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// A Hint is what a server asks for about the next attempt. At most one of Stop and
-// a wait is set; Retry may stand beside a wait.
+// A Hint is what a server asks for about the next attempt. At most one of Stop and a wait is set.
+// Retry may stand beside a wait.
 type Hint struct {
-	// After is how long the server asked to wait, counted from the moment the
-	// response arrived. Zero: now is as good as later. A value too large for a
-	// Duration is its maximum, so that it is longer than any limit.
+	// After is how long the server asked to wait, from the arrival of the response. Zero asks for
+	// no wait. A value too large for a Duration is its maximum, and so exceeds any limit.
 	After time.Duration
 	// Stop: do not repeat this request.
 	Stop bool
-	// Retry: repeating is welcome, also where the status alone would not allow it.
+	// Retry: the request may be repeated even where the status alone would not allow it.
 	Retry bool
-	// Source names the header field in its canonical form, or the member of the
-	// problem details, that it comes from: "Retry-After", "problem retry_after".
+	// Source names the header field in its canonical form, or the member of the problem details:
+	// "Retry-After", "problem retry_after".
 	Source string
 }
 
@@ -33,11 +32,9 @@ const (
 	hdrAge               = "Age"
 )
 
-// waitHeaders name a wait whatever the status, in order of precedence.
-// Retry-After comes first: it is the one field with a standard, and the drafts of the
-// RateLimit fields demand that it wins. The others exist to be finer than a
-// second. A server that sends both rounds Retry-After up, and to wait a fraction of a
-// second too long does no harm.
+// waitHeaders name a wait whatever the status, in order of precedence. Retry-After is the only
+// standard, and the drafts of RateLimit demand that it wins. The others have finer units. A server
+// that sends both rounds Retry-After up, which does no harm.
 var waitHeaders = [...]struct {
 	key  string
 	form form
@@ -48,35 +45,30 @@ var waitHeaders = [...]struct {
 	{"X-Amz-Retry-After", formMillis},   // AWS
 }
 
-// ParseHint reads the header of a response that failed. It returns false when there is no
-// hint in it that can be read: a malformed field counts as missing. Header keys must be
-// canonical, as net/http makes
-// them. It takes about 150 ns with a Retry-After in seconds, 550 ns without any
-// hint, and does not allocate.
+// ParseHint reads the header of a response that failed. It returns false if it finds no readable
+// hint: a malformed field counts as missing. Header keys must be canonical, as net/http makes them.
+// It takes about 150 ns with a Retry-After in seconds, 550 ns without any hint, and does not
+// allocate.
 //
 // The most explicit statement wins:
 //
-//  1. "don't": X-Should-Retry or Stripe-Should-Retry "false", and
-//     Grpc-Retry-Pushback-Ms that is negative, unparsable or repeated (gRFC A6
-//     gives all of these the same meaning);
+//  1. "don't": X-Should-Retry or Stripe-Should-Retry "false", and a Grpc-Retry-Pushback-Ms that is
+//     negative, unparsable or repeated (gRFC A6);
 //  2. a pushback of zero or more milliseconds;
 //  3. Retry-After, Retry-After-Ms, X-Ms-Retry-After-Ms, X-Amz-Retry-After;
 //  4. RateLimit, as of draft-ietf-httpapi-ratelimit-headers-10, with r=0;
-//  5. RateLimit-Reset, X-RateLimit-Reset and relatives, on 429, or on 503 and
-//     403 that come with a "remaining" of 0.
+//  5. RateLimit-Reset, X-RateLimit-Reset and relatives, on 429, and on 503 and 403 with a
+//     "remaining" of 0.
 //
-// When a field is repeated, also in one line with commas between, or several quotas are used up at once, the longest
-// wait counts: whoever waits less comes too early for one of them.
+// If a field is repeated, also in one line with commas, or several quotas are used up at once, the
+// longest wait counts.
 //
-// A wait until a date is measured against the Date of the response when it has
-// one that is less than a day away from now: the difference of two readings of
-// the server's clock does not depend on ours being right. Beyond a day it is
-// more likely that Date is made up than that the clocks differ, and now counts.
-// Both Date and the target have whole seconds, so the error is under a second.
+// A wait until a date is measured against the Date of the response, so that our clock does not
+// matter. A Date that is missing, or a day or more from now, is not used: now counts. The error is
+// under a second, as dates have whole seconds.
 //
-// The Date of a response that comes out of a cache is as old as the response, so its Age is
-// added. How long its quotas (4, 5) then had to wait is out of date, and not a hint: only a
-// point in time still counts.
+// The Age of a response from a cache is added to its Date. The waits of its quotas (4, 5) are out
+// of date and no hint. Only a point in time still counts.
 func ParseHint(h http.Header, status int, now time.Time) (Hint, bool) {
 	if len(h) == 0 {
 		return Hint{}, false
@@ -115,9 +107,8 @@ func parseShouldRetry(h http.Header) (Hint, bool) {
 	return hint, hint.Retry
 }
 
-// parsePushback reads gRPC's field: a signed 32-bit number of milliseconds
-// without superfluous zeros. It is the one field where what cannot be parsed is
-// not ignored, since gRFC A6 defines it to mean "do not retry".
+// parsePushback reads gRPC's field, a signed 32-bit number of milliseconds without leading zeros.
+// gRFC A6 defines that an unreadable one means "do not retry".
 func parsePushback(values []string) (Hint, bool) {
 	if len(values) == 0 {
 		return Hint{}, false
@@ -133,7 +124,6 @@ func parsePushback(values []string) (Hint, bool) {
 	return Hint{After: d, Source: hdrPushback}, true
 }
 
-// parseWait looks for the first field that names a wait.
 func parseWait(h http.Header, status int, now time.Time) (Hint, bool) {
 	c := clock{header: h, now: now}
 	for i := range waitHeaders {
@@ -148,14 +138,14 @@ func parseWait(h http.Header, status int, now time.Time) (Hint, bool) {
 	return parseResets(h, status, c)
 }
 
-// longest parses every value and returns the longest wait of those that parse.
+// longest returns the longest wait among the values that can be parsed.
 func longest(lines []string, f form, c clock) (wait time.Duration, ok bool) {
 	for _, line := range lines {
 		if d, valid := c.parse(line, f); valid {
 			wait, ok = max(wait, d), true
 			continue
 		}
-		for v := range members(line, f) {
+		for v := range splitMembers(line, f) {
 			if d, valid := c.parse(v, f); valid {
 				wait, ok = max(wait, d), true
 			}
@@ -164,11 +154,10 @@ func longest(lines []string, f form, c clock) (wait time.Duration, ok bool) {
 	return wait, ok
 }
 
-// members are the values in a line that an intermediary has joined of several, with commas
-// between (RFC 9110, 5.3); none if it has joined none. The comma after the name of a day
-// belongs to a date. In a field of numbers with fractions one between digits may be a
-// decimal comma.
-func members(line string, f form) iter.Seq[string] {
+// splitMembers returns the values that an intermediary has joined in one line with commas (RFC
+// 9110, 5.3), or none if there is one value. The comma after the name of a day belongs to a date.
+// In a field of numbers with fractions, a comma between digits may be a decimal comma.
+func splitMembers(line string, f form) iter.Seq[string] {
 	separator := ", "
 	if f == formRetryAfter {
 		separator = ","
@@ -191,8 +180,8 @@ func members(line string, f form) iter.Seq[string] {
 	}
 }
 
-// preferHint combines the hint of the header with that of the problem details in
-// the body. A "don't" counts wherever it stands, otherwise the header does.
+// preferHint combines the hint of the header with that of the problem details. A "don't" counts
+// wherever it stands. Otherwise the header's hint counts.
 func preferHint(header Hint, ok bool, p ProblemDetails) (Hint, bool) {
 	inBody := p.Hint.Source != ""
 	switch {
@@ -201,7 +190,7 @@ func preferHint(header Hint, ok bool, p ProblemDetails) (Hint, bool) {
 	case p.Hint.Stop, !ok:
 		return p.Hint, true
 	case header.Source == hdrShouldRetry || header.Source == hdrStripeShouldRetry:
-		// "Yes, retry" without a time: the body may have one.
+		// The body may have a time for this "yes".
 		return Hint{After: p.Hint.After, Retry: true, Source: p.Hint.Source}, true
 	}
 	return header, true

@@ -6,13 +6,12 @@ import (
 	"strings"
 )
 
-// canonicalHost is the one name for all spellings of a URL's host: in lower case, with
-// neither the dot of a fully qualified name nor the default port of its scheme, and
-// with IP addresses as [netip.Addr] prints them. Without a scheme the ports of both
-// HTTP and HTTPS are taken off. It allocates nothing for a host that differs from its
-// canonical form by a dot or a port, or not at all.
+// canonicalHost returns the one name for all spellings of a URL's host: in lower case, without the
+// dot of a fully qualified name and the default port of its scheme, and with IP addresses as
+// [netip.Addr] prints them. Without a scheme the ports of both HTTP and HTTPS are removed. It
+// allocates nothing for a host that is canonical but for a dot or a port.
 func canonicalHost(scheme, host string) string {
-	if plain(host) {
+	if isCanonicalName(host) {
 		return host
 	}
 	name, port, address := splitHost(host)
@@ -38,9 +37,8 @@ func canonicalHost(scheme, host string) string {
 	return name + ":" + port
 }
 
-// plain reports whether host is a name in lower case without a port, as most are: its
-// own canonical form.
-func plain(host string) bool {
+// isCanonicalName reports whether host is a name in lower case without a port, as most are.
+func isCanonicalName(host string) bool {
 	for i := range len(host) {
 		if c := host[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && (c != '.' || i == len(host)-1) {
 			return false
@@ -49,10 +47,10 @@ func plain(host string) bool {
 	return true
 }
 
-// hostOf is the canonical host of a request's URL.
+// hostOf returns the canonical host of a request's URL.
 func hostOf(req *http.Request) string { return canonicalHost(req.URL.Scheme, req.URL.Host) }
 
-// splitHost takes a host apart. The port is without leading zeros.
+// splitHost splits a host. The port has no leading zeros.
 func splitHost(host string) (name, port string, address bool) {
 	if strings.HasPrefix(host, "[") {
 		if end := strings.IndexByte(host, ']'); end > 0 {
@@ -66,7 +64,7 @@ func splitHost(host string) (name, port string, address bool) {
 	return host, "", false
 }
 
-// trimPort is the number in ":080"; empty if there is none.
+// trimPort returns the number in ":080", or "".
 func trimPort(port string) string {
 	port = strings.TrimPrefix(port, ":")
 	if n := strings.TrimLeft(port, "0"); n != "" {

@@ -17,8 +17,8 @@ const (
 	h2EnhanceYourCalm = 0xb
 )
 
-// http2StreamError is a stream that was reset. The type of net/http is not
-// exported, but has a method As that fills in any struct with these fields.
+// http2StreamError has the fields of the error of a stream that was reset. The type of net/http is
+// not exported, but its method As fills in any struct with these fields.
 type http2StreamError struct {
 	StreamID uint32
 	Code     uint32
@@ -27,8 +27,7 @@ type http2StreamError struct {
 
 func (http2StreamError) Error() string { return "stream error" }
 
-// http2GoAway are the fields of the error of a stream whose connection ended
-// after a GOAWAY.
+// http2GoAway has the fields of the error of a stream whose connection ended after a GOAWAY.
 type http2GoAway struct {
 	LastStreamID uint32
 	ErrCode      uint32
@@ -40,14 +39,14 @@ func classifyHTTP2(err error) (lull.Verdict, bool) {
 		return classifyStream(code), true
 	}
 	if v, ok := findShape[http2GoAway](err); ok {
-		// The stream's number was not above the last that the server vouches
-		// for (net/http repeats those itself), so it may have been served.
+		// The stream's number was not above the server's last, so it may have been served.
+		// (net/http repeats the others itself.)
 		return classifyGoAway(v.FieldByName("ErrCode").Uint() == h2EnhanceYourCalm), true
 	}
 	return lull.Verdict{}, false
 }
 
-// classifyGoAway returns what a GOAWAY means that ended a stream; calm: its code is
+// classifyGoAway returns what a GOAWAY means that ended a stream. calm: its code is
 // ENHANCE_YOUR_CALM.
 func classifyGoAway(calm bool) lull.Verdict {
 	if calm {
@@ -80,9 +79,8 @@ func streamErrorCode(err error) (uint32, bool) {
 	return uint32(v.FieldByName("Code").Uint()), true
 }
 
-// findShape looks in the chain of err for a struct with exactly the fields of
-// T, by name and kind: what net/http's own As does, for the types that have
-// none. It serves the copy in net/http and golang.org/x/net/http2 alike.
+// findShape returns the struct in the chain of err with exactly the fields of T, by name and kind.
+// It replaces As for the types that have none, in net/http and in golang.org/x/net/http2.
 func findShape[T any](err error) (reflect.Value, bool) {
 	want := reflect.TypeFor[T]()
 	for ; err != nil; err = errors.Unwrap(err) {

@@ -11,9 +11,8 @@ import (
 //	Sunday, 06-Nov-94 08:49:37 GMT   rfc850-date
 //	Sun Nov  6 08:49:37 1994         asctime-date
 //
-// http.ParseTime is more lenient (letter case, zones, two-digit years by a
-// fixed pivot) and does not take the leap second, which is legal. The name of
-// the day must be one, but is not checked against the date.
+// http.ParseTime is more lenient (letter case, zones, two-digit years by a fixed pivot) and does
+// not take the leap second, which is legal. The name of the day is not checked against the date.
 func parseHTTPDate(s string, now time.Time) (time.Time, bool) {
 	day := strings.IndexAny(s, ", ")
 	if day < 0 || !isDayName(s[:day]) {
@@ -43,15 +42,15 @@ func parseHTTPDate(s string, now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	if twoDigits {
-		t = latest(t, now.UTC().AddDate(50, 0, 0))
+		t = latestCentury(t, now.UTC().AddDate(50, 0, 0))
 	}
 	return t.Add(leap), true
 }
 
-// latest finds the century of t. A year that appears to be more than 50 years ahead is in the past;
-// read the other way round, so that it holds at the turn of a century too: it is the latest year
-// with these digits that is not, and that has such a day.
-func latest(t, horizon time.Time) time.Time {
+// latestCentury finds the century of t. A year that appears to be more than 50 years ahead is in
+// the past. So it is the latest year with these digits that is not beyond the horizon and has such
+// a day.
+func latestCentury(t, horizon time.Time) time.Time {
 	for year := horizon.Year()/100*100 + t.Year()%100; ; year -= 100 {
 		if u := t.AddDate(year-t.Year(), 0, 0); u.Day() == t.Day() && !u.After(horizon) {
 			return u

@@ -11,27 +11,26 @@ import (
 	"github.com/lullgo/lull/event"
 )
 
-// sdks are clients that retry by themselves and number their attempts, by the header that they do it in. Other
-// programs send these headers only if they pass requests on.
+// sdks are clients that retry by themselves, by the header in which they number their attempts.
+// Other programs send these headers only if they pass requests on.
 var sdks = map[string]*event.Layer{
 	"Amz-Sdk-Request":         {Name: "the AWS SDK", Off: "aws.Config.RetryMaxAttempts: 1"},
 	"X-Stainless-Retry-Count": {Name: "the API's client library", Off: "option.WithMaxRetries(0)"},
 	"X-Goog-Api-Client":       {Name: "the client of Google Cloud Storage", Off: "storage.WithPolicy(storage.RetryNever)"},
 }
 
-// sameRequest is a client, or a loop of the program, that sends an *http.Request again.
 var sameRequest = &event.Layer{Name: "the client that sends the same http.Request again", Off: "its own retries (RetryMax: 0 of go-retryablehttp)"}
 
 const (
-	// sentAgainWithin is for how long after its call was given up a request that is sent again counts as a
-	// retry. Later it is taken for one that is sent now and then.
+	// sentAgainWithin is for how long a request counts as a retry if it is sent again after its
+	// call was given up. A request that is sent later is taken for a new one.
 	sentAgainWithin = 10 * time.Second
 	givenUpRequests = 8 // that a Transport remembers
 )
 
-// givenUp are the requests whose calls were given up last.
+// givenUp has the requests whose calls were given up most recently.
 type givenUp struct {
-	any atomic.Bool // some were a moment ago: else nobody pays for them
+	hasRecent atomic.Bool // some were given up a moment ago: otherwise no request takes the lock
 
 	mu   sync.Mutex
 	next int
@@ -41,17 +40,16 @@ type givenUp struct {
 	}
 }
 
-// note notes that a call of req was given up.
-func (g *givenUp) note(req *http.Request) {
+func (g *givenUp) record(req *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.last[g.next].url, g.last[g.next].at = weak.Make(req.URL), time.Now()
 	g.next = (g.next + 1) % givenUpRequests
-	g.any.Store(true)
+	g.hasRecent.Store(true)
 }
 
-// again reports whether the call of req was given up a moment ago.
-func (g *givenUp) again(req *http.Request) bool {
+// wasGivenUp reports whether a call of req was given up a moment ago.
+func (g *givenUp) wasGivenUp(req *http.Request) bool {
 	now := time.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,12 +61,12 @@ func (g *givenUp) again(req *http.Request) bool {
 			}
 		}
 	}
-	g.any.Store(fresh)
+	g.hasRecent.Store(fresh)
 	return false
 }
 
-// above returns the layer of the program that retries above the Transport and has sent req again; nil if there is none.
-func (t *Transport) above(req *http.Request, forRetry bool) *event.Layer {
+// layerAbove returns the layer above the Transport that retries and has sent req again, or nil.
+func (t *Transport) layerAbove(req *http.Request, forRetry bool) *event.Layer {
 	if forRetry {
 		for key, sdk := range sdks {
 			if h := req.Header[key]; len(h) > 0 && ParseAttempt(http.Header{key: h}) > 1 {
@@ -76,7 +74,7 @@ func (t *Transport) above(req *http.Request, forRetry bool) *event.Layer {
 			}
 		}
 	}
-	if t.givenUp.again(req) {
+	if t.givenUp.wasGivenUp(req) {
 		return sameRequest
 	}
 	return nil

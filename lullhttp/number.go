@@ -11,8 +11,7 @@ import (
 
 const maxWait = time.Duration(math.MaxInt64)
 
-// parseDigits reads 1*DIGIT, so many units, of any length: what is too large
-// for a Duration is its maximum.
+// parseDigits reads 1*DIGIT units. What is too large for a Duration is its maximum.
 func parseDigits(s string, unit time.Duration) (time.Duration, bool) {
 	if s == "" {
 		return 0, false
@@ -34,8 +33,8 @@ func parseDigits(s string, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(n) * unit, true
 }
 
-// parseDecimal reads 1*DIGIT [ "." 1*DIGIT ], so many units, rounded up to the
-// nanosecond: a wait that was asked for is never made shorter.
+// parseDecimal reads 1*DIGIT [ "." 1*DIGIT ] units. It rounds up to the nanosecond, so that no wait
+// becomes shorter.
 func parseDecimal(s string, unit time.Duration) (time.Duration, bool) {
 	whole, fraction, hasFraction := strings.Cut(s, ".")
 	d, ok := parseDigits(whole, unit)
@@ -49,9 +48,8 @@ func parseDecimal(s string, unit time.Duration) (time.Duration, bool) {
 	return saturating.Add(d, f), true
 }
 
-// parseFraction reads the digits behind the point, as a part of unit. It keeps 18
-// of them, which is as many as a uint64 holds: of a day, the longest unit, the
-// last is worth 0.0001 ns.
+// parseFraction reads the digits behind the point, as a part of unit. It keeps 18 of them, as many
+// as a uint64 holds: of a day, the longest unit, the last is worth 0.0001 ns.
 func parseFraction(s string, unit time.Duration) (time.Duration, bool) {
 	if s == "" {
 		return 0, false

@@ -11,13 +11,10 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// DefaultAttemptHeader is the request header that carries the number of the
-// attempt. It is sent from the second attempt on; a request without it is a
-// first attempt. (Adding a header to a request that is not ours to change means
-// copying it, and the first attempt should cost nothing.)
+// DefaultAttemptHeader is the request header with the number of the attempt, from the second on.
+// The first has no header, since adding one costs a copy of the request.
 const DefaultAttemptHeader = "Lull-Attempt"
 
-// options is the wiring of a Transport.
 type options struct {
 	hosts         int
 	wiring        []lull.Option
@@ -30,7 +27,7 @@ type options struct {
 	keysRequired  bool
 	replays       bool
 	replayLimit   int64
-	routes        table[[]lull.CallOption]
+	routes        patternTable[[]lull.CallOption]
 	policies      map[string]lull.Policy // of WithPolicies, by pattern
 	statuses      map[int]engine.VerdictKind
 	problems      map[string]engine.VerdictKind
@@ -49,8 +46,7 @@ func defaultOptions() options {
 // An Option wires a Transport. It fails if what it was given makes no sense.
 type Option func(*Transport) error
 
-// WithBase sends the requests through base. Without it, or with nil, it is
-// http.DefaultTransport.
+// WithBase sends the requests through base. The default, also for nil, is http.DefaultTransport.
 func WithBase(base http.RoundTripper) Option {
 	return func(t *Transport) error {
 		t.base = base
@@ -58,9 +54,8 @@ func WithBase(base http.RoundTripper) Option {
 	}
 }
 
-// WithHosts bounds how many hosts are remembered at a time; those not called
-// for the longest are forgotten first. Without it the bound is
-// 1024.
+// WithHosts bounds how many hosts are remembered at a time. Those not called for the longest are
+// forgotten first. The default is 1024.
 func WithHosts(n int) Option {
 	return func(t *Transport) error {
 		if n <= 0 {
@@ -71,9 +66,8 @@ func WithHosts(n int) Option {
 	}
 }
 
-// With wires the dependencies that the transport makes: observers, a budget of
-// another kind, a source of randomness. A lull.WithClassifier is refused: the
-// transport classifies by itself, see WithClassifier.
+// With wires the dependencies that the transport makes: observers, a budget of another kind, a
+// source of randomness. A lull.WithClassifier is refused: use WithClassifier of this package.
 func With(opts ...lull.Option) Option {
 	return func(t *Transport) error {
 		t.wiring = append(t.wiring, opts...)
@@ -81,13 +75,11 @@ func With(opts ...lull.Option) Option {
 	}
 }
 
-// WithObserver reports to o every event of the dependencies that the transport makes:
-// those of hosts, and those of WithPolicies.
+// WithObserver sends every event of the dependencies that the transport makes to o.
 func WithObserver(o lull.Observer) Option { return With(lull.WithObserver(o)) }
 
-// WithOperation names the operation of a request in errors and events. Without
-// it that is the method. A name should stand for many requests: a route, not a
-// path.
+// WithOperation names the operation of a request in errors and events. The default is the method. A
+// name should stand for many requests: a route, not a path.
 func WithOperation(name func(*http.Request) string) Option {
 	return func(t *Transport) error {
 		if name == nil {
@@ -98,8 +90,8 @@ func WithOperation(name func(*http.Request) string) Option {
 	}
 }
 
-// WithAttemptHeader sends the number of the attempt (from 2) in the named header
-// instead of DefaultAttemptHeader; an empty name sends none.
+// WithAttemptHeader sends the number of the attempt (from 2) in the named header instead of
+// DefaultAttemptHeader. An empty name sends none.
 func WithAttemptHeader(name string) Option {
 	return func(t *Transport) error {
 		var err error
@@ -108,10 +100,9 @@ func WithAttemptHeader(name string) Option {
 	}
 }
 
-// WithTimeoutHeader sends what is left of the attempt's time, in milliseconds, to all
-// hosts in the named header; an empty name sends none. Without it, hosts that have sent
-// AnnounceHeader are sent DefaultTimeoutHeader. Attempts that nothing bounds in time say
-// nothing.
+// WithTimeoutHeader sends what is left of the attempt's time, in milliseconds, to all hosts in the
+// named header. An empty name sends none. The default is DefaultTimeoutHeader, for hosts that have
+// sent AnnounceHeader. Attempts without a time limit send none.
 func WithTimeoutHeader(name string) Option {
 	return func(t *Transport) error {
 		var err error
@@ -121,7 +112,7 @@ func WithTimeoutHeader(name string) Option {
 	}
 }
 
-// headerName is the canonical form of a header's name; empty for none.
+// headerName returns the canonical form of a header's name, or "" for none.
 func headerName(option, name string) (string, error) {
 	for _, r := range name {
 		if r <= ' ' || r > '~' || r == ':' {
@@ -131,16 +122,14 @@ func headerName(option, name string) (string, error) {
 	return textproto.CanonicalMIMEHeaderKey(name), nil
 }
 
-// WithIdempotencyKeys makes an Idempotency-Key for each call by POST or PATCH
-// (or any other method that is not idempotent by itself) that brings none, the
-// same for all its attempts, and repeats such calls. Switch it on only for
-// servers that honour the header. A foreign host to which one of them redirects gets
-// no such key.
+// WithIdempotencyKeys makes an Idempotency-Key for each call by POST or PATCH (or another method
+// that is not idempotent by itself) that has none, and repeats such calls with the same key. Use it
+// only for servers that honour the header. A foreign host to which one of them redirects gets no
+// key.
 //
-// A nil newKey makes random UUIDs, sent bare. The draft standard wants them in
-// double quotes, most deployed services (Stripe among them) want them bare: give
-// a newKey that returns what your server expects. It must be safe for
-// concurrent use and should never return the same key twice.
+// A nil newKey makes random UUIDs without quotes, as most services (Stripe among them) want them.
+// The draft standard wants double quotes: give a newKey that returns them if your server does, too.
+// newKey must be safe for concurrent use, and should never return the same key twice.
 func WithIdempotencyKeys(newKey func() string) Option {
 	return func(t *Transport) error {
 		if newKey == nil {
@@ -151,8 +140,8 @@ func WithIdempotencyKeys(newKey func() string) Option {
 	}
 }
 
-// WithStatus makes responses with the given status mean kind, instead of what
-// [ClassifyStatus] returns. Statuses below 400 are successes and cannot be changed.
+// WithStatus makes responses with the given status mean kind, instead of the verdict of
+// [ClassifyStatus]. Statuses below 400 are successes and cannot be changed.
 func WithStatus(status int, kind engine.VerdictKind) Option {
 	return func(t *Transport) error {
 		if status < 400 || status > 599 {
@@ -166,8 +155,8 @@ func WithStatus(status int, kind engine.VerdictKind) Option {
 	}
 }
 
-// WithProblem makes a problem details response (RFC 9457) of the given type URI
-// mean kind, whatever its status.
+// WithProblem makes a problem details response (RFC 9457) of the given type URI mean kind, whatever
+// its status.
 func WithProblem(typeURI string, kind engine.VerdictKind) Option {
 	return func(t *Transport) error {
 		if typeURI == "" || kind > lull.KindPermanent {

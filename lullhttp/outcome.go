@@ -18,9 +18,9 @@ type Outcome struct {
 	Elapsed  time.Duration // 0 for a success without an observer
 }
 
-// OutcomeOf returns how the call went that a Transport answered with resp. For a
-// response of no Transport it returns what is true of any other: one attempt. Copies
-// of the response have no Outcome; a response whose Body was replaced keeps it.
+// OutcomeOf returns how the call went that a Transport answered with resp. For any other response
+// it returns one attempt. A copy of a response has no Outcome. A response whose Body was replaced
+// keeps it.
 func OutcomeOf(resp *http.Response) Outcome {
 	if resp != nil {
 		if o, ok := outcomes.Load(weak.Make(resp)); ok {
@@ -30,14 +30,11 @@ func OutcomeOf(resp *http.Response) Outcome {
 	return Outcome{Attempts: 1}
 }
 
-// outcomes has the Outcome of each response that took more than one attempt or is a
-// failure, by weak pointer, and so for as long as the response is in use. It stands
-// beside the response, because there is no room in it: Request is the caller's own,
-// its context must not carry one call's outcome into the next, and Body is replaced by
-// http.Client and by whatever else wraps it.
+// outcomes has the Outcome of each response that took more than one attempt or is a failure, for as
+// long as the response is in use. The response itself has no room for it: Request is the caller's,
+// and Body is replaced by http.Client and by others.
 var outcomes sync.Map // weak.Pointer[http.Response] to Outcome
 
-// record keeps the Outcome of resp.
 func (o Outcome) record(resp *http.Response) {
 	key := weak.Make(resp)
 	if _, known := outcomes.Swap(key, o); !known {

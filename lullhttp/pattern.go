@@ -9,19 +9,16 @@ import (
 	"strings"
 )
 
-// A table holds a value for each pattern. Patterns are those of [http.ServeMux],
-// "[METHOD ][HOST]/[PATH]", with two differences: the host may have a port, and a
-// pattern without a slash is a host, and matches every path. A request matches as in a
-// ServeMux: of several patterns the most specific one counts, and /tree belongs to
-// /tree/. It is built first, and then only read.
-type table[T any] struct {
+// A patternTable holds a value for each pattern. Patterns are those of [http.ServeMux], "[METHOD
+// ][HOST]/[PATH]", with two differences: the host may have a port, and a pattern without a slash is
+// a host and matches every path. Once built, it is only read.
+type patternTable[T any] struct {
 	mux    *http.ServeMux // nil: no pattern
 	values map[string]T   // by the mux's pattern
 }
 
-// add takes in a pattern. It reports one that is malformed, is there already, or
-// overlaps another so that neither is the more specific.
-func (t *table[T]) add(pattern string, value T) (err error) {
+// add adds a pattern. It fails for one that is malformed, known, or in conflict with another.
+func (t *patternTable[T]) add(pattern string, value T) (err error) {
 	method, target := "", pattern
 	if i := strings.IndexAny(pattern, " \t"); i >= 0 {
 		method, target = pattern[:i]+" ", strings.TrimLeft(pattern[i:], " \t")
@@ -44,9 +41,8 @@ func (t *table[T]) add(pattern string, value T) (err error) {
 	return nil
 }
 
-// find returns the value of the most specific pattern that matches a request to the
-// canonical host.
-func (t *table[T]) find(req *http.Request, host string) (value T, ok bool) {
+// find returns the value of the most specific pattern that matches a request to the canonical host.
+func (t *patternTable[T]) find(req *http.Request, host string) (value T, ok bool) {
 	if t.mux == nil {
 		return value, false
 	}
@@ -59,5 +55,5 @@ func (t *table[T]) find(req *http.Request, host string) (value T, ok bool) {
 	return value, ok
 }
 
-// muxHost is a canonical host as the mux has it, which takes none with a port.
+// muxHost returns a canonical host for the mux, which takes no port.
 func muxHost(host string) string { return strings.ReplaceAll(host, ":", "!") }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestPatternsOfClients(t *testing.T) {
-	var routes table[string]
+	var routes patternTable[string]
 	for _, p := range []string{
 		"api.example.com", "POST api.example.com/search/{index}", "Orders:8080", "orders/", "/health", "PUT\t[::1]:9000/x",
 		"GET api.example.com/v1/", "api.example.com/{$}", "files/{bucket}/{object...}", "files/tmp/",

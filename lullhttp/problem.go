@@ -8,15 +8,12 @@ import (
 	"time"
 )
 
-// ProblemOverloaded is the problem type of a server that is overloaded and asks that this
-// request is not repeated: Hint.Stop.
-//
-// RFC 9457 wants a type to be a URI under its author's control for good, and
-// recommends a tag URI (RFC 4151) for one that leads nowhere: a tag needs no
-// server that could go away, and no client will try to fetch it.
+// ProblemOverloaded is the problem type of a server that is overloaded and asks that this request
+// is not repeated: Hint.Stop. RFC 9457 recommends a tag URI (RFC 4151) for a type that leads
+// nowhere: it needs no server, and no client will try to fetch it.
 const ProblemOverloaded = "tag:lullgo.github.io,2026:overloaded-do-not-retry"
 
-// A ProblemDetails is a body of the type application/problem+json (RFC 9457).
+// ProblemDetails is a body of the type application/problem+json (RFC 9457).
 type ProblemDetails struct {
 	Type     string // URI of the kind of problem; "about:blank" if there is none
 	Title    string
@@ -26,7 +23,7 @@ type ProblemDetails struct {
 	Hint     Hint // of the extension members; Source is "" if there is none
 }
 
-// The extension members that servers use for hints. The first that conforms
+// problemWaits are the extension members with which servers name a wait. The first valid one
 // counts.
 var problemWaits = [...]struct {
 	name string
@@ -40,12 +37,9 @@ var problemWaits = [...]struct {
 	{"retry-after-ms", time.Millisecond},
 }
 
-// ParseProblem reads problem details. It returns false if body is not a JSON
-// object. A member whose value is not of its type is ignored, as the standard
-// demands, and so are members it does not know.
-//
-// It reads the whole of body: the caller limits its length. Names are compared
-// exactly, as JSON has them.
+// ParseProblem reads problem details. It returns false if body is not a JSON object. It ignores
+// unknown members and, as the standard demands, those whose value is not of their type. It reads
+// the whole of body, so the caller must limit its length. Names are case-sensitive.
 func ParseProblem(body []byte) (ProblemDetails, bool) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil || members == nil {
@@ -76,7 +70,7 @@ func ParseProblem(body []byte) (ProblemDetails, bool) {
 	return p, true
 }
 
-// stringIn is the string in raw, "" if it is anything else.
+// stringIn returns the string in raw, or "" if it is anything else.
 func stringIn(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
@@ -85,13 +79,13 @@ func stringIn(raw json.RawMessage) string {
 	return s
 }
 
-// jsonWait reads a number that is not negative, so many units.
+// jsonWait reads a number of units that is not negative.
 func jsonWait(raw json.RawMessage, unit time.Duration) (time.Duration, bool) {
 	s := string(raw)
 	if d, ok := parseDecimal(s, unit); ok {
 		return d, true
 	}
-	if s == "" || !isDigit(s[0]) {
+	if s == "" || !consists(s[:1], digits) {
 		return 0, false
 	}
 	// What is left is a number with an exponent. A range error means infinity,
@@ -104,7 +98,6 @@ func jsonWait(raw json.RawMessage, unit time.Duration) (time.Duration, bool) {
 	return time.Duration(f), true
 }
 
-// isProblem reports whether a Content-Type is application/problem+json.
 func isProblem(contentType string) bool {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	return strings.EqualFold(strings.TrimSpace(mediaType), "application/problem+json")

@@ -8,10 +8,9 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// resetHeaders are the fields in which services send when a quota is full again,
-// from before there was a standard, and beside it. Fields with the same rank belong together,
-// such as the quotas of requests and of tokens; a lower rank wins. Waits come
-// before points in time, which depend on clocks.
+// resetHeaders are the fields in which services send when a quota is full again, apart from the
+// standard. Fields with the same rank belong together, such as the quotas of requests and of
+// tokens. A lower rank wins. Waits come before points in time, which depend on clocks.
 var resetHeaders = [...]struct {
 	rank             int
 	reset, remaining string
@@ -37,11 +36,9 @@ var resetHeaders = [...]struct {
 	{7, "Anthropic-Ratelimit-Output-Tokens-Reset", "Anthropic-Ratelimit-Output-Tokens-Remaining", formReset},
 }
 
-// parseResets reads resetHeaders. They are sent with every response, so they
-// are a hint only where the request failed because of a quota. That is so with 429, and
-// with a 403 (as at GitHub) or 503 that has a "remaining" of 0. On any other status the end
-// of a window has nothing to do with the failure, and while something remains it is no
-// reason to wait.
+// parseResets reads resetHeaders. Services send them with every response, so they are a hint only
+// if the request failed because of a quota: with 429, and with a 403 (as at GitHub) or 503 that has
+// a "remaining" of 0.
 func parseResets(h http.Header, status int, c clock) (Hint, bool) {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusForbidden:
@@ -67,13 +64,13 @@ func parseResets(h http.Header, status int, c clock) (Hint, bool) {
 	return hint, found != 0
 }
 
-// exhausted reports whether nothing is left of a quota. Some services count on
-// below zero. Where the field is missing or unreadable, a 429 shows it.
+// exhausted reports whether nothing is left of a quota. Some services count on below zero. A 429
+// shows it where the field is missing or unreadable.
 func exhausted(remaining []string, status int) bool {
 	known := false
 	for _, line := range remaining {
 		none, ok := isNone(line)
-		for v := range members(line, formReset) {
+		for v := range splitMembers(line, formReset) {
 			n, k := isNone(v)
 			none, ok = none || n, ok || k
 		}
@@ -92,8 +89,8 @@ func isNone(v string) (none, ok bool) {
 	return ok && (n == 0 || negative), ok
 }
 
-// A bare number in such a field may be a wait or a point in time. Its size shows which:
-// nobody asks to wait 30 years, and no API ran before 2001.
+// A bare number may be a wait or a point in time. Its size decides: nobody asks for a wait of 30
+// years, and no API ran before 2001.
 const (
 	minEpochSeconds = 1e9  // 2001-09-09
 	minEpochMillis  = 1e11 // as seconds that is the year 5138, as milliseconds 1973
@@ -123,12 +120,12 @@ func (c clock) parseReset(s string, unit time.Duration) (time.Duration, bool) {
 		return c.parseNumber(s, unit)
 	}
 	d, ok := parseDuration(s)
-	return c.fresh(d, ok)
+	return c.ifFresh(d, ok)
 }
 
-// fresh returns a wait that the response names, or false if that comes out of a cache and was
-// about the quota as it was then (draft-ietf-httpapi-ratelimit-headers, on caching).
-func (c clock) fresh(d time.Duration, ok bool) (time.Duration, bool) {
+// ifFresh returns the wait, or false if the response comes from a cache: the wait is out of date
+// (draft-ietf-httpapi-ratelimit-headers, on caching).
+func (c clock) ifFresh(d time.Duration, ok bool) (time.Duration, bool) {
 	if !ok || c.age() > 0 {
 		return 0, false
 	}
@@ -147,7 +144,7 @@ func (c clock) parseNumber(s string, unit time.Duration) (time.Duration, bool) {
 	case unit == time.Second && n >= minEpochSeconds:
 	default:
 		d, ok := parseDecimal(s, unit)
-		return c.fresh(d, ok)
+		return c.ifFresh(d, ok)
 	}
 	var part time.Duration
 	if hasFraction {
@@ -171,7 +168,7 @@ func (c clock) parseRFC3339(s string) (time.Duration, bool) {
 	return c.until(t), true
 }
 
-// durationUnits from the largest down. A unit may not come after a smaller one.
+// durationUnits are sorted from the largest down. A unit may not follow a smaller one.
 var durationUnits = [...]struct {
 	name string
 	unit time.Duration
@@ -186,8 +183,8 @@ var durationUnits = [...]struct {
 	{"ns", time.Nanosecond},
 }
 
-// parseDuration reads what time.Duration.String writes, and days. Unlike
-// time.ParseDuration it saturates, takes no sign and makes no garbage.
+// parseDuration reads what time.Duration.String writes, and days. Unlike time.ParseDuration it
+// saturates, takes no sign and does not allocate.
 func parseDuration(s string) (time.Duration, bool) {
 	var sum time.Duration
 	next := 0 // the first unit that is still allowed

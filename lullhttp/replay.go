@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// WithReplay lets a body be sent again that the request has no GetBody for, as with the
-// SDKs of AWS and MinIO: one that is an io.ReadSeeker, and one that is no longer than limit
-// bytes by its Content-Length. Of the latter what has been read of it is kept in memory
-// until the call ends; with a limit of zero there are none. All others are sent once.
+// WithReplay lets a body be sent again for which the request has no GetBody, as with the SDKs of
+// AWS and MinIO: an io.ReadSeeker, and a body of at most limit bytes by its Content-Length. What is
+// read of the latter is kept in memory until the call ends. A limit of zero allows only
+// ReadSeekers. All other bodies are sent once.
 //
-// A ReadSeeker is set back to where it stood, once the base transport has closed the body
-// of the attempt before. Bodies that are sent again so are not hedged.
+// A ReadSeeker is set back to its position when the base transport has closed the body of the
+// attempt before. Requests with these bodies are not hedged.
 func WithReplay(limit int64) Option {
 	return func(t *Transport) error {
 		if limit < 0 {
@@ -28,13 +28,13 @@ func WithReplay(limit int64) Option {
 	}
 }
 
-// replay is a body of which every attempt of a call gets a copy, one after the other.
+// replay is a body that every attempt of a call gets, one after the other.
 type replay struct {
-	body  io.ReadCloser // the caller's
-	src   io.Reader
-	seek  io.Seeker // src; nil: what is read of it is kept
-	from  int64     // where seek stood
-	limit int64     // of kept
+	body   io.ReadCloser // the caller's
+	source io.Reader
+	seek   io.Seeker // src; nil: what is read of it is kept
+	from   int64     // where seek stood
+	limit  int64     // of kept
 
 	mu      sync.Mutex
 	kept    []byte
@@ -45,21 +45,21 @@ type replay struct {
 	over    bool        // no other attempt follows
 }
 
-// replayOf returns nil for a body that is to be sent once.
+// replayOf returns nil for a body that can be sent only once.
 func (t *Transport) replayOf(req *http.Request) *replay {
 	if s := seeker(req.Body); s != nil {
 		if from, err := s.Seek(0, io.SeekCurrent); err == nil { // a pipe has no position
-			return &replay{body: req.Body, src: s, seek: s, from: from}
+			return &replay{body: req.Body, source: s, seek: s, from: from}
 		}
 	}
 	if req.ContentLength > 0 && req.ContentLength <= t.replayLimit {
-		return &replay{body: req.Body, src: req.Body, limit: t.replayLimit}
+		return &replay{body: req.Body, source: req.Body, limit: t.replayLimit}
 	}
 	return nil
 }
 
-// seeker is the body as a ReadSeeker, or nil. http.NewRequest hides one that has no Close
-// in an io.NopCloser, and looks into those itself.
+// seeker returns the body as a ReadSeeker, or nil. http.NewRequest hides one without Close in an
+// io.NopCloser.
 func seeker(body io.ReadCloser) io.ReadSeeker {
 	if s, ok := body.(io.ReadSeeker); ok {
 		return s
@@ -79,11 +79,10 @@ var (
 	}{}))
 )
 
-// next is the body of the attempt with that number, or another one of the same attempt. The
-// base transport may read the one before until it closes it, which may be after it has
-// returned.
-func (r *replay) next(ctx context.Context, attempt int) (io.ReadCloser, error) {
-	last, err := r.before(attempt)
+// bodyFor returns a body for the attempt with that number, the first or another one. The base
+// transport may read the body before until it closes it, even after RoundTrip has returned.
+func (r *replay) bodyFor(ctx context.Context, attempt int) (io.ReadCloser, error) {
+	last, err := r.beginAttempt(attempt)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +116,10 @@ func (r *replay) next(ctx context.Context, attempt int) (io.ReadCloser, error) {
 
 var errNotItsTurn = errors.New("the body belongs to a later attempt, or the call is over")
 
-// before begins the attempt, and returns the body before its next one. If that is of the
-// same attempt and nothing was read of it, it is taken away from the base transport: over HTTP/2
-// net/http does not close a body that it could not begin to send.
-func (r *replay) before(attempt int) (*replayBody, error) {
+// beginAttempt begins the attempt, and returns the body before its next one. If that is of the same
+// attempt and unread, it is closed: over HTTP/2 net/http does not close a body that it could not
+// begin to send.
+func (r *replay) beginAttempt(attempt int) (*replayBody, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if attempt < r.attempt || r.over {
@@ -134,8 +133,8 @@ func (r *replay) before(attempt int) (*replayBody, error) {
 	return r.last, nil
 }
 
-// end closes the caller's body, now or when the last attempt's is closed.
-func (r *replay) end() {
+// endCall closes the caller's body, now or when that of the last attempt is closed.
+func (r *replay) endCall() {
 	r.mu.Lock()
 	r.over = true
 	closeNow := r.last != nil && r.last.free()
@@ -145,7 +144,6 @@ func (r *replay) end() {
 	}
 }
 
-// replayBody is the body of one attempt.
 type replayBody struct {
 	*replay
 	done chan struct{} // closed when it is closed and nobody reads
@@ -178,16 +176,16 @@ func (b *replayBody) Read(p []byte) (n int, err error) {
 	if !reads {
 		return n, err
 	}
-	n, err = b.src.Read(p)
+	n, err = b.source.Read(p)
 	b.mu.Lock()
-	b.keep(p[:n], err)
+	b.recordRead(p[:n], err)
 	b.reading = false
-	b.release()
+	b.unlockAndRelease()
 	return n, err
 }
 
-// keep notes what was read of the source. The lock is held.
-func (b *replayBody) keep(p []byte, err error) {
+// recordRead keeps what was read of the source. The lock is held.
+func (b *replayBody) recordRead(p []byte, err error) {
 	switch {
 	case b.seek != nil || b.lost:
 	case int64(len(b.kept)+len(p)) > b.limit:
@@ -199,8 +197,7 @@ func (b *replayBody) keep(p []byte, err error) {
 	}
 }
 
-// Close returns at once, also while a Read is under way. It leaves the caller's body open
-// for the next attempt.
+// Close returns at once, also during a Read. It leaves the caller's body open for the next attempt.
 func (b *replayBody) Close() error {
 	b.mu.Lock()
 	if b.closed {
@@ -208,12 +205,12 @@ func (b *replayBody) Close() error {
 		return nil
 	}
 	b.closed = true
-	b.release()
+	b.unlockAndRelease()
 	return nil
 }
 
-// release gives up the lock, and the source if the body is closed and not read.
-func (b *replayBody) release() {
+// unlockAndRelease unlocks, and releases the source if the body is closed and nobody reads.
+func (b *replayBody) unlockAndRelease() {
 	free, over := b.free(), b.over
 	if free {
 		close(b.done)

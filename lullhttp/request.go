@@ -16,30 +16,29 @@ import (
 var ErrKeyRequired = errors.New("it could not be repeated safely, and WithKeysRequired refuses such requests before their first attempt:" +
 	" give it an Idempotency-Key, or what is true of it, lull.Idempotent() or lull.NotIdempotent(), by WithCall or WithRoute")
 
-// WithCall returns a context for requests that are made with opts, as [lull.Do] takes them.
-// It adds to options that ctx has already. Where two options contradict each other the later
-// one counts, and one given here counts for more than one of a route ([WithRoute]).
+// WithCall returns a context for requests that are made with opts, as [lull.Do] takes them. It adds
+// them to the options of ctx. Of two options that contradict each other the later one counts. An
+// option given here overrules one of a route ([WithRoute]).
 //
 //	lullhttp.WithCall(ctx, lull.Once())        one attempt, whatever the policy allows
 //	lullhttp.WithCall(ctx, lull.Idempotent())  this POST may be repeated, without a header
 //	lullhttp.WithCall(ctx, lull.Operation("search"))
 func WithCall(ctx context.Context, opts ...lull.CallOption) context.Context {
-	perRequest.Store(true)
+	withCallUsed.Store(true)
 	have, _ := ctx.Value(callKey{}).([]lull.CallOption)
 	return context.WithValue(ctx, callKey{}, append(have[:len(have):len(have)], opts...))
 }
 
 type callKey struct{}
 
-// perRequest: WithCall has been used in this process. Where it has not, no request
-// needs to search its context.
-var perRequest atomic.Bool
+// withCallUsed is true after the first WithCall. Until then no request has to search its context.
+var withCallUsed atomic.Bool
 
-// WithRoute makes the requests that match pattern with opts. Patterns are those of
-// [http.ServeMux], such as "POST search.internal/{index}/_search", "/v1/messages" or
-// "sqs.eu-west-1.amazonaws.com". A host needs its port, unless that is the scheme's own. A
-// host without a path stands for all of its paths. Of several patterns the most specific one
-// counts. The option may be given for several patterns.
+// WithRoute makes the requests that match pattern with opts. Patterns are those of [http.ServeMux],
+// such as "POST search.internal/{index}/_search", "/v1/messages" or "sqs.eu-west-1.amazonaws.com".
+// A host needs its port, unless that is the default of the scheme. A host without a path matches
+// all its paths. Of several patterns the most specific one counts. The option may be given for
+// several patterns.
 func WithRoute(pattern string, opts ...lull.CallOption) Option {
 	return func(t *Transport) error {
 		if len(opts) == 0 {
@@ -52,10 +51,9 @@ func WithRoute(pattern string, opts ...lull.CallOption) Option {
 	}
 }
 
-// WithKeysRequired refuses, before the first attempt and with [ErrKeyRequired], requests
-// that could not be repeated safely: POST, PATCH and unknown methods of which nothing is
-// declared, neither by an Idempotency-Key nor by lull.Idempotent or lull.NotIdempotent.
-// So a forgotten key is found in a test, and not in an outage.
+// WithKeysRequired refuses requests that could not be repeated safely, before their first attempt
+// and with [ErrKeyRequired]: POST, PATCH and unknown methods with neither an Idempotency-Key nor
+// lull.Idempotent nor lull.NotIdempotent. So a test finds a forgotten key, and not an outage.
 func WithKeysRequired() Option {
 	return func(t *Transport) error {
 		t.keysRequired = true
@@ -63,14 +61,14 @@ func WithKeysRequired() Option {
 	}
 }
 
-// specify fills in what the engine needs to know about a call. It reports whether attempts
-// may run beside one another. With keyless, the spec is NotIdempotent because there is no key.
-func (t *Transport) specify(spec *engine.Spec, req *http.Request) (race, keyless bool) {
-	spec.Operation = t.nameOf(req)
+// fillSpec fills in what the engine needs to know about a call. It reports whether attempts may run
+// side by side. keyless: the spec is NotIdempotent because there is no key.
+func (t *Transport) fillSpec(spec *engine.Spec, req *http.Request) (race, keyless bool) {
+	spec.Operation = t.operationOf(req)
 	spec.NotIdempotent = !idempotentMethod(req.Method)
 	spec.NotReplayable = hasBody(req) && req.GetBody == nil
-	spec.UnlessUnsent = true // see exchange.judge
-	// The SDK that makes the request retries by itself, or somebody passes one on.
+	spec.UnlessUnsent = true // see exchange.errorVerdict
+	// An SDK has made the request and retries by itself, or the request is passed on.
 	spec.ForRetry = len(req.Header) > 0 && ParseAttempt(req.Header) > 1
 	declared := false
 	if t.routes.mux != nil {
@@ -78,18 +76,17 @@ func (t *Transport) specify(spec *engine.Spec, req *http.Request) (race, keyless
 			*spec, declared = applyOptions(*spec, opts)
 		}
 	}
-	if perRequest.Load() {
+	if withCallUsed.Load() {
 		if opts, ok := req.Context().Value(callKey{}).([]lull.CallOption); ok {
 			var too bool
 			*spec, too = applyOptions(*spec, opts)
 			declared = declared || too
 		}
 	}
-	// An Idempotency-Key is not enough for a race: a server that is still at work on the
-	// first request answers the second with 409 (draft-ietf-httpapi-idempotency-key-header,
-	// section 2.6), and that would be the call's result.
-	//
-	// The values of a trailer are filled in while the body is sent, so there can be one body at a time.
+	// An Idempotency-Key does not allow a race. A server that still works on the first request
+	// answers the second with 409, and that would be the call's result
+	// (draft-ietf-httpapi-idempotency-key-header, section 2.6). A trailer is filled in while the
+	// body is sent, so there can be one body at a time.
 	race = !spec.NotIdempotent && !spec.NotReplayable && !spec.Once && len(req.Trailer) == 0
 	if spec.NotIdempotent && !declared {
 		keyless = !carriesKey(req.Header)
@@ -109,8 +106,8 @@ func applyOptions(spec engine.Spec, opts []lull.CallOption) (engine.Spec, bool) 
 	return spec, yes.NotIdempotent == no.NotIdempotent
 }
 
-// carriesKey reports whether the server will recognise the request's repetition: it has a
-// key, or as in net/http the name of the header without a value, which is then not sent.
+// carriesKey reports whether the server will recognise a repetition of the request. The name of the
+// header without a value counts: as in net/http it makes the request replayable, and is not sent.
 func carriesKey(h http.Header) bool {
 	if _, ok := h[headerIdempotencyKey]; ok {
 		return true
@@ -121,7 +118,6 @@ func carriesKey(h http.Header) bool {
 
 const headerIdempotencyKey = "Idempotency-Key"
 
-// idempotentMethod reports whether requests with the method may be repeated.
 func idempotentMethod(method string) bool {
 	switch method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
@@ -130,20 +126,19 @@ func idempotentMethod(method string) bool {
 	return false
 }
 
-// newKey makes the Idempotency-Key of a call that needs one; empty if it gets none. A
-// key is for the servers that WithIdempotencyKeys was switched on for. A server to which
-// they redirect gets it only if it is a part of them, by the rule by which net/http passes
-// credentials on.
+// newKey makes the Idempotency-Key of a call that needs one; empty if it gets none. A server to
+// which the first host redirects gets a key only if it is below that host, by the rule of net/http
+// for credentials.
 func (t *Transport) newKey(req *http.Request) string {
-	if t.makeKey == nil || foreign(req) {
+	if t.makeKey == nil || redirectedToOtherHost(req) {
 		return ""
 	}
 	return t.makeKey()
 }
 
-// foreign reports whether redirects have led the request to a host that is neither
+// redirectedToOtherHost reports whether redirects have led the request to a host that is neither
 // that of the first request nor below it.
-func foreign(req *http.Request) bool {
+func redirectedToOtherHost(req *http.Request) bool {
 	if req.Response == nil || req.Response.Request == nil {
 		return false
 	}
@@ -158,14 +153,14 @@ func foreign(req *http.Request) bool {
 	return from != to && !strings.HasSuffix(to, "."+from)
 }
 
-// hostname is the canonical host of a request without its port.
+// hostname returns the canonical host of a request without its port.
 func hostname(req *http.Request) string {
 	name, _, _ := splitHost(hostOf(req))
 	return name
 }
 
-// refuse closes the body of a request that WithKeysRequired refuses, and returns its error.
-func refuse(req *http.Request) error {
+// refuseKeyless closes the body of a request that WithKeysRequired refuses, and returns its error.
+func refuseKeyless(req *http.Request) error {
 	if req.Body != nil {
 		req.Body.Close()
 	}

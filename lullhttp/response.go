@@ -12,17 +12,17 @@ import (
 // problemBytes is how much of a body is read in search of problem details.
 const problemBytes = 64 << 10
 
-// classifyResponse returns what a response means. It asks the user's classifier first, then
-// what the user set for its problem type, then for its status, then lull's own rules. The
-// server's hint about the next attempt counts with each of them.
+// classifyResponse returns what a response means. It asks the user's classifier, then what the user
+// set for its problem type, then for its status, then lull's own rules. The server's hint counts
+// with each of them.
 func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) lull.Verdict {
 	status := resp.StatusCode
 	if o := OutcomeOf(resp); o.Reason != engine.Success {
-		return below(o)
+		return verdictBelow(o)
 	}
 	hint, ok := ParseHint(resp.Header, status, time.Now())
 	if t.classifier != nil && status != http.StatusSwitchingProtocols {
-		if v, is := t.classified(resp, hint); is {
+		if v, is := t.userVerdict(resp, hint); is {
 			return v
 		}
 	}
@@ -34,27 +34,27 @@ func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) l
 		if p, is := peekProblem(resp, until, bounded); is {
 			hint, ok = preferHint(hint, ok, p)
 			if kind, set := t.problems[p.Type]; set {
-				return hinted(kind, status, hint)
+				return withHint(kind, status, hint)
 			}
 		}
 	}
 	if kind, set := t.statuses[status]; set {
-		return hinted(kind, status, hint)
+		return withHint(kind, status, hint)
 	}
 	return classifyResponse(status, hint, ok)
 }
 
-// below returns what the response of another Transport further down means, which has given
-// up its call: that has made the retries already, as with an error (lull.VerdictOf).
-func below(o Outcome) lull.Verdict {
+// verdictBelow returns what a response means that another Transport further down has given up. That
+// has made the retries already, as with an error (lull.VerdictOf).
+func verdictBelow(o Outcome) lull.Verdict {
 	if o.Reason == engine.Permanent {
 		return o.Verdict
 	}
 	return lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeRetriedBelow}
 }
 
-// peekProblem reads the problem details of a response that the attempt has until then to
-// return: with half of what is left, and briefly.
+// peekProblem reads the problem details of a response. It takes at most peekTime and half of the
+// time that the attempt has left.
 func peekProblem(resp *http.Response, until time.Time, bounded bool) (ProblemDetails, bool) {
 	within := peekTime
 	if bounded {

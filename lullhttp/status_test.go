@@ -111,15 +111,15 @@ func TestHintedKeepsTheUsersKind(t *testing.T) {
 	yes := Hint{Retry: true, Source: "X-Should-Retry"}
 	for _, k := range []engine.VerdictKind{lull.KindSuccess, lull.KindOverloaded, lull.KindPermanent} {
 		for _, h := range []Hint{w, stop, yes, noHint} {
-			if got, want := hinted(k, 503, h), (lull.Verdict{Kind: k, Code: "503"}); got != want {
+			if got, want := withHint(k, 503, h), (lull.Verdict{Kind: k, Code: "503"}); got != want {
 				t.Errorf("hinted(%v, %+v) = %+v", k, h, got)
 			}
 		}
 	}
-	if got, want := hinted(lull.KindTransient, 404, w), (lull.Verdict{Kind: lull.KindTransient, After: time.Second, Code: "404"}); got != want {
+	if got, want := withHint(lull.KindTransient, 404, w), (lull.Verdict{Kind: lull.KindTransient, After: time.Second, Code: "404"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got, want := hinted(lull.KindTransient, 404, stop), (lull.Verdict{Kind: lull.KindOverloaded, Code: "404"}); got != want {
+	if got, want := withHint(lull.KindTransient, 404, stop), (lull.Verdict{Kind: lull.KindOverloaded, Code: "404"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

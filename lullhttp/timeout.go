@@ -7,34 +7,31 @@ import (
 	"time"
 )
 
-// DefaultTimeoutHeader is the request header with the time for which the client still
-// waits for the response to begin, in milliseconds. It is sent to hosts whose responses
-// have AnnounceHeader. It is a time that is left and not a moment, since clocks differ. The
-// time of the request on its way is not
-// counted, as with grpc-timeout.
+// DefaultTimeoutHeader is the request header with the time for which the client still waits for the
+// response to begin, in milliseconds. Hosts whose responses have AnnounceHeader get it. It is a
+// duration and not a point in time, since clocks differ. As with grpc-timeout, the time on the
+// network is not counted.
 const DefaultTimeoutHeader = "Lull-Timeout"
 
-// AnnounceHeader is the response header of a server that reads DefaultTimeoutHeader, with
-// the value "1". NewHandler and package admission send it.
+// AnnounceHeader is the response header of a server that reads DefaultTimeoutHeader. Its value is
+// "1". NewHandler and package admission send it.
 const AnnounceHeader = "Lull"
 
-var announced = []string{"1"}
+var announcement = []string{"1"}
 
-// sendsTimeout reports whether requests to a host, as it stands in their URL, carry the
-// time that is left.
+// sendsTimeout reports whether requests to a host carry the time that is left.
 func (t *Transport) sendsTimeout(host string) bool {
 	return t.timeoutHeader != "" && (t.announcers == nil || t.announcers.Has(host))
 }
 
-// noteAnnounced remembers a host that has announced itself in the header of a response.
-func (t *Transport) noteAnnounced(host string, h http.Header) {
+func (t *Transport) recordAnnouncer(host string, h http.Header) {
 	if t.announcers != nil && len(h[AnnounceHeader]) > 0 {
 		t.announcers.Get(host)
 	}
 }
 
-// FormatTimeout returns d as a value of DefaultTimeoutHeader: in milliseconds, rounded
-// up, since a server that gives up early wastes the work that it has done.
+// FormatTimeout returns d as a value of DefaultTimeoutHeader. It rounds up to milliseconds: a
+// server that gives up early wastes its work.
 func FormatTimeout(d time.Duration) string {
 	if d <= 0 {
 		return "0"
@@ -46,24 +43,23 @@ func FormatTimeout(d time.Duration) string {
 	return strconv.FormatInt(int64(ms), 10)
 }
 
-// timeoutText is a time and its FormatTimeout.
-type timeoutText struct {
+type formattedTimeout struct {
 	d    time.Duration
 	text string
 }
 
-// timeoutText is FormatTimeout, which allocates nothing for the usual time.
-func (t *Transport) timeoutText(d time.Duration) string {
-	if d <= t.usual.d && t.usual.d-d < time.Millisecond && t.usual.d%time.Millisecond == 0 {
-		return t.usual.text
+// formatTimeout is FormatTimeout without an allocation for the usual time.
+func (t *Transport) formatTimeout(d time.Duration) string {
+	if d <= t.usualTimeout.d && t.usualTimeout.d-d < time.Millisecond && t.usualTimeout.d%time.Millisecond == 0 {
+		return t.usualTimeout.text
 	}
 	return FormatTimeout(d)
 }
 
-// ParseTimeout returns how long the client of a request still waits for the response
-// to begin, from Lull-Timeout, X-Envoy-Expected-Rq-Timeout-Ms (Envoy) and
-// Grpc-Timeout. Of several the shortest counts. What is malformed is ignored. Zero with true
-// means that its time is up. Header keys must be canonical.
+// ParseTimeout returns how long the client of a request still waits for the response to begin, from
+// Lull-Timeout, X-Envoy-Expected-Rq-Timeout-Ms (Envoy) and Grpc-Timeout. Of several the shortest
+// counts. Malformed values are ignored. Zero with true means that the time is up. Header keys must
+// be canonical.
 func ParseTimeout(h http.Header) (time.Duration, bool) {
 	return parseTimeout(h, DefaultTimeoutHeader)
 }
@@ -96,7 +92,7 @@ var grpcUnits = [...]struct {
 	{"m", time.Millisecond}, {"u", time.Microsecond}, {"n", time.Nanosecond},
 }
 
-// parseGRPCTimeout reads 1*8DIGIT and a unit (PROTOCOL-HTTP2 of gRPC).
+// parseGRPCTimeout reads one to eight digits and a unit (PROTOCOL-HTTP2 of gRPC).
 func parseGRPCTimeout(v string) (time.Duration, bool) {
 	for _, u := range grpcUnits {
 		if digits, ok := strings.CutSuffix(v, u.letter); ok && len(digits) <= 8 {

@@ -20,21 +20,20 @@ import (
 	"github.com/lullgo/lull/internal/recent"
 )
 
-// A Transport is an http.RoundTripper that makes each request as a call under a
-// [lull.Policy], with one [lull.Dependency] for each host. Make one with New; it
-// may be used concurrently, and should be shared: what it remembers of a host is
-// worth more the more requests it sees.
+// A Transport is an http.RoundTripper that makes each request as a call under a [lull.Policy], with
+// one [lull.Dependency] for each host. Make one with New. It may be used concurrently. Share it: it
+// learns about a host from every request.
 type Transport struct {
-	base     http.RoundTripper
-	registry *lull.Registry
-	pick     func(*http.Request) *lull.Dependency
-	own      table[*lull.Dependency] // of WithPolicies
-	usual    timeoutText             // of the policy's AttemptTimeout
-	// announcers are the hosts that have announced themselves. Nil: it does not matter.
+	base            http.RoundTripper
+	registry        *lull.Registry
+	pickDependency  func(*http.Request) *lull.Dependency
+	ownDependencies patternTable[*lull.Dependency] // of WithPolicies
+	usualTimeout    formattedTimeout               // of the policy's AttemptTimeout
+	// announcers are the hosts that have sent AnnounceHeader. Nil: every host is sent the time.
 	announcers *recent.Cache[struct{}]
 	givenUp    givenUp
-	netHTTP    bool // base is an http.Transport
-	limited    bool // and limits the connections to a host
+	netHTTP    bool // base is an *http.Transport
+	limited    bool // base has MaxConnsPerHost
 	options
 }
 
@@ -66,12 +65,12 @@ func New(p lull.Policy, opts ...Option) (*Transport, error) {
 		t.announcers = recent.New(cmp.Or(t.hosts, 1024), func(string) struct{} { return struct{}{} })
 	}
 	usual := p.WithDefaults().AttemptTimeout
-	t.usual = timeoutText{usual, FormatTimeout(usual)}
+	t.usualTimeout = formattedTimeout{usual, FormatTimeout(usual)}
 	return t, nil
 }
 
-// NewClient returns an http.Client on a Transport under policy p. Unlike New it limits
-// how long a body may be silent: see WithBodyIdleTimeout.
+// NewClient returns an http.Client on a Transport under policy p. It also sets
+// [WithBodyIdleTimeout] to DefaultBodyIdleTimeout.
 func NewClient(p lull.Policy, opts ...Option) (*http.Client, error) {
 	t, err := New(p, append([]Option{WithBodyIdleTimeout(DefaultBodyIdleTimeout)}, opts...)...)
 	if err != nil {
@@ -83,23 +82,22 @@ func NewClient(p lull.Policy, opts ...Option) (*http.Client, error) {
 // errUnmade is for a Transport that New has not made.
 var errUnmade = errors.New("lullhttp: a nil or zero Transport is used: make it with lullhttp.New, and look at its error")
 
-// WrappedRoundTripper returns the base transport, for those who look for one beneath
-// it: k8s.io/client-go among them.
+// WrappedRoundTripper returns the base transport, for code that looks for one beneath it, such as
+// k8s.io/client-go.
 func (t *Transport) WrappedRoundTripper() http.RoundTripper { return t.base }
 
-// CloseIdleConnections passes http.Client.CloseIdleConnections on to the base
-// transport. Lull itself never calls it: the pool may be shared.
+// CloseIdleConnections calls CloseIdleConnections of the base transport. A Transport never calls
+// that by itself, since others may share the pool.
 func (t *Transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// RoundTrip makes the request, as often as the policy allows. When the attempts
-// end on a response, whatever its status, that response is returned, its body
-// unread: [OutcomeOf] returns how many attempts were made and why they stopped.
-// When they end without one the error is a [*lull.Error]. The request itself is
-// not changed.
+// RoundTrip makes the request as often as the policy allows. If the last attempt had a response,
+// RoundTrip returns it, whatever its status, with its body unread. [OutcomeOf] returns how many
+// attempts were made and why they stopped. Otherwise the error is a [*lull.Error]. RoundTrip does
+// not change the request.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req == nil || req.URL == nil {
 		if req != nil && req.Body != nil {
@@ -114,12 +112,12 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errUnmade
 	}
 	d := t.Dependency(req)
-	x := exchange{t: t, req: req, above: inbound.From(req.Context()).Attempt() - 1}
+	x := exchange{t: t, req: req, inboundRetries: inbound.From(req.Context()).Attempt() - 1}
 	var spec engine.Spec
-	mayRace, keyless := t.specify(&spec, req)
+	mayRace, keyless := t.fillSpec(&spec, req)
 	ctx := req.Context()
-	if spec.ForRetry || t.givenUp.any.Load() {
-		if above := t.above(req, spec.ForRetry); above != nil {
+	if spec.ForRetry || t.givenUp.hasRecent.Load() {
+		if above := t.layerAbove(req, spec.ForRetry); above != nil {
 			ctx = attempt.Under(ctx, above)
 		}
 	}
@@ -127,13 +125,13 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.key = t.newKey(req)
 		spec.NotIdempotent = x.key == ""
 		if spec.NotIdempotent && t.keysRequired {
-			return nil, refuse(req)
+			return nil, refuseKeyless(req)
 		}
 	}
 	if len(t.endpoints) > 0 && t.endpoints[hostOf(req)] != nil {
-		x.tried = &itinerary{rand: d.Rand()}
+		x.picks = &endpointPicks{rand: d.Rand()}
 	}
-	x.watched = spec.NotIdempotent
+	x.needsProgress = spec.NotIdempotent
 	if spec.NotReplayable {
 		return x.callOnce(ctx, d, spec)
 	}
@@ -143,34 +141,35 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	r := d.Drive(ctx, spec, x.attempt, x.discard, x.lastError)
 	if r.Attempts == 1 && r.Reason == engine.Success && x.resp != nil {
-		return x.lend(x.resp), nil // as ended does; this path has to be short
+		return x.bindContext(x.resp), nil // as endCall does; this path is hot
 	}
-	return x.ended(d, spec, r)
+	return x.endCall(d, spec, r)
 }
 
-// callOnce makes the call of a request whose body can be read once, unless the Transport can send it again.
+// callOnce makes the call of a request whose body can be read once, unless WithReplay can send it
+// again.
 func (x *exchange) callOnce(ctx context.Context, d *lull.Dependency, spec engine.Spec) (*http.Response, error) {
 	if x.t.replays {
-		x.again = x.t.replayOf(x.req)
+		x.replay = x.t.replayOf(x.req)
 	}
-	x.once = x.again == nil
-	x.watched = x.watched || x.once
-	spec.NotReplayable = x.once
+	x.bodyOnce = x.replay == nil
+	x.needsProgress = x.needsProgress || x.bodyOnce
+	spec.NotReplayable = x.bodyOnce
 	defer x.endBody()
-	return x.ended(d, spec, d.Drive(ctx, spec, x.attempt, x.discard, x.lastError))
+	return x.endCall(d, spec, d.Drive(ctx, spec, x.attempt, x.discard, x.lastError))
 }
 
-// ended returns what RoundTrip returns for a call with the result r.
-func (x *exchange) ended(d *lull.Dependency, spec engine.Spec, r engine.Result) (*http.Response, error) {
+// endCall records the end of a call with the result r, and returns what RoundTrip returns.
+func (x *exchange) endCall(d *lull.Dependency, spec engine.Spec, r engine.Result) (*http.Response, error) {
 	if r.Attempts > 0 && r.Reason.GaveUp() {
-		x.t.givenUp.note(x.req)
+		x.t.givenUp.record(x.req)
 	}
-	return x.result(d, spec, r)
+	return x.callResult(d, spec, r)
 }
 
-// result returns what RoundTrip returns for a call with the result r, which ended with the
+// callResult returns what RoundTrip returns for a call with the result r that ended with the
 // attempt of x.
-func (x *exchange) result(d *lull.Dependency, spec engine.Spec, r engine.Result) (*http.Response, error) {
+func (x *exchange) callResult(d *lull.Dependency, spec engine.Spec, r engine.Result) (*http.Response, error) {
 	if r.Attempts == 0 {
 		if x.req.Body != nil {
 			x.req.Body.Close() // RoundTrip must, and no attempt did
@@ -184,13 +183,13 @@ func (x *exchange) result(d *lull.Dependency, spec engine.Spec, r engine.Result)
 		return nil, x.failure(d.Error(spec.Operation, r, x.err))
 	}
 	if r.Attempts > 1 || r.Reason != engine.Success {
-		return x.finish(r), nil
+		return x.responseWithOutcome(r), nil
 	}
-	return x.lend(x.resp), nil
+	return x.bindContext(x.resp), nil
 }
 
-// failure is err without the host and the method in its text, as http.Client puts both in
-// front. Names that the user has given stay.
+// failure returns err without the host and the method in its text: http.Client adds both. Names
+// that the user has given stay.
 func (x *exchange) failure(err error) error {
 	text := strings.TrimPrefix(err.Error(), x.req.URL.Host+": ")
 	return &failure{err, strings.TrimPrefix(text, x.req.Method+": ")}
@@ -208,8 +207,8 @@ func (f *failure) Unwrap() error { return f.call }
 // Timeout is for url.Error.
 func (f *failure) Timeout() bool { return f.call.(*lull.Error).Timeout() }
 
-// nameOf is the operation's name in errors and events.
-func (t *Transport) nameOf(req *http.Request) string {
+// operationOf returns the name of the operation in errors and events.
+func (t *Transport) operationOf(req *http.Request) string {
 	switch {
 	case t.operation != nil:
 		return t.operation(req)
@@ -219,72 +218,72 @@ func (t *Transport) nameOf(req *http.Request) string {
 	return req.Method
 }
 
-// exchange is one call in flight: what its last attempt returned.
+// An exchange is one call in flight, or one of its attempts if they may run side by side.
 type exchange struct {
-	t        *Transport
-	req      *http.Request // the caller's own, or that of copy
-	key      string        // Idempotency-Key made for this call, if any
-	attempts int
-	above    int // retries of the request that a server makes this call for
-	resp     *http.Response
-	err      error
-	cookies  []string // Set-Cookie of the answers that were discarded
+	t              *Transport
+	req            *http.Request // the caller's own, or that of copy
+	key            string        // Idempotency-Key made for this call, if any
+	attempts       int
+	inboundRetries int // retries of the request that a server makes this call for
+	resp           *http.Response
+	err            error
+	cookies        []string // Set-Cookie of the answers that were discarded
 
-	// Of an attempt that may run beside others; else nil.
-	lease *lease
-	copy  *requestCopy // not of the first
+	// Only of an attempt that may run beside others.
+	permit *bodyPermit
+	copy   *requestCopy // not of the first
 
-	again   *replay // the request's body, if it has no GetBody and can be sent again
-	once    bool    // the body can be sent again only if nothing was read of it
-	watched bool    // another attempt depends on whether the request was sent
+	replay        *replay // the request's body, if it has no GetBody and can be sent again
+	bodyOnce      bool    // the body can be sent again only while nothing was read of it
+	needsProgress bool    // another attempt depends on whether the request was sent
 
-	// Where its attempts have been, if the request's host has endpoints.
-	tried *itinerary
+	// The endpoints that its attempts have used, if the host has endpoints.
+	picks *endpointPicks
 
-	// Of an attempt that has a context of its own.
+	// Only of an attempt that has a context of its own.
 	out *outgoing
 }
 
-// outgoing is a copy of the request and the wrapper of the response's body: made together,
-// since each costs an allocation.
+// outgoing is a copy of the request, with the wrapper of the response's body: both in one
+// allocation.
 type outgoing struct {
-	req    http.Request
-	way    way           // the context of req
-	answer io.ReadCloser // the response's body
+	req          http.Request
+	progress     requestProgress // the context of req
+	responseBody io.ReadCloser   // the response's body
 }
 
-// outgoingWithBody is one whose body is wrapped.
+// outgoingWithBody is outgoing for a request whose body is wrapped as well.
 type outgoingWithBody struct {
 	outgoing
-	reqBody outgoingBody
+	requestBody outgoingBody
 }
 
-// attempt sends the request once more.
+// attempt makes one attempt.
 func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 	x.attempts++
 	if x.attempts > 1 {
-		if v, left := x.callerLeft(); left {
+		if v, left := x.callerHasLeft(); left {
 			return v
 		}
 	}
-	out, err := x.request(ctx)
+	out, err := x.outgoingRequest(ctx)
 	if err != nil {
 		x.err = err
 		return lull.Verdict{Kind: engine.KindCallerSide, Code: "get_body", NeverSent: true}
 	}
-	if x.tried == nil {
+	if x.picks == nil {
 		return x.send(ctx, out)
 	}
-	at := x.tried.next(x.t, out)
+	at := x.picks.redirect(x.t, out)
 	v := lull.Verdict{Kind: lull.KindCanceled} // should it panic
-	defer func() { at.ended(ctx, x.req.Context(), x.resp, v) }()
+	defer func() { at.report(ctx, x.req.Context(), x.resp, v) }()
 	v = x.send(ctx, out)
 	return v
 }
 
 // send sends the request of an attempt, and returns its verdict.
 func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
-	if v, ok := x.prepare(out); !ok {
+	if v, ok := x.runBeforeRetry(out); !ok {
 		return v
 	}
 	resp, err := x.t.base.RoundTrip(out)
@@ -293,16 +292,16 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	}
 	if err != nil {
 		x.err = err
-		if v, left := x.callerLeft(); left {
+		if v, left := x.callerHasLeft(); left {
 			return v
 		}
-		return x.judge(ctx, err)
+		return x.errorVerdict(ctx, err)
 	}
 	if x.out != nil && x.t.netHTTP {
-		x.out.way.answered()
+		x.out.progress.recycleTracer()
 	}
 	x.resp = resp
-	x.t.noteAnnounced(x.req.URL.Host, resp.Header)
+	x.t.recordAnnouncer(x.req.URL.Host, resp.Header)
 	if x.copy != nil {
 		resp.Request = out // the caller's may be in use again
 	} else if resp.Request != x.req {
@@ -310,24 +309,24 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 	}
 	v := lull.Verdict{Kind: lull.KindSuccess}
 	if resp.StatusCode >= 400 || x.t.classifier != nil {
-		// Before the attempt's timeout is taken off: it may read the body's beginning.
-		v = x.judgeResponse(ctx, resp)
+		// It may read the beginning of the body, so the attempt's timeout still holds.
+		v = x.responseVerdict(ctx, resp)
 	}
-	// Else the attempt runs in the caller's own context, or nothing is left to be done in it.
-	if x.out != nil && !(bodiless(resp) && x.out.way.body.Load()&bodySending == 0) {
-		x.out.way.detached = driver.Detach(ctx) != (driver.Detached{})
-		if v.Kind == lull.KindSuccess && !x.out.way.detached && ctx.Err() == context.DeadlineExceeded && x.req.Context().Err() == nil {
-			// Its time ran out just as the headers came: the body is dead.
+	// Otherwise the attempt has no context of its own, or nothing is left to do in it.
+	if x.out != nil && !(bodiless(resp) && x.out.progress.bodyState.Load()&bodySending == 0) {
+		x.out.progress.detached = driver.Detach(ctx) != (driver.Detached{})
+		if v.Kind == lull.KindSuccess && !x.out.progress.detached && ctx.Err() == context.DeadlineExceeded && x.req.Context().Err() == nil {
+			// Its time ended just as the header came, so the body cannot be read.
 			resp.Body.Close()
 			x.resp, x.err = nil, context.DeadlineExceeded
-			return x.judge(ctx, x.err)
+			return x.errorVerdict(ctx, x.err)
 		}
 	}
 	return v
 }
 
-// corrected returns what a base transport should have returned for out, by the rules of http.Client: a
-// response with a body, or an error.
+// corrected returns what the base transport should have returned for out by the rules of
+// http.Client: a response with a body, or an error.
 func corrected(out *http.Request, resp *http.Response, err error) (*http.Response, error) {
 	switch {
 	case err != nil:
@@ -344,10 +343,10 @@ func corrected(out *http.Request, resp *http.Response, err error) (*http.Respons
 	return resp, nil
 }
 
-// callerLeft reports whether the caller has closed Request.Cancel, and what that means.
-// http.Client closes it when its Timeout is over: that is the caller's deadline, as it
-// stands in the context, whose own timer may be about to fire.
-func (x *exchange) callerLeft() (lull.Verdict, bool) {
+// callerHasLeft reports whether the caller has closed Request.Cancel, and returns the verdict for
+// that. http.Client closes it when its Timeout is over. That is also the deadline of the context,
+// whose own timer may be about to fire.
+func (x *exchange) callerHasLeft() (lull.Verdict, bool) {
 	select {
 	case <-x.req.Cancel: //lint:ignore SA1019 http.Client closes it
 	default:
@@ -360,12 +359,12 @@ func (x *exchange) callerLeft() (lull.Verdict, bool) {
 	return lull.Verdict{Kind: lull.KindCanceled, Code: "canceled"}, true
 }
 
-// request is the caller's own for a first attempt that adds nothing to it, else
-// a copy: the caller's is never changed.
-func (x *exchange) request(ctx context.Context) (*http.Request, error) {
+// outgoingRequest returns the request of an attempt. It is the caller's own for a first attempt
+// that adds nothing to it, else a copy.
+func (x *exchange) outgoingRequest(ctx context.Context) (*http.Request, error) {
 	req := x.req
 	t, number, left, hedge := x.t, "", "", ""
-	if n := x.attempts + x.above; n > 1 && t.attemptHeader != "" {
+	if n := x.attempts + x.inboundRetries; n > 1 && t.attemptHeader != "" {
 		number = strconv.Itoa(n)
 	}
 	if t.sendsTimeout(req.URL.Host) {
@@ -374,7 +373,7 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 			bound = req.Context() // AttemptTimeout does not run while it makes progress
 		}
 		if until, bounded := bound.Deadline(); bounded {
-			left = t.timeoutText(time.Until(until))
+			left = t.formatTimeout(time.Until(until))
 		}
 	}
 	if number != "" {
@@ -385,22 +384,22 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 	adds := number != "" || left != "" || x.key != ""
 	own := ctx != req.Context()
 	wraps := hasBody(req) && (own || !inMemory(req))
-	if !adds && x.tried == nil && x.again == nil && !own && !wraps && !x.watched && !t.limited {
+	if !adds && x.picks == nil && x.replay == nil && !own && !wraps && !x.needsProgress && !t.limited {
 		return req, nil
 	}
 	var wrapped *outgoingBody
 	if wraps {
 		both := new(outgoingWithBody)
-		x.out, wrapped = &both.outgoing, &both.reqBody
+		x.out, wrapped = &both.outgoing, &both.requestBody
 	} else {
 		x.out = new(outgoing)
 	}
 	out := &x.out.req
-	x.out.way.Context = ctx
+	x.out.progress.Context = ctx
 	if t.limited {
-		x.out.way.Context = newDials(ctx)
+		x.out.progress.Context = newDialTrace(ctx)
 	}
-	*out = *req.WithContext(&x.out.way)
+	*out = *req.WithContext(&x.out.progress)
 	if x.copy != nil {
 		out.Header = x.copy.newHeader()
 	} else if adds {
@@ -417,32 +416,31 @@ func (x *exchange) request(ctx context.Context) (*http.Request, error) {
 			}
 		}
 	}
-	if x.again != nil {
-		again, attempt := x.again, x.attempts
-		body, err := again.next(ctx, attempt)
+	if x.replay != nil {
+		again, attempt := x.replay, x.attempts
+		body, err := again.bodyFor(ctx, attempt)
 		if err != nil {
 			return nil, fmt.Errorf("lullhttp: body for attempt %d: %w", attempt, err)
 		}
 		out.Body = body
-		// For a base transport that repeats the request itself, as http.Transport does when the
-		// server refused its stream.
-		out.GetBody = func() (io.ReadCloser, error) { return again.next(ctx, attempt) }
+		// A base transport may repeat the request by itself, as http.Transport does after a refused
+		// stream.
+		out.GetBody = func() (io.ReadCloser, error) { return again.bodyFor(ctx, attempt) }
 	} else if x.attempts > 1 && req.GetBody != nil && hasBody(req) {
-		body, err := bodyOf(req.GetBody, x.lease)
+		body, err := bodyOf(req.GetBody, x.permit)
 		if err != nil {
 			return nil, fmt.Errorf("lullhttp: body for attempt %d: %w", x.attempts, err)
 		}
 		out.Body = body
 	}
 	if wrapped != nil {
-		x.out.send(ctx, wrapped, x.once, x.lease)
+		x.out.wrapBody(ctx, wrapped, x.bodyOnce, x.permit)
 	}
 	return out, nil
 }
 
-// discard lets go of a response that will not be returned, before the wait: it
-// reads the rest of its body, within bounds, so that the connection can be used
-// again, and closes it.
+// discard drains and closes a response that will not be returned, so that its connection can be
+// used again.
 func (x *exchange) discard(within time.Duration) {
 	if x.resp == nil {
 		return
@@ -454,7 +452,7 @@ func (x *exchange) discard(within time.Duration) {
 	x.resp = nil
 }
 
-// detached returns the context of the last attempt; zero if that ran in the caller's own.
+// detached returns the context of the last attempt, or zero if that ran in the caller's own.
 func (x *exchange) detached() driver.Detached {
 	if x.out == nil {
 		return driver.Detached{}
@@ -463,13 +461,13 @@ func (x *exchange) detached() driver.Detached {
 }
 
 func (out *outgoing) detached() driver.Detached {
-	if !out.way.detached {
+	if !out.progress.detached {
 		return driver.Detached{}
 	}
-	return driver.Detach(out.way.Context)
+	return driver.Detach(out.progress.Context)
 }
 
-// lastError returns what observers get as the error of the last attempt.
+// lastError returns the error of the last attempt for observers.
 func (x *exchange) lastError() error {
 	if x.resp != nil {
 		return &StatusError{StatusCode: x.resp.StatusCode, Header: x.resp.Header}
@@ -477,7 +475,7 @@ func (x *exchange) lastError() error {
 	return x.err
 }
 
-// setCookies are the cookies that the response of the last attempt sets.
+// setCookies returns the cookies that the last response sets.
 func (x *exchange) setCookies() []string {
 	if x.resp == nil {
 		return nil
@@ -485,26 +483,26 @@ func (x *exchange) setCookies() []string {
 	return x.resp.Header["Set-Cookie"]
 }
 
-// finish returns the response of a call that was repeated or has failed. It is a copy of the base transport's
-// response, which may be returned again for another call.
-func (x *exchange) finish(r engine.Result) *http.Response {
+// responseWithOutcome returns the response of a call that was repeated or has failed. It is a copy:
+// the base transport may return its response again for another call.
+func (x *exchange) responseWithOutcome(r engine.Result) *http.Response {
 	resp := new(*x.resp)
 	if len(x.cookies) > 0 {
-		// RFC 6265, 3: those of a failure count, too. The answer's own come last and win.
+		// RFC 6265, 3: cookies of failures count as well. The last response's own come last, and win.
 		if resp.Header = resp.Header.Clone(); resp.Header == nil {
 			resp.Header = make(http.Header, 1)
 		}
 		resp.Header["Set-Cookie"] = append(x.cookies, resp.Header["Set-Cookie"]...)
 	}
-	x.lend(resp)
+	x.bindContext(resp)
 	Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}.record(resp)
 	return resp
 }
 
-// lend returns resp with a body that ends the attempt's context when it ends.
-func (x *exchange) lend(resp *http.Response) *http.Response {
-	if x.out != nil && x.out.way.detached {
-		x.out.lend(resp)
+// bindContext gives resp a body whose end ends the attempt's context.
+func (x *exchange) bindContext(resp *http.Response) *http.Response {
+	if x.out != nil && x.out.progress.detached {
+		x.out.bindContext(resp)
 	}
 	if x.t.bodyIdle > 0 {
 		limitIdle(resp, x.t.bodyIdle, x.detached())
@@ -512,10 +510,10 @@ func (x *exchange) lend(resp *http.Response) *http.Response {
 	return resp
 }
 
-// A StatusError stands for a response that was discarded, as the last error of a
-// call that ended while it waited for another attempt. A function for
-// http.Transport.OnProxyConnectResponse can return one, so that a Transport learns status
-// and Retry-After of a proxy that refuses to connect.
+// A StatusError stands for a response that was discarded. It is the last error of a call that ended
+// while it waited for another attempt. A function for http.Transport.OnProxyConnectResponse can
+// return one: a Transport then obeys the status and the Retry-After of a proxy that refuses to
+// connect.
 type StatusError struct {
 	StatusCode int
 	Header     http.Header
@@ -528,8 +526,8 @@ func (e *StatusError) Error() string {
 // requestIDs are the headers in which servers send the ID of a request.
 var requestIDs = [...]string{"X-Request-Id", "Request-Id", "X-Amzn-Requestid", "X-Amz-Request-Id", "X-Ms-Request-Id", "X-Correlation-Id", "Cf-Ray"}
 
-// RequestID is the ID by which the server knows the request, from the header X-Request-Id or one
-// like it; empty if it sent none. Logs have it (event.NewLog).
+// RequestID returns the ID by which the server knows the request, from X-Request-Id or a header
+// like it; empty if there is none. event.NewLog logs it.
 func (e *StatusError) RequestID() string {
 	for _, name := range requestIDs {
 		if id := e.Header.Get(name); id != "" {
@@ -539,7 +537,7 @@ func (e *StatusError) RequestID() string {
 	return ""
 }
 
-// uuid is a random UUID, version 4.
+// uuid returns a random UUID, version 4.
 func uuid() string {
 	var b [16]byte
 	rand.Read(b[:])

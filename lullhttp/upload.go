@@ -9,41 +9,41 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// uploadBytes is the length above which a request's body is an upload, which may
-// well take longer than Policy.AttemptTimeout. The system takes a shorter one at once,
-// whatever becomes of it then: that it was taken is no progress.
+// uploadBytes is the length above which a request's body is an upload, which may take longer than
+// Policy.AttemptTimeout. The operating system takes a shorter body at once, so sending it is no
+// progress.
 const uploadBytes = 64 << 10
 
-// isUpload reports whether the body of req is one, as far as its length is known.
+// isUpload reports whether the body of req is an upload, or may be one by its unknown length.
 func isUpload(req *http.Request) bool {
 	return hasBody(req) && (req.ContentLength > uploadBytes || req.ContentLength <= 0)
 }
 
-// keep keeps a body of which nothing was read for the next attempt, and reports whether it could. From then on the
-// base transport cannot read it.
-func (w *way) keep() bool {
+// keepBody keeps an unread body for the next attempt, and reports whether it could. From then on
+// the base transport cannot read it.
+func (w *requestProgress) keepBody() bool {
 	for {
-		was := w.body.Load()
+		was := w.bodyState.Load()
 		if was&bodyTouched != 0 {
 			return false
 		}
-		if w.body.CompareAndSwap(was, was|bodyKept) {
+		if w.bodyState.CompareAndSwap(was, was|bodyKept) {
 			return true
 		}
 	}
 }
 
-// endBody is called at the end of a call whose body can be read once. If the base transport has closed the body, or no
-// attempt gets it any more, it closes the caller's.
+// endBody ends a call whose body can be read once. It closes the caller's body if the base
+// transport has closed its own, or no attempt gets it any more.
 func (x *exchange) endBody() {
-	if x.again != nil {
-		x.again.end()
+	if x.replay != nil {
+		x.replay.endCall()
 		return
 	}
 	if x.out == nil {
 		return
 	}
-	was := x.out.way.body.Or(bodyOver)
+	was := x.out.progress.bodyState.Or(bodyOver)
 	if was&bodyKept != 0 || was&(bodyTouched|bodyClosed) == bodyClosed {
 		x.req.Body.Close()
 	}
@@ -51,52 +51,52 @@ func (x *exchange) endBody() {
 
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
 
-// outgoingBody is the body of a request on its way: it reports an upload's progress,
-// and when the base transport is done with it.
+// outgoingBody is the body of a request on its way. It reports an upload's progress, and when the
+// base transport closes it.
 type outgoingBody struct {
 	io.ReadCloser
-	attempt context.Context // of an upload; nil: its progress is of no interest
-	out     *outgoing
-	left    int64 // what is yet to be read of the length that was announced, if one was; below 0 it is longer
-	length  bool  // one was
-	once    bool  // it can be sent again only as long as nothing was read of it
-	lease   *lease
+	attempt   context.Context // of an upload; nil: its progress does not matter
+	out       *outgoing
+	unread    int64 // bytes of the Content-Length; below 0 the body is longer
+	hasLength bool  // Content-Length is above 0
+	once      bool  // it can be sent again only while nothing was read of it
+	permit    *bodyPermit
 }
 
-// What became of a body, in way.body.
+// The states of a body, as bits of requestProgress.bodyState.
 const (
 	bodyTouched uint32 = 1 << iota // a Read of it has begun
-	bodyWaiting                    // a Read is under way of bytes that were announced, or was when the attempt's time ended
-	bodyFailed                     // a Read has failed, or it has not the length that was announced
+	bodyWaiting                    // a Read of bytes of the Content-Length is under way, or was when the attempt's time ended
+	bodyFailed                     // a Read has failed, or the length is not the Content-Length
 	bodyClosed                     // the base transport has closed it
 	bodyKept                       // untouched, for the next attempt
 	bodyOver                       // the call is over
-	bodySending                    // it is not closed yet, since there is one
-	bodyAwaited                    // when it is closed the attempt's context is released
+	bodySending                    // there is a body, and it is not closed yet
+	bodyAwaited                    // closing it releases the attempt's context
 )
 
 func (b *outgoingBody) Read(p []byte) (int, error) {
-	if !b.lease.take() {
+	if !b.permit.acquire() {
 		return 0, http.ErrBodyReadAfterClose
 	}
-	state, mark := &b.out.way.body, bodyTouched
-	if b.left > 0 {
+	state, mark := &b.out.progress.bodyState, bodyTouched
+	if b.unread > 0 {
 		mark |= bodyWaiting
 	}
 	if state.Or(mark)&bodyKept != 0 {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	n, err := b.ReadCloser.Read(p)
-	b.lease.giveBack()
+	b.permit.release()
 	failed := err != nil && err != io.EOF
-	if b.length {
-		b.left -= int64(n)
-		failed = failed || b.left < 0 || err == io.EOF && b.left > 0
+	if b.hasLength {
+		b.unread -= int64(n)
+		failed = failed || b.unread < 0 || err == io.EOF && b.unread > 0
 	}
-	if failed && state.Load()&bodyClosed == 0 { // else closing it has ended the Read
+	if failed && state.Load()&bodyClosed == 0 { // otherwise Close has ended the Read
 		state.Or(bodyFailed)
 	}
-	if mark&bodyWaiting != 0 && b.out.way.Err() == nil { // http.Transport lets it return before it does
+	if mark&bodyWaiting != 0 && b.out.progress.Err() == nil { // http.Transport lets it return before it does
 		state.And(^bodyWaiting)
 	}
 	if n > 0 && b.attempt != nil {
@@ -105,24 +105,24 @@ func (b *outgoingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close leaves the caller's body open that may be sent again: see exchange.endBody.
+// Close leaves a caller's body open that may be sent again: see exchange.endBody.
 func (b *outgoingBody) Close() (err error) {
-	was := b.out.way.body.Or(bodyClosed)
+	was := b.out.progress.bodyState.Or(bodyClosed)
 	if was&bodyKept == 0 && !(b.once && was&(bodyTouched|bodyOver) == 0) {
 		err = b.ReadCloser.Close()
 	}
-	if b.out.way.body.And(^(bodySending|bodyAwaited))&bodyAwaited != 0 {
+	if b.out.progress.bodyState.And(^(bodySending|bodyAwaited))&bodyAwaited != 0 {
 		b.out.detached().Release()
 	}
 	return err
 }
 
-// bodyOf returns the body that get, the request's GetBody, returns.
-func bodyOf(get func() (io.ReadCloser, error), lease *lease) (io.ReadCloser, error) {
-	if !lease.take() {
+// bodyOf returns the body of get, the request's GetBody.
+func bodyOf(get func() (io.ReadCloser, error), lease *bodyPermit) (io.ReadCloser, error) {
+	if !lease.acquire() {
 		return nil, http.ErrBodyReadAfterClose
 	}
-	defer lease.giveBack()
+	defer lease.release()
 	body, err := get()
 	switch {
 	case err == nil && body == nil:
@@ -133,14 +133,14 @@ func bodyOf(get func() (io.ReadCloser, error), lease *lease) (io.ReadCloser, err
 	return body, err
 }
 
-// send wraps the body of out, so that ctx, the attempt's context, learns of it.
-func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody, once bool, lease *lease) {
+// wrapBody wraps the body of out, so that it reports to ctx, the attempt's context.
+func (out *outgoing) wrapBody(ctx context.Context, wrapped *outgoingBody, once bool, lease *bodyPermit) {
 	req := &out.req
 	upload := isUpload(req)
 	if !upload {
 		ctx = nil
 	}
-	out.way.body.Or(bodySending)
+	out.progress.bodyState.Or(bodySending)
 	*wrapped = outgoingBody{req.Body, ctx, out, req.ContentLength, req.ContentLength > 0, once, lease}
 	req.Body = wrapped
 	if get := req.GetBody; get != nil && (upload || lease != nil) {
@@ -151,17 +151,17 @@ func (out *outgoing) send(ctx context.Context, wrapped *outgoingBody, once bool,
 			if err != nil {
 				return nil, err
 			}
-			out.way.body.And(^(bodyFailed | bodyClosed))
-			out.way.body.Or(bodySending)
+			out.progress.bodyState.And(^(bodyFailed | bodyClosed))
+			out.progress.bodyState.Or(bodySending)
 			return &outgoingBody{body, ctx, out, req.ContentLength, req.ContentLength > 0, false, lease}, nil
 		}
 	}
 }
 
-// release ends the attempt's context now that the response has ended, or else when
-// the request's body has: over HTTP/2 a server may answer before it has read it all.
-func (out *outgoing) release() {
-	if out.way.body.Or(bodyAwaited)&(bodySending|bodyAwaited) != bodySending {
+// releaseContext ends the attempt's context at the end of the response, or else of the request's
+// body: over HTTP/2 a server may answer before it has read everything.
+func (out *outgoing) releaseContext() {
+	if out.progress.bodyState.Or(bodyAwaited)&(bodySending|bodyAwaited) != bodySending {
 		out.detached().Release()
 	}
 }

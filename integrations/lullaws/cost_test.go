@@ -20,7 +20,7 @@ func costs(t testing.TB) cost.Calls {
 		t.Fatal(err)
 	}
 	sdks := retry.NewAttemptMiddleware(retry.NewStandard(), smithyhttp.RequestCloner)
-	once := onceOnly(retry.NewStandard())
+	once := singleAttemptStep(retry.NewStandard())
 	own := &step{sdks: sdks, of: func(context.Context) (*lull.Dependency, *retry.Attempt) { return d, once }}
 	next := middleware.FinalizeHandlerFunc(func(context.Context, middleware.FinalizeInput) (out middleware.FinalizeOutput, m middleware.Metadata, err error) {
 		return out, m, nil

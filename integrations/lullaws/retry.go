@@ -47,12 +47,12 @@ func AddTo(cfg *aws.Config, r *lull.Registry) error {
 		defer mu.Unlock()
 		once, ok := steps[key]
 		if !ok {
-			once = onceOnly(newRetryer())
+			once = singleAttemptStep(newRetryer())
 			steps[key] = once
 		}
 		return r.Get(key), once
 	}
-	cfg.APIOptions = append(slices.Clip(cfg.APIOptions), replace(of))
+	cfg.APIOptions = append(slices.Clip(cfg.APIOptions), replaceStep(of))
 	return nil
 }
 
@@ -71,8 +71,8 @@ func Retry(d *lull.Dependency, r aws.Retryer) func(*middleware.Stack) error {
 	if r == nil {
 		r = retry.NewStandard()
 	}
-	once := onceOnly(r)
-	return replace(func(context.Context) (*lull.Dependency, *retry.Attempt) { return d, once })
+	once := singleAttemptStep(r)
+	return replaceStep(func(context.Context) (*lull.Dependency, *retry.Attempt) { return d, once })
 }
 
 type optionsKey struct{}
@@ -86,9 +86,9 @@ func With(ctx context.Context, opts ...lull.CallOption) context.Context {
 
 const retryStep = "Retry"
 
-// replace returns the option that replaces the step. A stack without the step makes no request that
+// replaceStep returns the option that replaces the step. A stack without the step makes no request that
 // may be repeated (one that presigns).
-func replace(of func(context.Context) (*lull.Dependency, *retry.Attempt)) func(*middleware.Stack) error {
+func replaceStep(of func(context.Context) (*lull.Dependency, *retry.Attempt)) func(*middleware.Stack) error {
 	return func(stack *middleware.Stack) error {
 		m, ok := stack.Finalize.Get(retryStep)
 		if !ok {
@@ -120,7 +120,7 @@ func (s *step) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, 
 	}
 	request, _ := in.Request.(*smithyhttp.Request)
 	spec.NotReplayable = request != nil && request.GetStream() != nil && !request.IsStreamSeekable()
-	c := call{once: *once, request: request, next: next, most: d.Plan().Attempts()}
+	c := call{once: *once, request: request, next: next, maxAttempts: d.Plan().Attempts()}
 	c.once.LogAttempts, c.once.ClientSkew = s.sdks.LogAttempts, s.sdks.ClientSkew
 	if m := s.sdks.OperationMeter; m != nil {
 		c.once.OperationMeter = m
@@ -135,10 +135,10 @@ func (s *step) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, 
 
 // call is one call of a client.
 type call struct {
-	once    retry.Attempt // the SDK's step, a copy: one allocation with the call
-	request *smithyhttp.Request
-	next    middleware.FinalizeHandler
-	most    int
+	once        retry.Attempt // the SDK's step, a copy: one allocation with the call
+	request     *smithyhttp.Request
+	next        middleware.FinalizeHandler
+	maxAttempts int
 
 	number   int // of the attempt
 	out      middleware.FinalizeOutput
@@ -163,7 +163,7 @@ func (c *call) attempt(ctx context.Context, in middleware.FinalizeInput) lull.Ve
 	if retryable {
 		c.err = again.Err
 	}
-	return judge(c.err, retryable)
+	return verdictOf(c.err, retryable)
 }
 
 // HandleFinalize makes the attempt, after the SDK's step has prepared it. For that step each attempt is
@@ -172,51 +172,51 @@ func (c *call) HandleFinalize(ctx context.Context, in middleware.FinalizeInput) 
 	if r, ok := in.Request.(*smithyhttp.Request); ok {
 		const header = "Amz-Sdk-Request"
 		if h := r.Header[header]; len(h) == 1 { // which the step has just made
-			if ttl, ok := strings.CutPrefix(h[0], firsts[1]); ok {
-				h[0] = attemptOf(c.number, c.most) + ttl
+			if ttl, ok := strings.CutPrefix(h[0], firstHeaders[1]); ok {
+				h[0] = attemptOf(c.number, c.maxAttempts) + ttl
 			}
 		}
 	}
 	return c.next.HandleFinalize(ctx, in)
 }
 
-// firsts are the headers of first attempts, by the number of attempts that the call may make.
-var firsts [10]string
+// firstHeaders are the headers of first attempts, by the number of attempts that the call may make.
+var firstHeaders [10]string
 
 func init() {
-	for most := range firsts {
-		firsts[most] = fmt.Sprintf("attempt=1; max=%d", most)
+	for most := range firstHeaders {
+		firstHeaders[most] = fmt.Sprintf("attempt=1; max=%d", most)
 	}
 }
 
 func attemptOf(number, most int) string {
-	if number == 1 && most < len(firsts) {
-		return firsts[most]
+	if number == 1 && most < len(firstHeaders) {
+		return firstHeaders[most]
 	}
 	return fmt.Sprintf("attempt=%d; max=%d", number, most)
 }
 
-// onceOnly returns the SDK's step, for one attempt. What is retryable is decided by r.
-func onceOnly(r aws.Retryer) *retry.Attempt {
-	return retry.NewAttemptMiddleware(single{asV2(r)}, smithyhttp.RequestCloner)
+// singleAttemptStep returns the SDK's step, for one attempt. What is retryable is decided by r.
+func singleAttemptStep(r aws.Retryer) *retry.Attempt {
+	return retry.NewAttemptMiddleware(oneAttempt{asV2(r)}, smithyhttp.RequestCloner)
 }
 
-// single is a Retryer that allows one attempt. That the SDK's step would have made another shows in
+// oneAttempt is a Retryer that allows one attempt. That the SDK's step would have made another shows in
 // its error, a retry.MaxAttemptsError.
-type single struct{ aws.RetryerV2 }
+type oneAttempt struct{ aws.RetryerV2 }
 
-func (single) MaxAttempts() int { return 1 }
+func (oneAttempt) MaxAttempts() int { return 1 }
 
 // asV2 returns r with the method that gives a token for each attempt, as the SDK does it.
 func asV2(r aws.Retryer) aws.RetryerV2 {
 	if v2, ok := r.(aws.RetryerV2); ok {
 		return v2
 	}
-	return version1{r}
+	return withoutAttemptToken{r}
 }
 
-type version1 struct{ aws.Retryer }
+type withoutAttemptToken struct{ aws.Retryer }
 
-func (r version1) GetAttemptToken(context.Context) (func(error) error, error) {
+func (r withoutAttemptToken) GetAttemptToken(context.Context) (func(error) error, error) {
 	return r.GetInitialToken(), nil
 }

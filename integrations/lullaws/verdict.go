@@ -20,18 +20,18 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// judge returns the verdict on an attempt that ended with err.
-func judge(err error, retryable bool) lull.Verdict {
+// verdictOf returns the verdict on an attempt that ended with err.
+func verdictOf(err error, retryable bool) lull.Verdict {
 	return lull.VerdictOf(err, func(err error) lull.Verdict {
 		v := lull.Classify(err)
 		if v.Code == "" || answered(err) {
-			v.Code = code(err)
+			v.Code = errorCode(err)
 		}
 		switch {
 		case throttled(err):
-			v.Kind, v.After = lull.KindRateLimited, hint(err)
+			v.Kind, v.After = lull.KindRateLimited, waitHint(err)
 		case retryable:
-			v.Kind, v.After = lull.KindTransient, hint(err)
+			v.Kind, v.After = lull.KindTransient, waitHint(err)
 		case refusesCredentials(err):
 			v.Kind = lull.KindUnclassified
 		case answered(err):
@@ -51,7 +51,7 @@ func throttled(err error) bool {
 // caller. That says nothing about the service, nor about the request: other credentials may succeed.
 // The codes are those of the common errors of AWS that come with status 400.
 func refusesCredentials(err error) bool {
-	switch code(err) {
+	switch errorCode(err) {
 	case "ExpiredToken", "ExpiredTokenException", "IncompleteSignature", "InvalidSignatureException", "MissingAuthenticationToken",
 		"RequestExpired", "UnrecognizedClientException":
 		return true
@@ -65,7 +65,7 @@ func answered(err error) bool {
 	return response(err) != nil || errors.As(err, &api)
 }
 
-func code(err error) string {
+func errorCode(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) && api.ErrorCode() != "" {
 		return api.ErrorCode()
@@ -91,8 +91,8 @@ func status(err error) int {
 	return 0
 }
 
-// hint returns how long the service wants to be left alone, or 0.
-func hint(err error) time.Duration {
+// waitHint returns how long the service wants to be left alone, or 0.
+func waitHint(err error) time.Duration {
 	r := response(err)
 	if r == nil {
 		return 0

@@ -37,7 +37,7 @@ const (
 func AdmitUnary(g *admission.Gate, opts ...ServerOption) grpc.UnaryServerInterceptor {
 	o := newServerOptions(opts)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
-		if always(info.FullMethod) || o.skips(ctx, info.FullMethod) {
+		if alwaysPasses(info.FullMethod) || o.skips(ctx, info.FullMethod) {
 			return handler(ctx, req)
 		}
 		pass, err := o.admit(ctx, g)
@@ -57,7 +57,7 @@ func AdmitUnary(g *admission.Gate, opts ...ServerOption) grpc.UnaryServerInterce
 func AdmitStream(g *admission.Gate, opts ...ServerOption) grpc.StreamServerInterceptor {
 	o := newServerOptions(opts)
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		if always(info.FullMethod) || o.skips(ss.Context(), info.FullMethod) {
+		if alwaysPasses(info.FullMethod) || o.skips(ss.Context(), info.FullMethod) {
 			return handler(srv, ss)
 		}
 		pass, err := o.admit(ss.Context(), g)
@@ -69,8 +69,8 @@ func AdmitStream(g *admission.Gate, opts ...ServerOption) grpc.StreamServerInter
 	}
 }
 
-// always reports whether a method passes admission whatever the options are.
-func always(method string) bool {
+// alwaysPasses reports whether a method passes admission whatever the options are.
+func alwaysPasses(method string) bool {
 	return strings.HasPrefix(method, "/grpc.health.") || strings.HasPrefix(method, "/grpc.reflection.")
 }
 
@@ -112,7 +112,7 @@ func isHedge(ctx context.Context) bool {
 // resultOf returns how a call counts for the adaptive limit: Done if the work was of use.
 func resultOf(ctx context.Context, err error) admission.WorkResult {
 	if ctx.Err() != nil {
-		return admission.Failed // nobody received the answer
+		return admission.Failed // noPeer received the answer
 	}
 	switch status.Code(err) {
 	case codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.Unauthenticated,

@@ -13,11 +13,11 @@ import (
 // Idempotent declares one call idempotent: carrying it out twice has the effect of carrying it out
 // once. The call may then be repeated after it may have reached the server. It overrules what is
 // known of the method.
-func Idempotent() grpc.CallOption { return saysIdempotent }
+func Idempotent() grpc.CallOption { return optionIdempotent }
 
 // NotIdempotent declares one call not idempotent. The call is then repeated only if it was provably
 // never sent. It overrules what is known of the method.
-func NotIdempotent() grpc.CallOption { return saysNotIdempotent }
+func NotIdempotent() grpc.CallOption { return optionNotIdempotent }
 
 // callOption is Idempotent or NotIdempotent. gRPC ignores it.
 type callOption struct {
@@ -25,7 +25,7 @@ type callOption struct {
 	idempotent bool
 }
 
-var saysIdempotent, saysNotIdempotent grpc.CallOption = callOption{idempotent: true}, callOption{}
+var optionIdempotent, optionNotIdempotent grpc.CallOption = callOption{idempotent: true}, callOption{}
 
 // callerOptions holds the caller's options that gRPC does not get, or not for each attempt.
 type callerOptions struct {
@@ -91,6 +91,8 @@ func (c *callerCreds) GetRequestMetadata(ctx context.Context, uri ...string) (ma
 	return md, err
 }
 
-// missing reports whether an attempt without a connection failed because the credentials could not
+// wereMissing reports whether an attempt without a connection failed because the credentials could not
 // be had.
-func (c *callerCreds) missing(neverSent bool) bool { return neverSent && c != nil && c.failed.Load() }
+func (c *callerCreds) wereMissing(neverSent bool) bool {
+	return neverSent && c != nil && c.failed.Load()
+}

@@ -53,7 +53,7 @@ type Failure struct {
 // is final ([lull.VerdictOf]). [lull.Classify] classifies an error without a status.
 func Classify(f Failure) lull.Verdict {
 	return lull.VerdictOf(f.Err, func(error) lull.Verdict {
-		v, st := unclassified(f)
+		v, st := statusOf(f)
 		if st == nil {
 			return v
 		}
@@ -62,9 +62,9 @@ func Classify(f Failure) lull.Verdict {
 	})
 }
 
-// unclassified returns the verdict on an error without a status of its own. For other errors it
+// statusOf returns the verdict on an error without a status of its own. For other errors it
 // returns the status, which is still to be classified.
-func unclassified(f Failure) (v lull.Verdict, st *status.Status) {
+func statusOf(f Failure) (v lull.Verdict, st *status.Status) {
 	if _, known := neterr.Classify(f.Err); !known {
 		if st, ok := status.FromError(f.Err); ok && st.Code() != codes.OK {
 			return lull.Verdict{}, st
@@ -105,21 +105,21 @@ func verdict(kind engine.VerdictKind, name string, f Failure, st *status.Status)
 	case after > 0:
 		v.Kind, v.After = lull.KindRateLimited, after
 	default:
-		v = ofMachinery(v, f, st)
+		v = madeByGRPC(v, f, st)
 	}
 	return v
 }
 
-// judge is classify with two more facts: the credentials that the caller gave for the call, and
+// verdictOf is classify with two more facts: the credentials that the caller gave for the call, and
 // whether the connection was ready all along with time left. An attempt that got no stream on a
 // ready connection lacked the connection's credentials, or the load balancer's policy dropped it.
-func (o *options) judge(r *rule, f Failure, creds *callerCreds, connected bool) lull.Verdict {
-	if creds.missing(f.NeverSent) {
-		return final(true)
+func (o *options) verdictOf(r *rule, f Failure, creds *callerCreds, connected bool) lull.Verdict {
+	if creds.wereMissing(f.NeverSent) {
+		return notRepeated(true)
 	}
 	v := o.classify(r, f)
 	if f.NeverSent && connected && (v.Kind == lull.KindTransient || v.Kind == lull.KindRateLimited) {
-		return final(true)
+		return notRepeated(true)
 	}
 	return v
 }
@@ -130,13 +130,13 @@ func (o *options) classify(r *rule, f Failure) lull.Verdict {
 		if o.classifier != nil {
 			return o.classifier(f)
 		}
-		return o.unmarked(r, f)
+		return o.classifyStatus(r, f)
 	})
 }
 
-// unmarked is classify without the marks of the error.
-func (o *options) unmarked(r *rule, f Failure) lull.Verdict {
-	v, st := unclassified(f)
+// classifyStatus is classify without the marks of the error.
+func (o *options) classifyStatus(r *rule, f Failure) lull.Verdict {
+	v, st := statusOf(f)
 	if st == nil {
 		return v
 	}
@@ -145,12 +145,12 @@ func (o *options) unmarked(r *rule, f Failure) lull.Verdict {
 	if configured, ok := o.kinds[code]; ok {
 		kind, name = configured, codeOf(code)
 	}
-	if !r.listed {
+	if !r.hasCodes {
 		return verdict(kind, name, f, st)
 	}
 	if !slices.Contains(r.codes, code) {
 		if kind == lull.KindTransient || kind == lull.KindRateLimited {
-			return final(f.NeverSent)
+			return notRepeated(f.NeverSent)
 		}
 		return verdict(kind, name, f, st)
 	}

@@ -34,7 +34,7 @@ func New(p lull.Policy, opts ...Option) (*Client, error) {
 		return nil, err
 	}
 	c.targets = recent.New(c.size, c.newTarget)
-	c.methods = recent.New(maxMethods, c.know)
+	c.methods = recent.New(maxMethods, c.describeMethod)
 	return c, nil
 }
 

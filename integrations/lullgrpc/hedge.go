@@ -37,19 +37,19 @@ func mayRace(spec engine.Spec, req, reply any) bool {
 // reply, so a call that is answered in time copies nothing. The other attempts have messages of
 // their own, and may outlast the call.
 type race struct {
-	*unary                          // the call, and its first attempt
-	shared []grpc.CallOption        // the caller's, for every attempt
-	wanted wanted                   // the options that only the caller's memory needs
-	kind   protoreflect.MessageType // of the reply; the other attempts do not read the reply itself
-	others [hedge.MaxAttempts - 1]*try
+	*unary                           // the call, and its first attempt
+	shared  []grpc.CallOption        // the caller's, for every attempt
+	results resultVars               // the options that only the caller's memory needs
+	kind    protoreflect.MessageType // of the reply; the other attempts do not read the reply itself
+	others  [hedge.MaxAttempts - 1]*unaryAttempt
 
 	mu   sync.Mutex
 	over bool // the caller may change its request
 }
 
-// wanted is the caller's memory for the results of the attempt that counts. Concurrent attempts
+// resultVars is the caller's memory for the results of the attempt that counts. Concurrent attempts
 // must not write there.
-type wanted struct {
+type resultVars struct {
 	headers  []*metadata.MD
 	trailers []*metadata.MD
 	peers    []*peer.Peer
@@ -59,7 +59,7 @@ type wanted struct {
 func (u *unary) race(ctx context.Context, d *lull.Dependency, spec engine.Spec) (engine.Result, error) {
 	reply, _ := asProto(u.try.reply)
 	r := &race{unary: u, kind: reply.ProtoReflect().Type()}
-	u.opts, r.wanted = setAside(u.opts)
+	u.opts, r.results = splitResultVars(u.opts)
 	r.shared = slices.Clip(u.opts)
 	u.opts = r.observed(u.opts, &u.try)
 	result := r.drive(ctx, d, spec)
@@ -70,10 +70,10 @@ func (u *unary) race(ctx context.Context, d *lull.Dependency, spec engine.Spec) 
 	if result.Slot > 0 {
 		t = r.others[result.Slot-1]
 		if result.Reason == engine.Success && t.err == nil {
-			replace(u.try.reply, t.reply)
+			copyMessage(u.try.reply, t.reply)
 		}
 	}
-	r.wanted.handOver(&t.outcome)
+	r.results.store(&t.outcome)
 	return result, t.err
 }
 
@@ -93,14 +93,14 @@ func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	if slot == 0 {
 		return r.send(ctx, 0, r.req, &r.try, r.opts)
 	}
-	other := new(try)
+	other := new(unaryAttempt)
 	r.others[slot-1] = other
 	req, ok := r.request()
 	if !ok {
 		other.err = context.Canceled
 		return lull.Verdict{Kind: lull.KindCanceled}
 	}
-	other.reply = as(r.try.reply, r.kind.New().Interface())
+	other.reply = inFormOf(r.try.reply, r.kind.New().Interface())
 	return r.send(ctx, slot, req, other, r.observed(r.shared, other))
 }
 
@@ -120,9 +120,9 @@ func (r *race) Err(slot int) error {
 }
 
 // observed adds the options by which gRPC reports the outcome of an attempt.
-func (r *race) observed(opts []grpc.CallOption, t *try) []grpc.CallOption {
+func (r *race) observed(opts []grpc.CallOption, t *unaryAttempt) []grpc.CallOption {
 	opts = t.watch(opts)
-	if len(r.wanted.headers) > 0 {
+	if len(r.results.headers) > 0 {
 		opts = append(opts, grpc.Header(&t.outcome.header))
 	}
 	return opts
@@ -137,12 +137,12 @@ func (r *race) request() (req any, ok bool) {
 		return nil, false
 	}
 	m, _ := asProto(r.req)
-	return as(r.req, proto.Clone(m)), true
+	return inFormOf(r.req, proto.Clone(m)), true
 }
 
-// setAside removes the options that write to the caller's memory. It writes to opts, which must not
+// splitResultVars removes the options that write to the caller's memory. It writes to opts, which must not
 // be the caller's slice.
-func setAside(opts []grpc.CallOption) (shared []grpc.CallOption, w wanted) {
+func splitResultVars(opts []grpc.CallOption) (shared []grpc.CallOption, w resultVars) {
 	shared = opts[:0]
 	for _, each := range opts {
 		switch each := each.(type) {
@@ -159,9 +159,9 @@ func setAside(opts []grpc.CallOption) (shared []grpc.CallOption, w wanted) {
 	return shared, w
 }
 
-// handOver gives the caller the results of the attempt that counts. An attempt without a connection
+// store gives the caller the results of the attempt that counts. An attempt without a connection
 // has no peer, and leaves the caller's peer unchanged, as in gRPC.
-func (w *wanted) handOver(o *outcome) {
+func (w *resultVars) store(o *outcome) {
 	for _, to := range w.headers {
 		*to = o.header
 	}
@@ -169,22 +169,22 @@ func (w *wanted) handOver(o *outcome) {
 		*to = o.trailer
 	}
 	for _, to := range w.peers {
-		if o.peer.Addr != nobody {
+		if o.peer.Addr != noPeer {
 			*to = o.peer
 		}
 	}
 }
 
-// as returns m in the form of like: a proto.Message or a MessageV1.
-func as(like any, m proto.Message) any {
+// inFormOf returns m in the form of like: a proto.Message or a MessageV1.
+func inFormOf(like any, m proto.Message) any {
 	if _, ok := like.(proto.Message); ok {
 		return m
 	}
 	return protoadapt.MessageV1Of(m)
 }
 
-// replace copies the content of one message into another of its type.
-func replace(to, from any) {
+// copyMessage copies the content of one message into another of its type.
+func copyMessage(to, from any) {
 	dst, _ := asProto(to)
 	src, _ := asProto(from)
 	proto.Reset(dst)

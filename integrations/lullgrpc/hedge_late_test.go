@@ -23,7 +23,7 @@ func TestAHedgeThatComesTooLate(t *testing.T) {
 	req, reply := wrapperspb.String("as it was"), new(wrapperspb.StringValue)
 	m := c.methods.Get("/lull.test.Echo/Unary")
 	r := &race{
-		unary: &unary{c: c, method: m, req: req, try: try{reply: reply}, invoker: func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+		unary: &unary{c: c, method: m, req: req, try: unaryAttempt{reply: reply}, invoker: func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
 			attempts++
 			return nil
 		}},

@@ -47,7 +47,7 @@ func least() lullgrpc.Option { return lullgrpc.With(lull.WithRand(func() uint64 
 
 // answered is a server's answer to one attempt: a delay, which is cut short if the client goes
 // away, a status and maybe a pushback.
-type answered struct {
+type errorWithID struct {
 	after    time.Duration
 	code     codes.Code
 	pushback string
@@ -62,7 +62,7 @@ type inTurn struct {
 	gone  atomic.Int64
 }
 
-func newInTurn(answers ...answered) *inTurn {
+func newInTurn(answers ...errorWithID) *inTurn {
 	s := new(inTurn)
 	s.unary = func(ctx context.Context, call int, _ string) (string, error) {
 		s.mu.Lock()
@@ -106,7 +106,7 @@ func TestHedging(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		policy  lull.Policy
-		answers []answered
+		answers []errorWithID
 		want    string // an answer, or a code
 		took    time.Duration
 		begun   []time.Duration // when each attempt reached the server
@@ -114,36 +114,36 @@ func TestHedging(t *testing.T) {
 		opts    []lullgrpc.Option
 		call    []grpc.CallOption
 	}{
-		{name: "the hedge is quicker, and the first is cancelled", policy: hedging(2), answers: []answered{{after: never}, {after: 5 * ms}},
+		{name: "the hedge is quicker, and the first is cancelled", policy: hedging(2), answers: []errorWithID{{after: never}, {after: 5 * ms}},
 			want: "answer 2", took: 15 * ms, begun: []time.Duration{0, 10 * ms}, gone: 1},
-		{name: "the first is quicker, and the hedge is cancelled", policy: hedging(2), answers: []answered{{after: 30 * ms}, {after: never}},
+		{name: "the first is quicker, and the hedge is cancelled", policy: hedging(2), answers: []errorWithID{{after: 30 * ms}, {after: never}},
 			want: "answer 1", took: 30 * ms, begun: []time.Duration{0, 10 * ms}, gone: 1},
-		{name: "a fast NOT_FOUND is the answer", policy: hedging(2), answers: []answered{{after: never}, {after: ms, code: codes.NotFound}},
+		{name: "a fast NOT_FOUND is the answer", policy: hedging(2), answers: []errorWithID{{after: never}, {after: ms, code: codes.NotFound}},
 			want: "NotFound", took: 11 * ms, begun: []time.Duration{0, 10 * ms}, gone: 1},
-		{name: "five", policy: hedging(5), answers: []answered{{after: never}, {after: never}, {after: never}, {after: never}, {after: 5 * ms}},
+		{name: "five", policy: hedging(5), answers: []errorWithID{{after: never}, {after: never}, {after: never}, {after: never}, {after: 5 * ms}},
 			want: "answer 5", took: 45 * ms, begun: []time.Duration{0, 10 * ms, 20 * ms, 30 * ms, 40 * ms}, gone: 4},
 		// gRFC A6: the next hedge in n ms, later ones at n + hedgingDelay.
-		{name: "a pushback delays", policy: hedging(3), answers: []answered{{after: 5 * ms, code: codes.Unavailable, pushback: "50"}, {after: never}, {after: ms}},
+		{name: "a pushback delays", policy: hedging(3), answers: []errorWithID{{after: 5 * ms, code: codes.Unavailable, pushback: "50"}, {after: never}, {after: ms}},
 			want: "answer 3", took: 66 * ms, begun: []time.Duration{0, 55 * ms, 65 * ms}, gone: 1},
-		{name: "a pushback delays beside an attempt in flight", policy: hedging(3), answers: []answered{{after: never}, {after: ms, code: codes.Unavailable, pushback: "50"}, {after: ms}},
+		{name: "a pushback delays beside an attempt in flight", policy: hedging(3), answers: []errorWithID{{after: never}, {after: ms, code: codes.Unavailable, pushback: "50"}, {after: ms}},
 			want: "answer 3", took: 62 * ms, begun: []time.Duration{0, 10 * ms, 61 * ms}, gone: 1},
-		{name: "a pushback of no time sends the next at once", policy: hedging(2), answers: []answered{{after: ms, code: codes.Unavailable, pushback: "0"}, {after: ms}},
+		{name: "a pushback of no time sends the next at once", policy: hedging(2), answers: []errorWithID{{after: ms, code: codes.Unavailable, pushback: "0"}, {after: ms}},
 			want: "answer 2", took: 2 * ms, begun: []time.Duration{0, ms}},
-		{name: "a pushback forbids", policy: hedging(3), answers: []answered{{after: ms, code: codes.Unavailable, pushback: "-1"}},
+		{name: "a pushback forbids", policy: hedging(3), answers: []errorWithID{{after: ms, code: codes.Unavailable, pushback: "-1"}},
 			want: "Unavailable", took: ms, begun: []time.Duration{0}},
-		{name: "a pushback forbids hedges, and ends none", policy: hedging(3), answers: []answered{{after: 50 * ms}, {after: ms, code: codes.Unavailable, pushback: "-1"}},
+		{name: "a pushback forbids hedges, and ends none", policy: hedging(3), answers: []errorWithID{{after: 50 * ms}, {after: ms, code: codes.Unavailable, pushback: "-1"}},
 			want: "answer 1", took: 50 * ms, begun: []time.Duration{0, 10 * ms}},
-		{name: "RESOURCE_EXHAUSTED sends none at once", policy: hedging(2), answers: []answered{{after: ms, code: codes.ResourceExhausted, pushback: "2000"}, {after: ms}},
+		{name: "RESOURCE_EXHAUSTED sends none at once", policy: hedging(2), answers: []errorWithID{{after: ms, code: codes.ResourceExhausted, pushback: "2000"}, {after: ms}},
 			want: "answer 2", took: 2002 * ms, begun: []time.Duration{0, 2001 * ms}},
-		{name: "not idempotent, as far as anybody knows", policy: hedging(2), answers: []answered{{after: 100 * ms}}, opts: []lullgrpc.Option{},
+		{name: "not idempotent, as far as anybody knows", policy: hedging(2), answers: []errorWithID{{after: 100 * ms}}, opts: []lullgrpc.Option{},
 			want: "answer 1", took: 100 * ms, begun: []time.Duration{0}},
-		{name: "and after a failure", policy: hedging(2), answers: []answered{{after: 100 * ms, code: codes.Unavailable}}, opts: []lullgrpc.Option{},
+		{name: "and after a failure", policy: hedging(2), answers: []errorWithID{{after: 100 * ms, code: codes.Unavailable}}, opts: []lullgrpc.Option{},
 			want: "Unavailable", took: 100 * ms, begun: []time.Duration{0}},
-		{name: "not idempotent, the call says", policy: hedging(2), answers: []answered{{after: 100 * ms}}, call: []grpc.CallOption{lullgrpc.NotIdempotent()},
+		{name: "not idempotent, the call says", policy: hedging(2), answers: []errorWithID{{after: 100 * ms}}, call: []grpc.CallOption{lullgrpc.NotIdempotent()},
 			want: "answer 1", took: 100 * ms, begun: []time.Duration{0}},
-		{name: "idempotent, the call says", policy: hedging(2), answers: []answered{{after: never}, {after: 5 * ms}}, opts: []lullgrpc.Option{}, call: []grpc.CallOption{lullgrpc.Idempotent()},
+		{name: "idempotent, the call says", policy: hedging(2), answers: []errorWithID{{after: never}, {after: 5 * ms}}, opts: []lullgrpc.Option{}, call: []grpc.CallOption{lullgrpc.Idempotent()},
 			want: "answer 2", took: 15 * ms, begun: []time.Duration{0, 10 * ms}, gone: 1},
-		{name: "the deadline is for all attempts", policy: func() lull.Policy { p := hedging(3); p.Deadline = 35 * ms; return p }(), answers: []answered{{after: never}, {after: never}, {after: never}},
+		{name: "the deadline is for all attempts", policy: func() lull.Policy { p := hedging(3); p.Deadline = 35 * ms; return p }(), answers: []errorWithID{{after: never}, {after: never}, {after: never}},
 			want: "DeadlineExceeded", took: 35 * ms, begun: []time.Duration{0, 10 * ms, 20 * ms}, gone: 3},
 	} {
 		run(t, c.name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestHedging(t *testing.T) {
 
 // hedgedModel is gRFC A6's hedging, as simple as possible. It returns who answers the call, when,
 // and when each attempt began. It handles ends and due hedges in the order of time.
-func hedgedModel(answers []answered, n int, delay time.Duration) (winner int, at time.Duration, begun []time.Duration) {
+func hedgedModel(answers []errorWithID, n int, delay time.Duration) (winner int, at time.Duration, begun []time.Duration) {
 	begun = []time.Duration{0}
 	ended := make([]bool, n)
 	due, stopped := delay, false
@@ -225,7 +225,7 @@ func TestHedgingIsAsTheModelHasIt(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 150 {
 		n := 2 + random.IntN(4)
-		answers := make([]answered, n)
+		answers := make([]errorWithID, n)
 		for i := range answers {
 			answers[i].after = time.Duration(random.IntN(40_000_000)) + 1 // in ns, so that no two things happen at once
 			answers[i].code = []codes.Code{codes.OK, codes.Unavailable, codes.Unavailable, codes.Unavailable, codes.NotFound, codes.Internal}[random.IntN(6)]
@@ -509,7 +509,7 @@ func TestStreamsAreNotHedged(t *testing.T) {
 func TestEventsOfHedges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ev events
-		s := newInTurn(answered{after: time.Hour}, answered{after: ms, code: codes.Unavailable}, answered{after: ms})
+		s := newInTurn(errorWithID{after: time.Hour}, errorWithID{after: ms, code: codes.Unavailable}, errorWithID{after: ms})
 		cc := inMemory(t, &s.echo, hedging(3), idempotent(), ev.watch())
 		if _, err := call(t.Context(), cc, ""); err != nil {
 			t.Fatal(err)
@@ -529,7 +529,7 @@ func TestTheThrottleBoundsHedges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sc := parsed(t, `{"methodConfig":[{"name":[{}],"hedgingPolicy":
 			{"maxAttempts":2,"hedgingDelay":"0.01s","nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":4,"tokenRatio":1}}`)
-		bad, slow := answered{code: codes.Unavailable}, answered{after: 50 * ms}
+		bad, slow := errorWithID{code: codes.Unavailable}, errorWithID{after: 50 * ms}
 		s := newInTurn(bad, bad, slow, slow, slow)
 		p := lull.Policy{Breaker: breaker.Config{Off: true}}
 		cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{}))
@@ -566,7 +566,7 @@ func TestAHedgingPolicyDecides(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			sc := parsed(t, `{"methodConfig":[{"name":[{"service":"lull.test.Echo"}],"hedgingPolicy":
 				{"maxAttempts":2,"hedgingDelay":"0.01s","nonFatalStatusCodes":`+c.list+`}}]}`)
-			s := newInTurn(answered{after: 5 * ms, code: c.code}, answered{after: ms})
+			s := newInTurn(errorWithID{after: 5 * ms, code: c.code}, errorWithID{after: ms})
 			p := lull.Policy{Attempts: 7, Breaker: breaker.Config{Off: true}} // the config overrules it
 			cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{}))
 			start := time.Now()
@@ -582,7 +582,7 @@ func TestAHedgingPolicyDecides(t *testing.T) {
 	// No hedgingDelay: all are sent at once.
 	synctest.Test(t, func(t *testing.T) {
 		sc := parsed(t, `{"methodConfig":[{"name":[{}],"hedgingPolicy":{"maxAttempts":9}}]}`)
-		s := newInTurn(slices.Repeat([]answered{{after: 5 * ms}}, 5)...)
+		s := newInTurn(slices.Repeat([]errorWithID{{after: 5 * ms}}, 5)...)
 		p := lull.Policy{Budget: budget.Config{Stock: 10}}
 		cc := inMemory(t, &s.echo, p, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{}))
 		_, err := call(t.Context(), cc, "")
@@ -613,7 +613,7 @@ func TestAPanicInAHedgeGoesOnUp(t *testing.T) {
 
 func TestACallerOfHedgesMayGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newInTurn(answered{after: time.Hour}, answered{after: time.Hour})
+		s := newInTurn(errorWithID{after: time.Hour}, errorWithID{after: time.Hour})
 		cc := inMemory(t, &s.echo, hedging(2), idempotent())
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*ms, cancel)

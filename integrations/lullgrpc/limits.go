@@ -33,9 +33,9 @@ const (
 	http429          = "unexpected HTTP status code received from server: 429 "
 )
 
-// ofMachinery returns v, the verdict on st, as it is if gRPC itself has made st. A status with
+// madeByGRPC returns v, the verdict on st, as it is if gRPC itself has made st. A status with
 // details or with a pushback comes from a server.
-func ofMachinery(v lull.Verdict, f Failure, st *status.Status) lull.Verdict {
+func madeByGRPC(v lull.Verdict, f Failure, st *status.Status) lull.Verdict {
 	if f.Trailer[pushbackKey] != nil || len(st.Proto().GetDetails()) > 0 {
 		return v
 	}
@@ -46,16 +46,16 @@ func ofMachinery(v lull.Verdict, f Failure, st *status.Status) lull.Verdict {
 	case tooLarge.MatchString(text) && f.Trailer["content-type"] != nil: // trailers alone: the server has answered
 		v.Kind = lull.KindPermanent
 	case tooLarge.MatchString(text), strings.Contains(text, flowControlReset):
-		return final(f.NeverSent)
+		return notRepeated(f.NeverSent)
 	}
 	return v
 }
 
-// final is the verdict on a failure that is not the request's fault, and still is not repeated. It
+// notRepeated is the verdict on a failure that is not the request's fault, and still is not repeated. It
 // counts neither for nor against the dependency.
-func final(neverSent bool) lull.Verdict {
+func notRepeated(neverSent bool) lull.Verdict {
 	return lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified, NeverSent: neverSent}
 }
 
-// ready reports whether a call on the connection would be sent at once.
-func ready(cc *grpc.ClientConn) bool { return cc != nil && cc.GetState() == connectivity.Ready }
+// isReady reports whether a call on the connection would be sent at once.
+func isReady(cc *grpc.ClientConn) bool { return cc != nil && cc.GetState() == connectivity.Ready }

@@ -20,7 +20,7 @@ type rule struct {
 	name     string // added to the target's for a dependency's; empty for the first rule
 	policy   lull.Policy
 	template *lull.Dependency
-	listed   bool // codes has the codes to retry or to hedge after; else Classify decides
+	hasCodes bool // codes has the codes to retry or to hedge after; else Classify decides
 	codes    []codes.Code
 	// idempotent: a service config has a retryPolicy or a hedgingPolicy for these methods.
 	idempotent bool
@@ -34,8 +34,8 @@ func isPattern(p string) bool {
 	return ok
 }
 
-// fitting returns the value in m of the longest pattern that fits the method.
-func fitting[T any](m map[string]T, method string) (v T, ok bool) {
+// longestMatch returns the value in m of the longest pattern that fits the method.
+func longestMatch[T any](m map[string]T, method string) (v T, ok bool) {
 	for _, p := range serviceconfig.Patterns(method) {
 		if v, ok = m[p]; ok {
 			return v, true
@@ -92,9 +92,9 @@ func (o *options) configure(mc MethodConfig, reading ServiceConfigOptions, base 
 	r.policy, _ = mc.Policy(base, reading)
 	switch {
 	case mc.Retry != nil:
-		r.codes, r.listed, r.idempotent = mc.Retry.RetryableStatusCodes, true, true
+		r.codes, r.hasCodes, r.idempotent = mc.Retry.RetryableStatusCodes, true, true
 	case mc.Hedging != nil:
-		r.codes, r.listed, r.idempotent = mc.Hedging.NonFatalStatusCodes, true, true
+		r.codes, r.hasCodes, r.idempotent = mc.Hedging.NonFatalStatusCodes, true, true
 	}
 	return o.addRule("WithServiceConfig", r, patterns)
 }
@@ -110,14 +110,14 @@ type method struct {
 // that forwards the methods of others could have more.
 const maxMethods = 4096
 
-// know returns all that is known of a method. The options decide whether it may be repeated, then
+// describeMethod returns all that is known of a method. The options decide whether it may be repeated, then
 // its service config, then its descriptor.
-func (o *options) know(name string) *method {
+func (o *options) describeMethod(name string) *method {
 	m := &method{name: name, rule: o.rules[0]}
-	if i, ok := fitting(o.byPattern, name); ok {
+	if i, ok := longestMatch(o.byPattern, name); ok {
 		m.rule = o.rules[i]
 	}
-	if yes, declared := fitting(o.idempotency, name); declared {
+	if yes, declared := longestMatch(o.idempotency, name); declared {
 		m.idempotent = yes
 	} else {
 		m.idempotent = m.rule.idempotent || declaredIdempotent(name)

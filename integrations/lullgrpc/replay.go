@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// frame is the number of bytes that gRPC adds to each message.
-const frame = 5
+// frameBytes is the number of bytes that gRPC adds to each message.
+const frameBytes = 5
 
 // A replay holds what a stream has sent so far, for another attempt. Messages are kept as bytes,
 // because a sender may fill one message again and again, or share one buffer between messages. A
@@ -54,11 +54,11 @@ func asProto(m any) (proto.Message, bool) {
 }
 
 // room returns how large another message may be.
-func (r *replay) room(limit int) int { return limit - r.size - frame }
+func (r *replay) room(limit int) int { return limit - r.size - frameBytes }
 
 func (r *replay) add(c replayMessage) {
 	r.messages = append(r.messages, c)
-	r.size += len(c.bytes) + frame
+	r.size += len(c.bytes) + frameBytes
 }
 
 // forget drops the messages. It keeps closed.

@@ -441,7 +441,7 @@ func (r *restarts) run(t *testing.T, hedged bool) {
 				time.Sleep(time.Millisecond)
 			}
 			stop(i%2 == 0)
-			time.Sleep(10 * time.Millisecond) // nobody listens
+			time.Sleep(10 * time.Millisecond) // noPeer listens
 			for {
 				again, err := memnet.ListenOn(addr)
 				if err == nil {

@@ -76,7 +76,7 @@ func ParseServiceConfig(data []byte) (ServiceConfig, error) {
 	if err != nil {
 		return ServiceConfig{}, err
 	}
-	return convert[ServiceConfig](c), nil
+	return convertStruct[ServiceConfig](c), nil
 }
 
 // Method returns the configuration of a method ("/service/method"): the one that names it, else the
@@ -99,32 +99,32 @@ func (sc ServiceConfig) MarshalJSON() ([]byte, error) { return sc.plain().Marsha
 // The package serviceconfig does the work, without codes.Code.
 
 // plain returns sc without the types of gRPC.
-func (sc ServiceConfig) plain() serviceconfig.Config { return convert[serviceconfig.Config](sc) }
+func (sc ServiceConfig) plain() serviceconfig.Config { return convertStruct[serviceconfig.Config](sc) }
 
-// convert returns v as a To, field by field: a type that differs from v's in the names of types, and maybe lacks a field.
-func convert[To any](v any) (to To) {
-	into(reflect.ValueOf(&to).Elem(), reflect.ValueOf(v))
+// convertStruct returns v as a To, field by field: a type that differs from v's in the names of types, and maybe lacks a field.
+func convertStruct[To any](v any) (to To) {
+	convertValue(reflect.ValueOf(&to).Elem(), reflect.ValueOf(v))
 	return to
 }
 
-func into(to, v reflect.Value) {
+func convertValue(to, v reflect.Value) {
 	switch {
 	case v.Type().ConvertibleTo(to.Type()):
 		to.Set(v.Convert(to.Type()))
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
 			if field := to.FieldByName(v.Type().Field(i).Name); field.IsValid() {
-				into(field, v.Field(i))
+				convertValue(field, v.Field(i))
 			}
 		}
 	case v.IsNil():
 	case v.Kind() == reflect.Pointer:
 		to.Set(reflect.New(to.Type().Elem()))
-		into(to.Elem(), v.Elem())
+		convertValue(to.Elem(), v.Elem())
 	default:
 		to.Set(reflect.MakeSlice(to.Type(), v.Len(), v.Len()))
 		for i := range v.Len() {
-			into(to.Index(i), v.Index(i))
+			convertValue(to.Index(i), v.Index(i))
 		}
 	}
 }

@@ -33,8 +33,8 @@ func (l Loss) String() string { return l.Field + ": " + l.Why }
 // differently from gRPC. A policy has no retryThrottling and no status codes: [WithServiceConfig]
 // applies these.
 func (mc MethodConfig) Policy(base lull.Policy, r ServiceConfigOptions) (lull.Policy, []Loss) {
-	p, lost := convert[serviceconfig.MethodConfig](mc).Policy(base, convert[serviceconfig.Reading](r))
-	return p, convert[[]Loss](lost)
+	p, lost := convertStruct[serviceconfig.MethodConfig](mc).Policy(base, convertStruct[serviceconfig.Reading](r))
+	return p, convertStruct[[]Loss](lost)
 }
 
 // ServiceConfigOf returns the policy as a service config for the given methods, for clients without
@@ -47,9 +47,9 @@ func (mc MethodConfig) Policy(base lull.Policy, r ServiceConfigOptions) (lull.Po
 // policy that hedges after a fixed delay becomes a hedgingPolicy, which grpc-java, grpc-dotnet and
 // grpc-node support. grpc-go and gRPC core ignore it, and then do not retry.
 func ServiceConfigOf(p lull.Policy, names ...MethodName) (ServiceConfig, []Loss, error) {
-	c, lost, err := serviceconfig.Of(p, convert[[]serviceconfig.MethodName](names)...)
+	c, lost, err := serviceconfig.Of(p, convertStruct[[]serviceconfig.MethodName](names)...)
 	if err != nil {
 		return ServiceConfig{}, nil, err
 	}
-	return convert[ServiceConfig](c), convert[[]Loss](lost), nil
+	return convertStruct[ServiceConfig](c), convertStruct[[]Loss](lost), nil
 }

@@ -22,7 +22,7 @@ func (c *Client) newStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.
 	}
 	s.changed.L = &s.mu
 	s.opts, s.callerOptions = splitOptions(nil, opts)
-	s.opts, s.wanted = setAside(s.opts)
+	s.opts, s.results = splitResultVars(s.opts)
 	if s.callerOptions.buffer > 0 {
 		s.limit = s.callerOptions.buffer - 1
 	}
@@ -33,7 +33,7 @@ func (c *Client) newStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.
 	for !s.opened && !s.ended {
 		s.changed.Wait()
 	}
-	s.passPanicOn()
+	s.rePanic()
 	if s.ended && !s.opened && s.err != nil {
 		return nil, s.err
 	}
@@ -58,7 +58,7 @@ type stream struct {
 	streamer      grpc.Streamer
 	opts          []grpc.CallOption // those for each attempt
 	callerOptions callerOptions
-	wanted        wanted
+	results       resultVars
 	limit         int // bytes to keep
 
 	attempts int            // used by the engine's goroutine alone
@@ -68,23 +68,23 @@ type stream struct {
 	// about sending and receiving is final.
 	passing atomic.Pointer[streamAttempt]
 
-	mu           sync.Mutex
-	changed      sync.Cond      // any field below has changed
-	current      *streamAttempt // nil: none is open, for now or (if ended) for good
-	opened       bool           // an attempt was open
-	sent         replay
-	committed    bool // to current
-	receiving    bool // somebody is in RecvMsg or Header of current
-	settling     bool // the engine's goroutine is receiving: the caller does not send meanwhile
-	sends        bool // the caller is in SendMsg or CloseSend
-	receives     bool // the caller is in RecvMsg or Header
-	both         bool // the caller has sent and received at once, so interceptors further in may see both
-	ended        bool // the engine has ended without a commit: see err
-	err          error
-	trailer      metadata.MD // of the last attempt that was given up
-	panicked     any
-	finishCalled bool // callerOptions.finish was called
-	handed       bool // wanted is final
+	mu            sync.Mutex
+	changed       sync.Cond      // any field below has changed
+	current       *streamAttempt // nil: none is open, for now or (if ended) for good
+	opened        bool           // an attempt was open
+	sent          replay
+	committed     bool // to current
+	receiving     bool // somebody is in RecvMsg or Header of current
+	settling      bool // the engine's goroutine is receiving: the caller does not send meanwhile
+	sends         bool // the caller is in SendMsg or CloseSend
+	receives      bool // the caller is in RecvMsg or Header
+	both          bool // the caller has sent and received at once, so interceptors further in may see both
+	ended         bool // the engine has ended without a commit: see err
+	err           error
+	trailer       metadata.MD // of the last attempt that was given up
+	panicked      any
+	finishCalled  bool // callerOptions.finish was called
+	resultsStored bool // results has its final values
 }
 
 // RecvMsg receives from the attempt that is open. The engine handles a failure before the stream is
@@ -142,7 +142,7 @@ func (s *stream) Header() (metadata.MD, error) {
 	s.enter(&s.receives)
 	defer s.leave(&s.receives)
 	for {
-		if a := s.commitment(); a != nil {
+		if a := s.committedAttempt(); a != nil {
 			return a.cs.Header()
 		}
 		a, err := s.beginReceiving()
@@ -157,7 +157,7 @@ func (s *stream) Header() (metadata.MD, error) {
 
 // Trailer returns the trailer of the attempt that the stream is committed to, else of the last.
 func (s *stream) Trailer() metadata.MD {
-	if a := s.commitment(); a != nil {
+	if a := s.committedAttempt(); a != nil {
 		return a.cs.Trailer()
 	}
 	s.mu.Lock()
@@ -214,11 +214,11 @@ func (s *stream) CloseSend() error {
 	if a == nil || !a.upToDate || a.closed {
 		return nil // the goroutine that replays closes as well
 	}
-	return s.close(a)
+	return s.closeAttempt(a)
 }
 
-// close is CloseSend of a. It releases the lock meanwhile.
-func (s *stream) close(a *streamAttempt) (err error) {
+// closeAttempt is CloseSend of a. It releases the lock meanwhile.
+func (s *stream) closeAttempt(a *streamAttempt) (err error) {
 	a.closed, a.sending = true, true
 	defer s.sentOn(a)
 	s.unlocked(func() { err = a.cs.CloseSend() })
@@ -250,7 +250,7 @@ func (s *stream) SendMsg(m any) error {
 		s.unlocked(func() { c, copied = copyOf(m, room) })
 	}
 	for {
-		s.passPanicOn()
+		s.rePanic()
 		a := s.current
 		switch {
 		case s.ended && ours:
@@ -301,7 +301,7 @@ func (s *stream) send(a *streamAttempt, m any) (err error) {
 		switch err = a.cs.SendMsg(m); err {
 		case nil:
 		case io.EOF:
-			a.isOver()
+			a.signalOver()
 		default:
 			s.failedToSend(a, err)
 		}
@@ -316,20 +316,20 @@ func (s *stream) unlocked(f func()) {
 	f()
 }
 
-// passPanicOn panics on the caller's goroutine if the engine's has panicked.
-func (s *stream) passPanicOn() {
+// rePanic panics on the caller's goroutine if the engine's has panicked.
+func (s *stream) rePanic() {
 	if s.panicked != nil {
 		panic(s.panicked)
 	}
 }
 
-// handOver gives the caller the results of the attempt that counts, before the caller can know that
+// storeResults gives the caller the results of the attempt that counts, before the caller can know that
 // it counts. It is called with mu held.
-func (s *stream) handOver(a *streamAttempt) {
-	if !s.handed && a.outcome.finished {
-		s.wanted.handOver(&a.outcome)
+func (s *stream) storeResults(a *streamAttempt) {
+	if !s.resultsStored && a.outcome.finished {
+		s.results.store(&a.outcome)
 	}
-	s.handed = true
+	s.resultsStored = true
 }
 
 // callOnFinish calls the functions of the caller's OnFinish, once.

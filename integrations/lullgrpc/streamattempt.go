@@ -19,15 +19,15 @@ import (
 // A streamAttempt is one attempt at a stream. It is open when it is created. It is resolved when
 // the engine may learn that it ended or was answered.
 type streamAttempt struct {
-	s     *stream
-	cs    grpc.ClientStream
-	ctx   context.Context
-	held  driver.Detached
-	end   func()      // ends ctx
-	timer *time.Timer // calls expire; nil: the attempt's time has no limit of its own
-	once  sync.Once
-	over  chan struct{} // closed by isOver
-	done  chan struct{} // closed when resolved
+	s          *stream
+	cs         grpc.ClientStream
+	ctx        context.Context
+	detached   driver.Detached
+	endContext func()      // ends ctx
+	timer      *time.Timer // calls expire; nil: the attempt's time has no limit of its own
+	once       sync.Once
+	over       chan struct{} // closed by signalOver
+	done       chan struct{} // closed when resolved
 
 	// Guarded by s.mu.
 	opened    bool
@@ -64,12 +64,12 @@ func (s *stream) run() {
 	spec := s.method.spec(s.callerOptions)
 	spec.Stream = !s.c.wholeStream
 	r := s.d.Drive(s.ctx, spec, s.attempt, nil, s.lastError)
-	s.end(r)
+	s.endCall(r)
 	returned = true
 }
 
-// end sets the error of a call that ended without a commit.
-func (s *stream) end(r engine.Result) {
+// endCall sets the error of a call that ended without a commit.
+func (s *stream) endCall(r engine.Result) {
 	s.mu.Lock()
 	if s.committed {
 		s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *stream) end(r engine.Result) {
 		s.err = failure(s.d, s.method.name, r, s.err)
 	}
 	if s.last != nil {
-		s.handOver(s.last)
+		s.storeResults(s.last)
 	}
 	s.ended = true
 	err := s.err
@@ -98,16 +98,16 @@ func (s *stream) attempt(ctx context.Context) lull.Verdict {
 	s.attempts++
 	a := &streamAttempt{s: s, ctx: ctx, replaying: true, over: make(chan struct{}), done: make(chan struct{})}
 	s.last = a
-	if v, ok := s.open(a); !ok {
+	if v, ok := s.openAttempt(a); !ok {
 		return v
 	}
 	s.replay(a)
 	select {
 	case <-a.done:
 	case <-a.over:
-		s.settle(a)
+		s.inspectEnd(a)
 	case <-ctx.Done():
-		s.settle(a)
+		s.inspectEnd(a)
 	}
 	s.mu.Lock()
 	kept := s.committed
@@ -118,28 +118,28 @@ func (s *stream) attempt(ctx context.Context) lull.Verdict {
 	return a.verdict
 }
 
-// open opens the attempt's stream. The attempt's timeout runs on a timer beside its context. As the
+// openAttempt opens the attempt's stream. The attempt's timeout runs on a timer beside its context. As the
 // context's deadline it would be sent to the server, which would then end even a stream that is
 // working.
-func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
+func (s *stream) openAttempt(a *streamAttempt) (v lull.Verdict, ok bool) {
 	until, bounded := a.ctx.Deadline()
-	a.held = driver.Detach(a.ctx)
-	a.end = a.held.Release
-	if callerDeadline, has := s.ctx.Deadline(); a.held == (driver.Detached{}) {
-		a.ctx, a.end = context.WithCancel(a.ctx)
+	a.detached = driver.Detach(a.ctx)
+	a.endContext = a.detached.Release
+	if callerDeadline, has := s.ctx.Deadline(); a.detached == (driver.Detached{}) {
+		a.ctx, a.endContext = context.WithCancel(a.ctx)
 	} else if bounded && (!has || until.Before(callerDeadline)) {
 		a.timer = time.AfterFunc(time.Until(until), a.expire)
 	}
 	ctx := withPreviousAttempts(a.ctx, s.attempts-1)
 	a.outcome.reset()
 	opts := append(s.opts[:len(s.opts):len(s.opts)], grpc.Peer(&a.outcome.peer), grpc.OnFinish(a.finished))
-	if len(s.wanted.headers) > 0 {
+	if len(s.results.headers) > 0 {
 		opts = append(opts, grpc.Header(&a.outcome.header))
 	}
-	if len(s.wanted.trailers) > 0 {
+	if len(s.results.trailers) > 0 {
 		opts = append(opts, grpc.Trailer(&a.outcome.trailer))
 	}
-	a.outcome.ready(s.cc)
+	a.outcome.recordReady(s.cc)
 	cs, err := s.streamer(ctx, s.desc, s.cc, s.method.name, opts...)
 
 	s.mu.Lock()
@@ -164,7 +164,7 @@ func (s *stream) open(a *streamAttempt) (v lull.Verdict, ok bool) {
 	s.err, s.trailer = err, nil
 	s.mu.Unlock()
 	a.release()
-	return s.c.judge(s.method.rule, f, s.callerOptions.creds, connected), false
+	return s.c.verdictOf(s.method.rule, f, s.callerOptions.creds, connected), false
 }
 
 // errExpired is the end of an attempt that was opened or answered when its time was over.
@@ -178,7 +178,7 @@ func (a *streamAttempt) expire() {
 	a.expired = timedOut
 	s.mu.Unlock()
 	if timedOut {
-		a.held.Expire()
+		a.detached.Expire()
 	}
 }
 
@@ -187,31 +187,31 @@ func (a *streamAttempt) release() {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
-	a.end()
+	a.endContext()
 }
 
 // finished is called by gRPC when the attempt's stream is over: from within any call into gRPC, or
 // from a goroutine of its own when the connection is closed or the context ends.
 func (a *streamAttempt) finished(err error) {
 	s := a.s
-	connected := err != nil && ready(s.cc)
+	connected := err != nil && isReady(s.cc)
 	s.mu.Lock()
 	a.outcome.finished, a.endedBy = true, err
 	a.outcome.connected = a.outcome.connected && connected
 	ours := s.committed && s.current == a && !a.failing
 	if ours {
-		s.handOver(a)
+		s.storeResults(a)
 	}
 	s.mu.Unlock()
-	a.isOver()
+	a.signalOver()
 	if ours {
 		a.release()
 		s.callOnFinish(err)
 	}
 }
 
-// isOver makes the engine inspect the attempt.
-func (a *streamAttempt) isOver() { a.once.Do(func() { close(a.over) }) }
+// signalOver makes the engine inspect the attempt.
+func (a *streamAttempt) signalOver() { a.once.Do(func() { close(a.over) }) }
 
 // replay sends everything that was sent before; then the sender may go on. Receivers wait for the
 // end of the replay. Interceptors further in expect that from a caller who sends and then receives.
@@ -238,13 +238,13 @@ func (s *stream) replay(a *streamAttempt) {
 				return
 			}
 		case s.sent.closed && !a.closed:
-			s.close(a)
+			s.closeAttempt(a)
 		default:
 			a.upToDate = true
 			if s.committed {
 				s.sent.forget()
 			}
-			s.rest(a)
+			s.passIfFinal(a)
 			s.changed.Broadcast()
 			return
 		}

@@ -13,9 +13,9 @@ import (
 
 // This file has the ends of attempts, and the commit of a stream to one.
 
-// settle inspects an attempt that is over, unless a receiver is about to. It waits for a sender
+// inspectEnd inspects an attempt that is over, unless a receiver is about to. It waits for a sender
 // first: its SendMsg ends with the attempt.
-func (s *stream) settle(a *streamAttempt) {
+func (s *stream) inspectEnd(a *streamAttempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for (s.receiving || a.sending) && !a.resolved {
@@ -38,7 +38,7 @@ func (s *stream) beginReceiving() (*streamAttempt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		s.passPanicOn()
+		s.rePanic()
 		a := s.current
 		switch {
 		case s.ended:
@@ -93,7 +93,7 @@ func (s *stream) answered(a *streamAttempt, err error) bool {
 	}
 	over := a.outcome.finished || err != nil
 	if over {
-		s.handOver(a)
+		s.storeResults(a)
 	}
 	if err != nil {
 		a.err = err
@@ -140,7 +140,7 @@ func (s *stream) failedToSend(a *streamAttempt, err error) {
 	f := Failure{Method: s.method.name, Err: err}
 	v := s.c.classify(s.method.rule, f)
 	if v.Kind == lull.KindRateLimited {
-		v = final(false)
+		v = notRepeated(false)
 	}
 	s.giveUp(a, f, v, false)
 }
@@ -158,7 +158,7 @@ func (s *stream) giveUp(a *streamAttempt, f Failure, v lull.Verdict, header bool
 	committed = s.committed
 	if committed {
 		v = v.Committed()
-		s.handOver(a)
+		s.storeResults(a)
 	}
 	a.err, s.err = f.Err, f.Err
 	if !committed {
@@ -179,7 +179,7 @@ func (s *stream) resolve(a *streamAttempt, v lull.Verdict) {
 		a.resolved, a.verdict = true, v
 		close(a.done)
 	}
-	s.rest(a)
+	s.passIfFinal(a)
 	s.changed.Broadcast()
 }
 
@@ -192,26 +192,26 @@ func (s *stream) commit(a *streamAttempt) {
 	if a.upToDate {
 		s.sent.forget()
 	}
-	s.rest(a)
+	s.passIfFinal(a)
 	s.changed.Broadcast()
 }
 
-// rest sets passing if calls only have to be passed through from now on. It is called with mu held.
-func (s *stream) rest(a *streamAttempt) {
+// passIfFinal sets passing if calls only have to be passed through from now on. It is called with mu held.
+func (s *stream) passIfFinal(a *streamAttempt) {
 	if s.committed && s.current == a && a.resolved && a.upToDate && a.err == nil {
 		s.passing.Store(a)
 	}
 }
 
-// commitment returns the attempt that the stream is committed to, or nil. It waits while the
+// committedAttempt returns the attempt that the stream is committed to, or nil. It waits while the
 // attempt is replayed, as beginReceiving does.
-func (s *stream) commitment() *streamAttempt {
+func (s *stream) committedAttempt() *streamAttempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.committed && s.current.replaying && !s.both && s.panicked == nil {
 		s.changed.Wait()
 	}
-	s.passPanicOn()
+	s.rePanic()
 	if !s.committed {
 		return nil
 	}

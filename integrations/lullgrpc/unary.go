@@ -19,7 +19,7 @@ import (
 func (c *Client) invoke(ctx context.Context, name string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	m := c.methods.Get(name)
 	d := c.dependency(ctx, targetOf(cc), m)
-	u := &unary{c: c, method: m, req: req, cc: cc, invoker: invoker, try: try{reply: reply}}
+	u := &unary{c: c, method: m, req: req, cc: cc, invoker: invoker, try: unaryAttempt{reply: reply}}
 	var ofCaller callerOptions
 	u.opts, ofCaller = splitOptions(u.room[:0], opts)
 	u.creds = ofCaller.creds
@@ -50,33 +50,33 @@ type unary struct {
 
 	creds    *callerCreds
 	attempts int
-	try      try // the last attempt; in a race the first
+	try      unaryAttempt // the last attempt; in a race the first
 	opts     []grpc.CallOption
 	room     [5]grpc.CallOption // for opts; generated code passes one option
 }
 
-// A try is one attempt at a unary call, and its outcome.
-type try struct {
+// A unaryAttempt is one attempt at a unary call, and its outcome.
+type unaryAttempt struct {
 	reply   any
 	err     error
 	outcome outcome
 }
 
 // watch adds the options by which gRPC reports the outcome of the attempt.
-func (t *try) watch(opts []grpc.CallOption) []grpc.CallOption {
+func (t *unaryAttempt) watch(opts []grpc.CallOption) []grpc.CallOption {
 	return append(opts, grpc.Trailer(&t.outcome.trailer), grpc.Peer(&t.outcome.peer), grpc.OnFinish(t.outcome.onFinish))
 }
 
 func (u *unary) attempt(ctx context.Context) lull.Verdict {
 	if u.attempts++; u.attempts > 1 {
-		startOver(u.opts)
+		clearResultVars(u.opts)
 	}
 	return u.send(ctx, u.attempts-1, u.req, &u.try, u.opts)
 }
 
-// startOver clears the caller's variables that an earlier attempt has set. An attempt without a
+// clearResultVars clears the caller's variables that an earlier attempt has set. An attempt without a
 // connection would not overwrite them, and they would stand beside its status.
-func startOver(opts []grpc.CallOption) {
+func clearResultVars(opts []grpc.CallOption) {
 	for _, each := range opts {
 		switch each := each.(type) {
 		case grpc.HeaderCallOption:
@@ -90,23 +90,23 @@ func startOver(opts []grpc.CallOption) {
 }
 
 // send makes an attempt. others is the number of attempts before it.
-func (u *unary) send(ctx context.Context, others int, req any, t *try, opts []grpc.CallOption) lull.Verdict {
+func (u *unary) send(ctx context.Context, others int, req any, t *unaryAttempt, opts []grpc.CallOption) lull.Verdict {
 	ctx = withPreviousAttempts(ctx, others)
 	t.outcome.reset()
-	t.outcome.ready(u.cc)
+	t.outcome.recordReady(u.cc)
 	t.err = u.invoker(ctx, u.method.name, req, t.reply, u.cc, opts...)
 	if t.err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}
 	}
 	f := Failure{Method: u.method.name, Err: t.err, Trailer: t.outcome.trailer, NeverSent: t.outcome.neverSent()}
-	return u.c.judge(u.method.rule, f, u.creds, t.outcome.connected && attempt.CutOff(ctx, ctx) == engine.NotCutOff)
+	return u.c.verdictOf(u.method.rule, f, u.creds, t.outcome.connected && attempt.CutOff(ctx, ctx) == engine.NotCutOff)
 }
 
 // lastError returns the last attempt's error, for observers.
 func (u *unary) lastError() error { return u.try.observed() }
 
 // observed returns the error of the attempt for observers.
-func (t *try) observed() error { return withRequestID(t.err, t.outcome.trailer) }
+func (t *unaryAttempt) observed() error { return withRequestID(t.err, t.outcome.trailer) }
 
 // outcome is gRPC's report on an attempt, beside its error.
 type outcome struct {
@@ -119,25 +119,25 @@ type outcome struct {
 	cc        *grpc.ClientConn
 }
 
-// nobody is the peer's address until gRPC replaces it.
-var nobody net.Addr = &net.UnixAddr{Name: "nobody"}
+// noPeer is the peer's address until gRPC replaces it.
+var noPeer net.Addr = &net.UnixAddr{Name: "nobody"}
 
-func (o *outcome) reset() { *o = outcome{peer: peer.Peer{Addr: nobody}} }
+func (o *outcome) reset() { *o = outcome{peer: peer.Peer{Addr: noPeer}} }
 
 func (o *outcome) onFinish(err error) {
 	o.finished = true
-	o.connected = err != nil && o.connected && ready(o.cc)
+	o.connected = err != nil && o.connected && isReady(o.cc)
 }
 
-// ready records whether the connection is ready before an attempt.
-func (o *outcome) ready(cc *grpc.ClientConn) { o.cc, o.connected = cc, ready(cc) }
+// recordReady records whether the connection is ready before an attempt.
+func (o *outcome) recordReady(cc *grpc.ClientConn) { o.cc, o.connected = cc, isReady(cc) }
 
 // neverSent reports that no byte of the attempt went to a server. gRPC sets the peer of every
 // attempt that gets a stream on a connection. Without a peer there was no stream: connections were
 // refused, a name did not resolve, or time ran out while the attempt waited for either. gRPC itself
 // must also have ended the attempt. A stub, or an interceptor that drops options, reports nothing
 // at all.
-func (o *outcome) neverSent() bool { return o.finished && o.peer.Addr == nobody }
+func (o *outcome) neverSent() bool { return o.finished && o.peer.Addr == noPeer }
 
 // withPreviousAttempts sets the number of attempts before this one in the metadata: those of the
 // call, and those of the inbound request that the server makes it for. It replaces the value that a

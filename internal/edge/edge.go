@@ -9,11 +9,11 @@ import "sync/atomic"
 type Edge struct{ refused atomic.Bool }
 
 // Granted records a grant.
-func (e *Edge) Granted() {
+func (e *Edge) RecordGrant() {
 	if e.refused.Load() {
 		e.refused.Store(false)
 	}
 }
 
 // Refused records a refusal, and reports whether it is the first one after a grant.
-func (e *Edge) Refused() bool { return !e.refused.Swap(true) }
+func (e *Edge) RecordRefusal() bool { return !e.refused.Swap(true) }

@@ -15,8 +15,8 @@ type Conn struct {
 	in, out       *stream
 	local, remote addr
 
-	mu     sync.Mutex
-	abrupt bool // Close resets it: SetLinger(0)
+	mu           sync.Mutex
+	resetOnClose bool // Close resets it: SetLinger(0)
 }
 
 // Pipe returns both ends of a connection.
@@ -47,7 +47,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 // Close closes both directions. If the other end has sent what was not read, it is reset, as over TCP.
 func (c *Conn) Close() error {
 	c.mu.Lock()
-	abrupt := c.abrupt
+	abrupt := c.resetOnClose
 	c.mu.Unlock()
 	if abrupt {
 		c.reset()
@@ -74,7 +74,7 @@ func (c *Conn) CloseWrite() error {
 func (c *Conn) SetLinger(sec int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.abrupt = sec == 0
+	c.resetOnClose = sec == 0
 	return nil
 }
 

@@ -192,17 +192,17 @@ func NewUnstartedServer(tb testing.TB, h http.Handler) *httptest.Server {
 // Start starts a server that NewUnstartedServer has returned.
 func Start(s *httptest.Server) {
 	s.Start()
-	reachable(s)
+	dialInMemory(s)
 }
 
 // StartTLS starts it with TLS.
 func StartTLS(s *httptest.Server) {
 	s.StartTLS()
-	reachable(s)
+	dialInMemory(s)
 }
 
-// reachable lets the server's own client dial in memory.
-func reachable(s *httptest.Server) {
+// dialInMemory lets the server's own client dial in memory.
+func dialInMemory(s *httptest.Server) {
 	s.Client().Transport.(*http.Transport).DialContext = Dial
 }
 

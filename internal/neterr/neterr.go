@@ -151,6 +151,18 @@ const (
 	codeNoSocket    = "no_socket"       // the file of a Unix socket is missing: its daemon is not there, or not yet
 )
 
+// Refused and Reset are the system's errors for a connection that was refused and for one that was reset.
+var Refused, Reset = errnoOf(codeRefused), errnoOf(codeReset)
+
+func errnoOf(code string) error {
+	for _, e := range errnos {
+		if e.code == code {
+			return e.err
+		}
+	}
+	return errors.New(code)
+}
+
 // A dialErrno is an error number that means something only of a dial. Empty: nothing.
 type dialErrno struct {
 	err        error

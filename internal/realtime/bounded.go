@@ -20,15 +20,15 @@ type Bounded struct {
 	Number          int32         // for who embeds it (here it takes no room)
 	Hedge           bool          // likewise
 
-	detached bool  // this and what follows is guarded by mu
-	ended    ended // how it has ended
-	turn     uint8 // how often first has been used; lastTurn: no more
-	mu       sync.Mutex
-	until    time.Duration // when it ends; engine.Never: with the caller's
-	done     chan struct{} // made by the first Done
-	watcher  *watcher      // made with done, until it has ended
-	first    func()        // a function of AfterFunc: mostly there is one at a time
-	hooks    *hook         // those that there was no room for, a list
+	detached  bool   // this and what follows is guarded by mu
+	ending    ending // how it has ended
+	firstUses uint8  // how often first has been used; maxFirstUses: no more
+	mu        sync.Mutex
+	until     time.Duration // when it ends; engine.Never: with the caller's
+	done      chan struct{} // made by the first Done
+	watcher   *watcher      // made with done, until it has ended
+	firstHook func()        // a function of AfterFunc: mostly there is one at a time
+	hooks     *hook         // those that there was no room for, a list
 }
 
 // A watcher ends a context in time, and with the caller's. It is used again for another context
@@ -66,8 +66,8 @@ func (w *watcher) release() {
 	}
 }
 
-// lastTurn is how often Bounded.first is used.
-const lastTurn = math.MaxUint8
+// maxFirstUses is how often Bounded.firstHook is used.
+const maxFirstUses = math.MaxUint8
 
 // A hook is a function that AfterFunc was called with. Bounded.mu guards it.
 type hook struct {
@@ -76,19 +76,19 @@ type hook struct {
 	prev, next *hook
 }
 
-// ended is how a context has ended. It is a byte and not an error, since there is one of them
+// ending is how a context has ended. It is a byte and not an error, since there is one of them
 // for each attempt.
-type ended uint8
+type ending uint8
 
 const (
-	notYet   ended = iota
-	byCaller       // the caller's context has
+	notYet   ending = iota
+	byCaller        // the caller's context has
 	timedOut
 	canceled
 )
 
-// reason is the error of a context that has ended so.
-func (c *Bounded) reason(e ended) error {
+// errorOf is the error of a context that has ended so.
+func (c *Bounded) errorOf(e ending) error {
 	switch e {
 	case byCaller:
 		return c.Context.Err()
@@ -123,31 +123,31 @@ func (c *Bounded) Deadline() (time.Time, bool) {
 func (c *Bounded) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ended == notYet && c.done == nil {
+	if c.ending == notYet && c.done == nil {
 		// Nobody watches yet, so look.
 		if c.Context.Err() != nil {
-			c.ended = byCaller
+			c.ending = byCaller
 		} else if c.until != engine.Never && !c.detached && c.Clock.Now() >= c.until {
-			c.ended = timedOut
+			c.ending = timedOut
 		}
 	}
-	return c.reason(c.ended)
+	return c.errorOf(c.ending)
 }
 
 // Done makes the channel, the timer, and the hook on the caller's context.
 func (c *Bounded) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.watch()
+	return c.startWatching()
 }
 
-// watch is Done with c.mu held.
-func (c *Bounded) watch() chan struct{} {
+// startWatching is Done with c.mu held.
+func (c *Bounded) startWatching() chan struct{} {
 	if c.done != nil {
 		return c.done
 	}
 	c.done = make(chan struct{})
-	if c.ended != notYet {
+	if c.ending != notYet {
 		close(c.done)
 		return c.done
 	}
@@ -166,16 +166,16 @@ func (c *Bounded) watch() chan struct{} {
 func (c *Bounded) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.watch()
-	if c.ended != notYet {
+	c.startWatching()
+	if c.ending != notYet {
 		go f()
 		return func() bool { return false }
 	}
-	if c.first == nil && c.turn < lastTurn {
-		c.turn++
-		c.first = f
-		turn := c.turn
-		return func() bool { return c.stopFirst(turn) }
+	if c.firstHook == nil && c.firstUses < maxFirstUses {
+		c.firstUses++
+		c.firstHook = f
+		turn := c.firstUses
+		return func() bool { return c.stopFirstHook(turn) }
 	}
 	h := &hook{c: c, f: f, next: c.hooks}
 	if h.next != nil {
@@ -185,14 +185,14 @@ func (c *Bounded) AfterFunc(f func()) (stop func() bool) {
 	return h.stop
 }
 
-// stopFirst stops the function that had first at that turn.
-func (c *Bounded) stopFirst(turn uint8) bool {
+// stopFirstHook stops the function that had first at that turn.
+func (c *Bounded) stopFirstHook(turn uint8) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.first == nil || c.turn != turn {
+	if c.firstHook == nil || c.firstUses != turn {
 		return false
 	}
-	c.first = nil
+	c.firstHook = nil
 	return true
 }
 
@@ -216,26 +216,26 @@ func (h *hook) stop() bool {
 }
 
 // Cancel ends the context (context.Canceled), also if it was detached.
-func (c *Bounded) Cancel() { c.close(canceled, true) }
+func (c *Bounded) Cancel() { c.endAs(canceled, true) }
 
 // Expire ends the context as its time would (context.DeadlineExceeded), also if it was detached.
-func (c *Bounded) Expire() { c.close(timedOut, true) }
+func (c *Bounded) Expire() { c.endAs(timedOut, true) }
 
-// close ends the context so, unless it has ended or (if not always) was detached.
-func (c *Bounded) close(how ended, always bool) {
+// endAs ends the context so, unless it has ended or (if not always) was detached.
+func (c *Bounded) endAs(how ending, always bool) {
 	c.mu.Lock()
-	if c.ended != notYet || c.detached && !always {
+	if c.ending != notYet || c.detached && !always {
 		c.mu.Unlock()
 		return
 	}
-	c.ended = how
+	c.ending = how
 	if c.done == nil { // so that nothing else was made
 		c.mu.Unlock()
 		return
 	}
 	close(c.done)
-	w, first, hooks := c.watcher, c.first, c.hooks
-	c.watcher, c.first, c.hooks = nil, nil, nil
+	w, first, hooks := c.watcher, c.firstHook, c.hooks
+	c.watcher, c.firstHook, c.hooks = nil, nil, nil
 	if first != nil {
 		go first()
 	}
@@ -264,7 +264,7 @@ func (c *Bounded) wake() {
 		}
 	}
 	c.mu.Unlock()
-	c.close(how, how == byCaller)
+	c.endAs(how, how == byCaller)
 }
 
 // Extend makes the context end no earlier than d from now, up to its limit. It
@@ -272,20 +272,20 @@ func (c *Bounded) wake() {
 func (c *Bounded) Extend(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if d > 0 && c.ended == notYet && !c.detached && c.until != engine.Never {
+	if d > 0 && c.ending == notYet && !c.detached && c.until != engine.Never {
 		c.until = max(c.until, min(saturating.Add(c.Clock.Now(), d), c.Limit))
 	}
 }
 
 // End ends the context, if it was not detached: what it was for has returned.
-func (c *Bounded) End() { c.close(canceled, false) }
+func (c *Bounded) End() { c.endAs(canceled, false) }
 
 // Detach makes the context outlive its own time and End: only the caller and Cancel end it
 // from then on. It reports whether it has not ended yet.
 func (c *Bounded) Detach() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ended != notYet {
+	if c.ending != notYet {
 		return false
 	}
 	c.detached = true

@@ -35,7 +35,7 @@ func (c *Clock) Now() time.Duration {
 
 // About is the time as the last reading found it: no earlier than at, which the caller has
 // read, and late by no more than the time since any reading.
-func (c *Clock) About(at time.Duration) time.Duration {
+func (c *Clock) LastRead(at time.Duration) time.Duration {
 	return max(at, time.Duration(c.coarse.Load()))
 }
 

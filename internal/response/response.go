@@ -27,7 +27,7 @@ func New(w http.ResponseWriter, begin func(status int)) *Writer {
 
 // Final returns the status that the client gets if the handler returns now: 200 if it
 // has written nothing.
-func (w *Writer) Final() int {
+func (w *Writer) FinalStatus() int {
 	if w.status == 0 {
 		return http.StatusOK
 	}
@@ -37,9 +37,9 @@ func (w *Writer) Final() int {
 // Shown returns the ResponseWriter for the handler. It has exactly the abilities of the one
 // below: http.ResponseController finds that by Unwrap, and a type assertion to Flusher or
 // Hijacker succeeds if it would below.
-func (w *Writer) Shown() http.ResponseWriter {
+func (w *Writer) ForHandler() http.ResponseWriter {
 	flushes, hijacks := false, false
-	for below := w.below; below != nil; below = unwrap(below) {
+	for below := w.below; below != nil; below = writerBelow(below) {
 		switch below.(type) {
 		case http.Flusher, interface{ FlushError() error }:
 			flushes = true
@@ -48,37 +48,37 @@ func (w *Writer) Shown() http.ResponseWriter {
 			hijacks = true
 		}
 	}
-	base := (*writer)(w)
+	base := (*handlerWriter)(w)
 	switch {
 	case flushes && hijacks:
 		return struct {
-			*writer
+			*handlerWriter
 			flusher
 			hijacker
 		}{base, flusher{w}, hijacker{w}}
 	case flushes:
 		return struct {
-			*writer
+			*handlerWriter
 			flusher
 		}{base, flusher{w}}
 	case hijacks:
 		return struct {
-			*writer
+			*handlerWriter
 			hijacker
 		}{base, hijacker{w}}
 	}
 	return base
 }
 
-// unwrap is the writer beneath, or nil.
-func unwrap(w http.ResponseWriter) http.ResponseWriter {
+// writerBelow is the writer beneath, or nil.
+func writerBelow(w http.ResponseWriter) http.ResponseWriter {
 	if u, ok := w.(interface{ Unwrap() http.ResponseWriter }); ok {
 		return u.Unwrap()
 	}
 	return nil
 }
 
-func (w *Writer) start(status int) {
+func (w *Writer) beginResponse(status int) {
 	if w.begun {
 		return
 	}
@@ -88,45 +88,45 @@ func (w *Writer) start(status int) {
 	}
 }
 
-// writer has the methods of every response.
-type writer Writer
+// handlerWriter has the methods of every response.
+type handlerWriter Writer
 
-func (w *writer) Header() http.Header { return w.below.Header() }
+func (w *handlerWriter) Header() http.Header { return w.below.Header() }
 
 // WriteHeader begins the response with the first status that is final: those from 100
 // to 199 are not, but for 101.
-func (w *writer) WriteHeader(status int) {
+func (w *handlerWriter) WriteHeader(status int) {
 	if status >= 200 || status == http.StatusSwitchingProtocols {
-		(*Writer)(w).start(status)
+		(*Writer)(w).beginResponse(status)
 	}
 	w.below.WriteHeader(status)
 }
 
-func (w *writer) Write(p []byte) (int, error) {
-	(*Writer)(w).start(http.StatusOK)
+func (w *handlerWriter) Write(p []byte) (int, error) {
+	(*Writer)(w).beginResponse(http.StatusOK)
 	return w.below.Write(p)
 }
 
-func (w *writer) WriteString(s string) (int, error) {
-	(*Writer)(w).start(http.StatusOK)
+func (w *handlerWriter) WriteString(s string) (int, error) {
+	(*Writer)(w).beginResponse(http.StatusOK)
 	return io.WriteString(w.below, s)
 }
 
 // ReadFrom lets io.Copy send a file without a buffer between, if the one below can.
-func (w *writer) ReadFrom(src io.Reader) (int64, error) {
-	(*Writer)(w).start(http.StatusOK)
+func (w *handlerWriter) ReadFrom(src io.Reader) (int64, error) {
+	(*Writer)(w).beginResponse(http.StatusOK)
 	return io.Copy(w.below, src)
 }
 
 // Unwrap is for http.ResponseController.
-func (w *writer) Unwrap() http.ResponseWriter { return w.below }
+func (w *handlerWriter) Unwrap() http.ResponseWriter { return w.below }
 
 type flusher struct{ w *Writer }
 
 func (f flusher) Flush() { _ = f.FlushError() }
 
 func (f flusher) FlushError() error {
-	f.w.start(http.StatusOK)
+	f.w.beginResponse(http.StatusOK)
 	return http.NewResponseController(f.w.below).Flush()
 }
 
@@ -135,7 +135,7 @@ type hijacker struct{ w *Writer }
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, rw, err := http.NewResponseController(h.w.below).Hijack()
 	if err == nil {
-		h.w.start(0)
+		h.w.beginResponse(0)
 	}
 	return c, rw, err
 }

@@ -33,7 +33,7 @@ func TestBeginsOnceWithTheStatusThatIsSent(t *testing.T) {
 			var seen *Writer
 			s := memnet.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				seen = New(w, func(int) { begun++; w.Header().Set("Added", "late") })
-				c.handle(seen.Shown())
+				c.handle(seen.ForHandler())
 			}))
 			resp, err := s.Client().Get(s.URL)
 			if err != nil {
@@ -48,8 +48,8 @@ func TestBeginsOnceWithTheStatusThatIsSent(t *testing.T) {
 			if resp.StatusCode != want || string(body) != c.body || resp.Header.Get("Added") != added {
 				t.Errorf("the client got %d %q, Added: %q", resp.StatusCode, body, resp.Header.Get("Added"))
 			}
-			if begun != calls || seen.Final() != want || seen.begun != (calls > 0) {
-				t.Errorf("begun %d times, with status %d (%v); want %d", begun, seen.Final(), seen.begun, want)
+			if begun != calls || seen.FinalStatus() != want || seen.begun != (calls > 0) {
+				t.Errorf("begun %d times, with status %d (%v); want %d", begun, seen.FinalStatus(), seen.begun, want)
 			}
 		})
 	}
@@ -60,7 +60,7 @@ func TestHijack(t *testing.T) {
 	statuses := make(chan int, 2)
 	s := memnet.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		seen = New(w, func(n int) { statuses <- n })
-		conn, _, err := http.NewResponseController(seen.Shown()).Hijack()
+		conn, _, err := http.NewResponseController(seen.ForHandler()).Hijack()
 		if err != nil {
 			t.Error(err)
 			return
@@ -94,7 +94,7 @@ func TestWhatIsBeneathCannot(t *testing.T) {
 		"flusher":         {flusher{bare, rec}, true},
 		"flusher, hidden": {wrapped{wrapper{bare, flusher{bare, rec}}}, true},
 	} {
-		shown := New(c.below, nil).Shown()
+		shown := New(c.below, nil).ForHandler()
 		_, flushes := shown.(http.Flusher)
 		_, hijacks := shown.(http.Hijacker)
 		if flushes != c.flushes || hijacks {

@@ -103,7 +103,7 @@ func (mc MethodConfig) tree() *tree.Node {
 	for _, n := range mc.Names {
 		names.Items = append(names.Items, tree.NewMap().SetIf(n.Service != "", "service", n.Service).SetIf(n.Method != "", "method", n.Method))
 	}
-	m := tree.NewMap().Set("name", names).Set("timeout", optional(mc.Timeout))
+	m := tree.NewMap().Set("name", names).Set("timeout", durationNode(mc.Timeout))
 	if r := mc.Retry; r != nil {
 		m.Set("retryPolicy", tree.NewMap().
 			Set("maxAttempts", r.MaxAttempts).
@@ -111,17 +111,17 @@ func (mc MethodConfig) tree() *tree.Node {
 			Set("maxBackoff", tree.Seconds(r.MaxBackoff)).
 			Set("backoffMultiplier", r.BackoffMultiplier).
 			Set("retryableStatusCodes", codeList(r.RetryableStatusCodes)).
-			Set("perAttemptRecvTimeout", optional(r.PerAttemptRecvTimeout)))
+			Set("perAttemptRecvTimeout", durationNode(r.PerAttemptRecvTimeout)))
 	}
 	if h := mc.Hedging; h != nil {
-		m.Set("hedgingPolicy", tree.NewMap().Set("maxAttempts", h.MaxAttempts).Set("hedgingDelay", optional(h.HedgingDelay)).
+		m.Set("hedgingPolicy", tree.NewMap().Set("maxAttempts", h.MaxAttempts).Set("hedgingDelay", durationNode(h.HedgingDelay)).
 			SetIf(len(h.NonFatalStatusCodes) > 0, "nonFatalStatusCodes", codeList(h.NonFatalStatusCodes)))
 	}
 	return m
 }
 
-// optional is a duration, nil if it is zero.
-func optional(d time.Duration) *tree.Node {
+// durationNode is a duration, nil if it is zero.
+func durationNode(d time.Duration) *tree.Node {
 	if d == 0 {
 		return nil
 	}

@@ -21,7 +21,7 @@ func ExampleParse() {
 		fmt.Println(err)
 		return
 	}
-	p, lost := c.Methods[0].Policy(lull.Policy{}, serviceconfig.Reading{Alone: true})
+	p, lost := c.Methods[0].Policy(lull.Policy{}, serviceconfig.Reading{PolicyOnly: true})
 	fmt.Println(p.Attempts, p.Deadline, p.Backoff.Ceiling(1), p.Backoff.Ceiling(9))
 	for _, l := range lost {
 		fmt.Println(l)

@@ -56,8 +56,8 @@ func Of(p lull.Policy, names ...MethodName) (Config, []Loss, error) {
 	return c, lost, nil
 }
 
-// least is the shortest wait that is written: gRPC does not allow zero.
-const least = time.Millisecond
+// minWait is the shortest wait that is written: gRPC does not allow zero.
+const minWait = time.Millisecond
 
 // retryPolicy converts a policy that has its defaults and makes that many attempts.
 func (lost *losses) retryPolicy(p lull.Policy, attempts int) *RetryPolicy {
@@ -78,19 +78,19 @@ func (lost *losses) retryPolicy(p lull.Policy, attempts int) *RetryPolicy {
 	case s.Kind == backoff.Constant, s.Kind == backoff.Immediate:
 		r.BackoffMultiplier = 1
 	}
-	r.InitialBackoff = max(r.InitialBackoff, least)
+	r.InitialBackoff = max(r.InitialBackoff, minWait)
 	r.MaxBackoff = max(r.MaxBackoff, r.InitialBackoff)
 	lost.changed(attempts > DefaultMaxCallAttempts, "Attempts", "gRPC makes at most 5")
 	if !waits.Same(s, Reading{}.Waits(*r), r.MaxAttempts-1) {
 		before := len(*lost)
 		lost.changed(s.Kind > backoff.Exponential && s.Kind != backoff.Constant, "Backoff.Kind", "gRPC knows exponential waits only")
-		lost.changed(s.Ceiling(1) < least && !s.FastFirst, "Backoff.Base", "gRPC must wait for something: 1ms")
+		lost.changed(s.Ceiling(1) < minWait && !s.FastFirst, "Backoff.Base", "gRPC must wait for something: 1ms")
 		lost.changed(s.Jitter != backoff.Proportional, "Backoff.Jitter", "gRPC spreads by a fifth up and down")
 		lost.add(s.Floor > 0, "Backoff.Floor", "gRPC has none")
 		lost.add(s.FastFirst, "Backoff.FastFirst", "gRPC waits before the first retry as well")
 		lost.changed(len(*lost) == before, "Backoff", "gRPC's waits are rounded otherwise")
 	}
-	r.RetryableStatusCodes = lost.written(p, s.Ceiling(1), "retryableStatusCodes", "retry RESOURCE_EXHAUSTED after the same wait as UNAVAILABLE")
+	r.RetryableStatusCodes = lost.codesFor(p, s.Ceiling(1), "retryableStatusCodes", "retry RESOURCE_EXHAUSTED after the same wait as UNAVAILABLE")
 	return r
 }
 
@@ -109,12 +109,12 @@ func (lost *losses) hedgingPolicy(p lull.Policy) *HedgingPolicy {
 	return &HedgingPolicy{
 		MaxAttempts:         p.Hedge.Attempts,
 		HedgingDelay:        max(p.Hedge.Delay, 0),
-		NonFatalStatusCodes: lost.written(p, 0, "nonFatalStatusCodes", "send the next attempt at once after RESOURCE_EXHAUSTED"),
+		NonFatalStatusCodes: lost.codesFor(p, 0, "nonFatalStatusCodes", "send the next attempt at once after RESOURCE_EXHAUSTED"),
 	}
 }
 
-// written returns the codes of a list, and records the loss of those that it does not have.
-func (lost *losses) written(p lull.Policy, wait time.Duration, list, would string) []Code {
+// codesFor returns the codes of a list, and records the loss of those that it does not have.
+func (lost *losses) codesFor(p lull.Policy, wait time.Duration, list, would string) []Code {
 	codes := []Code{Unavailable}
 	if p.RateLimitedBase <= max(wait, waits.SameWhenRateLimited) && (wait > 0 || p.Backoff.Ceiling(1) <= waits.SameWhenRateLimited) {
 		codes = append(codes, ResourceExhausted)

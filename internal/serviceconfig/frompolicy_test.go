@@ -65,7 +65,7 @@ func TestWhatIsLostOfAPolicy(t *testing.T) {
 		// Nothing is lost: it comes back as it was, on top of what gRPC has for everybody.
 		base := plain()
 		base.Backoff, base.RateLimitedBase, base.Timeouts = backoff.Schedule{}, 0, 0
-		back, more := out.Methods[0].Policy(base, serviceconfig.Reading{Alone: true})
+		back, more := out.Methods[0].Policy(base, serviceconfig.Reading{PolicyOnly: true})
 		if back.Attempts != p.WithDefaults().Attempts || back.Deadline != p.Deadline || back.Timeouts != p.Timeouts || back.Backoff.Ceiling(1) != 100*ms || back.Backoff.Ceiling(9) != time.Second || len(more) != 0 {
 			t.Errorf("%+v comes back as %+v, %v", p, back, more)
 		}
@@ -139,7 +139,7 @@ func TestHedgesAfterResourceExhausted(t *testing.T) {
 		}
 		base := p
 		base.Backoff, base.RateLimitedBase = backoff.Schedule{}, 0
-		back, _ := out.Methods[0].Policy(base, serviceconfig.Reading{Alone: true})
+		back, _ := out.Methods[0].Policy(base, serviceconfig.Reading{PolicyOnly: true})
 		if patient := back.RateLimitedBase > ms; patient == (len(c.want) == 2) || !patient && back != (lull.Policy{
 			Attempts: 1, AttemptTimeout: p.AttemptTimeout, Deadline: p.Deadline, HintLimit: p.HintLimit, Backoff: p.Backoff, RateLimitedBase: 1,
 			Timeouts: p.Timeouts, Nested: p.Nested, Budget: p.Budget, Breaker: p.Breaker, Hedge: p.Hedge,

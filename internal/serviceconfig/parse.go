@@ -26,14 +26,14 @@ func Parse(data []byte) (Config, error) {
 		m, wrong = tree.Mistake{Position: (&tree.Reader{}).Place(roots[1]), Found: "not JSON: there is more after the end"}, true
 	}
 	if wrong {
-		m.Path, m.Found, m.Allowed = whole, fmt.Sprintf("%s (column %d)", m.Found, m.Column), "an object"
+		m.Path, m.Found, m.Allowed = rootPath, fmt.Sprintf("%s (column %d)", m.Found, m.Column), "an object"
 		return Config{}, tree.Mistakes{m}
 	}
 	return FromTree(roots[0])
 }
 
-// whole is the path of the config itself, in messages.
-const whole = "service config"
+// rootPath is the path of the config itself, in messages.
+const rootPath = "service config"
 
 // FromTree is Parse for a tree.
 func FromTree(root *tree.Node) (Config, error) { return fromTree(root, false) }
@@ -68,18 +68,18 @@ type parser struct {
 	gapic   bool              // maxAttempts may be missing
 }
 
-func (p *parser) rest(o *tree.Object) {
+func (p *parser) ignoreRest(o *tree.Object) {
 	for _, m := range o.Rest() {
 		p.ignored = append(p.ignored, o.At(m.Key))
 	}
 }
 
 func (p *parser) config(root *tree.Node) (c Config) {
-	if !p.Check(root.Kind == tree.Map, root, whole, "an object") {
+	if !p.Check(root.Kind == tree.Map, root, rootPath, "an object") {
 		return c
 	}
 	o := p.Object(root, "")
-	defer p.rest(o)
+	defer p.ignoreRest(o)
 	methods, path := o.List("methodConfig")
 	for i, each := range methods {
 		if mc, ok := p.methodConfig(each, tree.Element(path, i)); ok {
@@ -96,7 +96,7 @@ func (p *parser) config(root *tree.Node) (c Config) {
 // applies to nothing, which is no error.
 func (p *parser) methodConfig(n *tree.Node, path string) (mc MethodConfig, ok bool) {
 	o := p.Object(n, path)
-	defer p.rest(o)
+	defer p.ignoreRest(o)
 	names, namePath := o.List("name")
 	for i, each := range names {
 		mc.Names = append(mc.Names, p.name(each, tree.Element(namePath, i)))
@@ -122,7 +122,7 @@ func (p *parser) methodConfig(n *tree.Node, path string) (mc MethodConfig, ok bo
 func (p *parser) name(n *tree.Node, path string) (name MethodName) {
 	before := len(p.Mistakes)
 	o := p.Object(n, path)
-	defer p.rest(o)
+	defer p.ignoreRest(o)
 	name.Service = o.String("service")
 	name.Method = o.String("method")
 	pattern := name.Pattern()
@@ -144,7 +144,7 @@ func (p *parser) name(n *tree.Node, path string) (name MethodName) {
 
 func (p *parser) retryPolicy(n *tree.Node, path string) *RetryPolicy {
 	o := p.Object(n, path)
-	defer p.rest(o)
+	defer p.ignoreRest(o)
 	r := &RetryPolicy{
 		MaxAttempts:       p.maxAttempts(o),
 		InitialBackoff:    p.positive(o.Require("initialBackoff", allowedDuration)),
@@ -164,7 +164,7 @@ func (p *parser) retryPolicy(n *tree.Node, path string) *RetryPolicy {
 
 func (p *parser) hedgingPolicy(n *tree.Node, path string) *HedgingPolicy {
 	o := p.Object(n, path)
-	defer p.rest(o)
+	defer p.ignoreRest(o)
 	h := &HedgingPolicy{MaxAttempts: p.maxAttempts(o)}
 	if n, path := o.Get("hedgingDelay"); n != nil {
 		h.HedgingDelay, _ = p.Duration(n, path, 0, "zero or "+allowedDuration, tree.ParseSeconds)
@@ -177,7 +177,7 @@ func (p *parser) hedgingPolicy(n *tree.Node, path string) *HedgingPolicy {
 
 func (p *parser) throttling(n *tree.Node, path string) *budget.GRPCConfig {
 	o := p.Object(n, path)
-	defer p.rest(o)
+	defer p.ignoreRest(o)
 	return &budget.GRPCConfig{
 		MaxTokens:  int(p.number(o, "maxTokens", "a whole number from 1 to 1000", func(f float64) bool { return f >= 1 && f <= 1000 && f == math.Trunc(f) })),
 		TokenRatio: p.number(o, "tokenRatio", "a number from 0.001", func(f float64) bool { return f >= 0.001 }),

@@ -73,7 +73,7 @@ func valid(t *testing.T, c serviceconfig.Config) {
 		t.Errorf("%+v was read and is not valid: %v", c, err)
 	}
 	for _, mc := range c.Methods {
-		for _, r := range []serviceconfig.Reading{{}, {Alone: true}, {OldJitter: true, MaxCallAttempts: 1}} {
+		for _, r := range []serviceconfig.Reading{{}, {PolicyOnly: true}, {OldJitter: true, MaxCallAttempts: 1}} {
 			if p, _ := mc.Policy(lull.Policy{}, r); p.Validate() != nil {
 				t.Errorf("%+v, read as %+v, makes a policy that is not valid: %v", mc, r, p.Validate())
 			}
@@ -421,7 +421,7 @@ func TestARetryPolicyAsAPolicy(t *testing.T) {
 		}
 	}
 	// A file has nothing but the policy: more is lost.
-	p, lost = mc.Policy(before, serviceconfig.Reading{Alone: true})
+	p, lost = mc.Policy(before, serviceconfig.Reading{PolicyOnly: true})
 	if p.Timeouts != lull.TimeoutsNever || p.RateLimitedBase <= p.Backoff.Ceiling(1) && p.Backoff.Ceiling(1) < math.MaxInt64/4 {
 		t.Errorf("alone: %+v", p)
 	}
@@ -498,7 +498,7 @@ func TestCodesInAPolicy(t *testing.T) {
 		{[]serviceconfig.Code{cancelled, 8}, lull.TimeoutsNever, false, "does not retry CANCELLED and also retries UNAVAILABLE"},
 	} {
 		mc := serviceconfig.MethodConfig{Retry: &serviceconfig.RetryPolicy{MaxAttempts: 2, InitialBackoff: some, MaxBackoff: some, BackoffMultiplier: 1, RetryableStatusCodes: c.codes}}
-		p, lost := mc.Policy(lull.Policy{}, serviceconfig.Reading{Alone: true})
+		p, lost := mc.Policy(lull.Policy{}, serviceconfig.Reading{PolicyOnly: true})
 		if p.Timeouts != c.timeouts || (p.RateLimitedBase > some) != c.patient {
 			t.Errorf("%v: %+v", c.codes, p)
 		}
@@ -595,7 +595,7 @@ func TestAPolicyThatHedgesAsAServiceConfig(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(sc, again) {
 			t.Fatalf("%s reads back as %+v, %v", text, again, err)
 		}
-		for _, r := range []serviceconfig.Reading{{}, {Alone: true}} {
+		for _, r := range []serviceconfig.Reading{{}, {PolicyOnly: true}} {
 			if p, _ := again.Methods[0].Policy(lull.Policy{}, r); c.hedge.Share < 0 && (p.Hedge != c.hedge || p.Attempts != 1) { // nothing of it is lost
 				t.Errorf("%+v comes back as %+v", c.hedge, p.Hedge)
 			}

@@ -27,7 +27,7 @@ type Reading struct {
 	// Alone: only the policy can hold the status codes, as in a file. Then RateLimitedBase and
 	// Timeouts express as much of them as they can, and the rest is a loss. Otherwise the driver
 	// has the list (lullgrpc.WithServiceConfig), and the two stay as they are.
-	Alone bool
+	PolicyOnly bool
 }
 
 // DefaultMaxCallAttempts is the limit of maxAttempts in all implementations of gRPC.
@@ -44,14 +44,14 @@ func (mc MethodConfig) Policy(base lull.Policy, r Reading) (lull.Policy, []Loss)
 	}
 	switch {
 	case mc.Retry != nil:
-		lost.retry(&p, *mc.Retry, r)
+		lost.readRetry(&p, *mc.Retry, r)
 	case mc.Hedging != nil:
-		lost.hedging(&p, *mc.Hedging, r)
+		lost.readHedging(&p, *mc.Hedging, r)
 	}
 	return p, lost
 }
 
-func (lost *losses) retry(p *lull.Policy, retry RetryPolicy, r Reading) {
+func (lost *losses) readRetry(p *lull.Policy, retry RetryPolicy, r Reading) {
 	atMost := cmp.Or(r.MaxCallAttempts, DefaultMaxCallAttempts)
 	p.Hedge = hedge.Config{} // a policy retries or hedges
 	p.Attempts = min(retry.MaxAttempts, atMost)
@@ -61,23 +61,23 @@ func (lost *losses) retry(p *lull.Policy, retry RetryPolicy, r Reading) {
 		if p.Deadline > 0 {
 			p.AttemptTimeout = min(t, p.Deadline)
 		}
-		lost.changed(r.Alone, "retryPolicy.perAttemptRecvTimeout", "gRPC heeds it only where the experiment with hedging is on; lull bounds each attempt by it")
+		lost.changed(r.PolicyOnly, "retryPolicy.perAttemptRecvTimeout", "gRPC heeds it only where the experiment with hedging is on; lull bounds each attempt by it")
 	}
-	lost.changed(r.Alone && retry.MaxAttempts > atMost, "retryPolicy.maxAttempts", fmt.Sprintf("counts as %d, in gRPC as here", atMost))
+	lost.changed(r.PolicyOnly && retry.MaxAttempts > atMost, "retryPolicy.maxAttempts", fmt.Sprintf("counts as %d, in gRPC as here", atMost))
 	lost.changed(retry.BackoffMultiplier < 1, "retryPolicy.backoffMultiplier", "waits do not shrink; they stay the same")
-	lost.codes(p, "retryPolicy.initialBackoff", "retryPolicy.retryableStatusCodes", retry.RetryableStatusCodes, r)
+	lost.readCodes(p, "retryPolicy.initialBackoff", "retryPolicy.retryableStatusCodes", retry.RetryableStatusCodes, r)
 }
 
 // Waits returns the waits of a retry policy as a schedule.
 func (r Reading) Waits(retry RetryPolicy) backoff.Schedule {
 	s := backoff.Schedule{
-		Base:   timer(min(retry.InitialBackoff, retry.MaxBackoff)),
-		Cap:    timer(retry.MaxBackoff),
+		Base:   atLeastShortest(min(retry.InitialBackoff, retry.MaxBackoff)),
+		Cap:    atLeastShortest(retry.MaxBackoff),
 		Factor: max(retry.BackoffMultiplier, 1),
 	}
 	if !r.OldJitter {
 		s.Jitter = backoff.Proportional
-		s.Cap = timer(withJitter(retry.MaxBackoff))
+		s.Cap = atLeastShortest(withJitter(retry.MaxBackoff))
 	}
 	return s
 }
@@ -91,29 +91,29 @@ func withJitter(c time.Duration) time.Duration {
 	return c + (c+4)/5
 }
 
-func (lost *losses) hedging(p *lull.Policy, h HedgingPolicy, r Reading) {
+func (lost *losses) readHedging(p *lull.Policy, h HedgingPolicy, r Reading) {
 	atMost := cmp.Or(r.MaxCallAttempts, DefaultMaxCallAttempts)
 	n := min(h.MaxAttempts, atMost)
-	lost.changed(r.Alone && h.MaxAttempts > atMost, "hedgingPolicy.maxAttempts", fmt.Sprintf("counts as %d, in gRPC as here", atMost))
+	lost.changed(r.PolicyOnly && h.MaxAttempts > atMost, "hedgingPolicy.maxAttempts", fmt.Sprintf("counts as %d, in gRPC as here", atMost))
 	lost.changed(n > hedge.MaxAttempts, "hedgingPolicy.maxAttempts", "at most 5 attempts run side by side")
 	p.Attempts = 1
 	p.Hedge = hedge.Config{
 		Attempts: min(n, hedge.MaxAttempts),
-		Delay:    cmp.Or(timer(h.HedgingDelay), hedge.AtOnce),
+		Delay:    cmp.Or(atLeastShortest(h.HedgingDelay), hedge.AtOnce),
 		Share:    -1, // the throttle bounds hedges, and nothing else
 		InFlight: -1,
 	}
-	lost.codes(p, "hedgingPolicy.hedgingDelay", "hedgingPolicy.nonFatalStatusCodes", h.NonFatalStatusCodes, r)
-	if r.Alone && p.RateLimitedBase == waits.SameWhenRateLimited {
+	lost.readCodes(p, "hedgingPolicy.hedgingDelay", "hedgingPolicy.nonFatalStatusCodes", h.NonFatalStatusCodes, r)
+	if r.PolicyOnly && p.RateLimitedBase == waits.SameWhenRateLimited {
 		p.Backoff = backoff.Schedule{Kind: backoff.Constant} // the next one is sent at once
 	}
 }
 
-// codes expresses in the policy what it can of codes that are to be retried or hedged, and records
+// readCodes expresses in the policy what it can of codes that are to be retried or hedged, and records
 // the rest. The arguments name the field with the codes and the one with the wait.
-func (lost *losses) codes(p *lull.Policy, wait, field string, list []Code, r Reading) {
+func (lost *losses) readCodes(p *lull.Policy, wait, field string, list []Code, r Reading) {
 	rateLimited, timeouts := slices.Contains(list, ResourceExhausted), slices.Contains(list, DeadlineExceeded)
-	if !r.Alone {
+	if !r.PolicyOnly {
 		lost.changed(rateLimited, wait, "after RESOURCE_EXHAUSTED waits grow from the policy's RateLimitedBase, where that is more")
 		lost.changed(timeouts && p.Timeouts != lull.TimeoutsAlways, field, "DEADLINE_EXCEEDED is retried as the policy's Timeouts says")
 		return
@@ -159,8 +159,8 @@ func Budget(t budget.GRPCConfig) (budget.Config, []Loss) {
 	return b, lost
 }
 
-// timer is d, or the shortest time that a policy allows, since no timer is as quick.
-func timer(d time.Duration) time.Duration {
+// atLeastShortest is d, or the shortest time that a policy allows, since no timer is as quick.
+func atLeastShortest(d time.Duration) time.Duration {
 	if d > 0 {
 		return max(d, problem.ShortestDuration)
 	}

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// most is how many bytes are kept.
-const most = 16_000
+// maxBytes is how many bytes are kept.
+const maxBytes = 16_000
 
 // A Tail is the last that was written to it. Its zero value is ready, and its methods may be called
 // concurrently.
@@ -21,7 +21,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.text = append(t.text, p...)
-	t.text = t.text[max(0, len(t.text)-most):]
+	t.text = t.text[max(0, len(t.text)-maxBytes):]
 	return len(p), nil
 }
 

@@ -18,7 +18,7 @@ func TestTheEndIsKept(t *testing.T) {
 		}
 	}
 	got := x.String()
-	if !strings.HasSuffix(got, "\nline 9998\nline 9999") || len(got) > most || len(got) < most-20 {
+	if !strings.HasSuffix(got, "\nline 9998\nline 9999") || len(got) > maxBytes || len(got) < maxBytes-20 {
 		t.Errorf("%d bytes, ending in %q", len(got), got[max(0, len(got)-30):])
 	}
 }

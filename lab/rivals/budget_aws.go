@@ -63,10 +63,10 @@ func (q *awsQuota) Withdraw(_ time.Duration, c budget.Class, _ func() uint64) bu
 	for {
 		have := q.tokens.Load()
 		if have < cost {
-			return budget.Grant{Exhausted: q.edge.Refused()}
+			return budget.Grant{Exhausted: q.edge.RecordRefusal()}
 		}
 		if q.tokens.CompareAndSwap(have, have-cost) {
-			q.edge.Granted()
+			q.edge.RecordGrant()
 			return budget.Grant{OK: true, Receipt: budget.Receipt(cost)}
 		}
 	}

@@ -54,10 +54,10 @@ func (e *envoyConcurrency) Withdraw(time.Duration, budget.Class, func() uint64) 
 	for {
 		n := e.retries.Load()
 		if n >= e.limit() {
-			return budget.Grant{Exhausted: e.edge.Refused()}
+			return budget.Grant{Exhausted: e.edge.RecordRefusal()}
 		}
 		if e.retries.CompareAndSwap(n, n+1) {
-			e.edge.Granted()
+			e.edge.RecordGrant()
 			return budget.Grant{OK: true, Receipt: 1}
 		}
 	}

@@ -108,10 +108,10 @@ func (b *finagleBucket) Withdraw(now time.Duration, _ budget.Class, _ func() uin
 	defer b.mu.Unlock()
 	b.advance(now)
 	if b.sum+b.reserve < b.withdrawal {
-		return budget.Grant{Exhausted: b.edge.Refused()}
+		return budget.Grant{Exhausted: b.edge.RecordRefusal()}
 	}
 	b.add(-b.withdrawal)
-	b.edge.Granted()
+	b.edge.RecordGrant()
 	return budget.Grant{OK: true, Receipt: 1}
 }
 

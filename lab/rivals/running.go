@@ -66,9 +66,9 @@ func (b *running) Withdraw(now time.Duration, _ budget.Class, _ func() uint64) b
 	defer b.mu.Unlock()
 	b.advance(now)
 	if b.retries >= b.cfg.Min && float64(b.retries) > b.cfg.Ratio*float64(b.calls+b.retries) {
-		return budget.Grant{Exhausted: b.edge.Refused()}
+		return budget.Grant{Exhausted: b.edge.RecordRefusal()}
 	}
-	b.edge.Granted()
+	b.edge.RecordGrant()
 	at := saturating.Add(b.now, b.cfg.Delay)
 	if b.cfg.Delay == 0 {
 		b.retries++

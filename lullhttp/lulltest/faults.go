@@ -54,8 +54,8 @@ func (f *Faults) Attempts() []Attempt {
 	return slices.Clone(f.attempts)
 }
 
-// ready compiles the rules, once, and returns what is wrong with them.
-func (f *Faults) ready() error {
+// compile compiles the rules, once, and returns what is wrong with them.
+func (f *Faults) compile() error {
 	f.once.Do(func() {
 		if f.err = f.Validate(); f.err != nil {
 			return
@@ -70,8 +70,8 @@ func (f *Faults) ready() error {
 	return f.err
 }
 
-// arrived records a request, and returns its place in the record and the rule for it.
-func (f *Faults) arrived(r *http.Request) (index int, rule *Rule) {
+// recordAttempt records a request, and returns its place in the record and the rule for it.
+func (f *Faults) recordAttempt(r *http.Request) (index int, rule *Rule) {
 	now := time.Now()
 	call := f.callOf(r)
 	holds := make([]bool, len(f.Rules)) // the conditions that need no lock: When is the user's

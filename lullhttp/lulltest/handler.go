@@ -31,20 +31,20 @@ type handler struct {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if err := h.f.ready(); err != nil {
+	if err := h.f.compile(); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	index, rule := h.f.arrived(r)
+	index, rule := h.f.recordAttempt(r)
 	body, err := h.f.readBody(index, r.Body) // all of it: else the server would not notice that its client goes
 	if err != nil || sleep.For(r.Context(), rule.Delay) != nil {
 		panic(http.ErrAbortHandler) // the client has gone
 	}
-	out := &writer{ResponseWriter: w, ctx: r.Context(), rule: rule, method: r.Method, left: rule.Bytes}
+	out := &faultyWriter{ResponseWriter: w, ctx: r.Context(), rule: rule, method: r.Method, left: rule.Bytes}
 	switch {
 	case rule.End == Refuse:
 	case rule.Status == 0:
-		h.next.ServeHTTP(out, withBytes(r, body))
+		h.next.ServeHTTP(out, withRequestBody(r, body))
 	default:
 		out.WriteHeader(rule.Status)
 		io.WriteString(out, rule.Body)
@@ -55,26 +55,26 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // errBroken is the error of a Write to a connection that the rule has broken.
 var errBroken = errors.New("lulltest: the rule has ended this response")
 
-// A writer carries out a rule on the answer that a handler writes.
-type writer struct {
+// A faultyWriter carries out a rule on the answer that a handler writes.
+type faultyWriter struct {
 	http.ResponseWriter
 	ctx    context.Context
 	rule   *Rule
 	method string
 	left   int // bytes until the end, if Where is InBody
 
-	status int  // that was written
-	broken bool // nothing more may be written
-	taken  bool // the connection is no longer the server's
+	status   int  // that was written
+	broken   bool // nothing more may be written
+	hijacked bool // the connection is no longer the server's
 }
 
 // Unwrap is for http.ResponseController.
-func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *faultyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // discards reports whether nothing of the answer is sent.
-func (w *writer) discards() bool { return w.rule.End != Answer && w.rule.Where != InBody }
+func (w *faultyWriter) discards() bool { return w.rule.End != Answer && w.rule.Where != InBody }
 
-func (w *writer) WriteHeader(status int) {
+func (w *faultyWriter) WriteHeader(status int) {
 	switch {
 	case w.status != 0 || w.broken || w.discards():
 		return
@@ -90,14 +90,14 @@ func (w *writer) WriteHeader(status int) {
 
 // forgetLength removes the length of a body that is not longer than what arrives of it: its last
 // byte would be its end.
-func (w *writer) forgetLength() {
+func (w *faultyWriter) forgetLength() {
 	n, err := strconv.ParseUint(strings.TrimSpace(w.Header().Get("Content-Length")), 10, 63)
 	if err == nil && n <= uint64(w.rule.Bytes) {
 		w.Header().Del("Content-Length")
 	}
 }
 
-func (w *writer) Write(p []byte) (n int, err error) {
+func (w *faultyWriter) Write(p []byte) (n int, err error) {
 	switch {
 	case w.broken:
 		return 0, errBroken
@@ -110,14 +110,14 @@ func (w *writer) Write(p []byte) (n int, err error) {
 		}
 		w.WriteHeader(http.StatusOK)
 	}
-	if !w.rule.inBody() || !withBody(w.method, w.status) {
+	if !w.rule.changesBody() || !hasBody(w.method, w.status) {
 		return w.ResponseWriter.Write(p)
 	}
 	for n < len(p) {
 		piece := p[n:]
 		if w.rule.Where == InBody {
 			if w.left == 0 {
-				w.end()
+				w.endExchange()
 				return n, errBroken
 			}
 			piece = piece[:min(len(piece), w.left)]
@@ -142,7 +142,7 @@ func (w *writer) Write(p []byte) (n int, err error) {
 }
 
 // Flush sends what was written.
-func (w *writer) Flush() {
+func (w *faultyWriter) Flush() {
 	if w.broken || w.discards() {
 		return
 	}
@@ -153,7 +153,7 @@ func (w *writer) Flush() {
 }
 
 // finish is the end of the handler.
-func (w *writer) finish() {
+func (w *faultyWriter) finish() {
 	if w.rule.End == Answer {
 		if w.status == 0 {
 			w.WriteHeader(http.StatusOK)
@@ -164,20 +164,20 @@ func (w *writer) finish() {
 		if w.status == 0 {
 			w.WriteHeader(http.StatusOK)
 		}
-		if !withBody(w.method, w.status) {
+		if !hasBody(w.method, w.status) {
 			return
 		}
 	}
 	if !w.broken {
-		w.end()
+		w.endExchange()
 	}
-	if !w.taken {
+	if !w.hijacked {
 		panic(http.ErrAbortHandler) // the server ends the connection, or the stream
 	}
 }
 
-// end ends the exchange as the rule has it, as far as the connection can be had.
-func (w *writer) end() {
+// endExchange ends the exchange as the rule has it, as far as the connection can be had.
+func (w *faultyWriter) endExchange() {
 	if w.rule.Where == InBody {
 		w.Flush()
 	}
@@ -194,7 +194,7 @@ func (w *writer) end() {
 		}
 		return
 	}
-	w.taken = true
+	w.hijacked = true
 	if w.rule.Where == InHeader {
 		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n")
 	}

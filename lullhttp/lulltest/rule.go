@@ -62,7 +62,7 @@ const (
 	Hang
 )
 
-func (e End) String() string { return name(int(e), "Answer", "Refuse", "Reset", "Close", "Hang") }
+func (e End) String() string { return nameOf(int(e), "Answer", "Refuse", "Reset", "Close", "Hang") }
 
 // A Where is a place in an answer.
 type Where uint8
@@ -77,9 +77,9 @@ const (
 	InBody
 )
 
-func (w Where) String() string { return name(int(w), "BeforeHeader", "InHeader", "InBody") }
+func (w Where) String() string { return nameOf(int(w), "BeforeHeader", "InHeader", "InBody") }
 
-func name(i int, names ...string) string {
+func nameOf(i int, names ...string) string {
 	if i < len(names) {
 		return names[i]
 	}
@@ -141,11 +141,11 @@ func (r *Rule) mux() (m *http.ServeMux, err error) {
 	return m, nil
 }
 
-// inBody reports whether the body of the answer is not passed on as it is.
-func (r *Rule) inBody() bool { return r.PerByte > 0 || r.Where == InBody }
+// changesBody reports whether the body of the answer is not passed on as it is.
+func (r *Rule) changesBody() bool { return r.PerByte > 0 || r.Where == InBody }
 
-// withBody reports whether an answer has a body.
-func withBody(method string, status int) bool {
+// hasBody reports whether an answer has a body.
+func hasBody(method string, status int) bool {
 	return method != http.MethodHead && status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/lullgo/lull/internal/neterr"
 	"github.com/lullgo/lull/internal/sleep"
 )
 
@@ -30,19 +31,19 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		defer r.Body.Close()
 	}
-	if err := t.f.ready(); err != nil {
+	if err := t.f.compile(); err != nil {
 		return nil, err
 	}
 	ctx := r.Context()
 	if ctx.Err() != nil { // as in http.Transport, such a request is not sent
 		return nil, context.Cause(ctx)
 	}
-	index, rule := t.f.arrived(r)
+	index, rule := t.f.recordAttempt(r)
 	if rule.End == Refuse {
 		if err := sleep.For(ctx, rule.Delay); err != nil {
 			return nil, err
 		}
-		return nil, broken("dial", r, os.NewSyscallError("connect", refused))
+		return nil, opError("dial", r, os.NewSyscallError("connect", neterr.Refused))
 	}
 	body, err := t.f.readBody(index, r.Body)
 	if err != nil {
@@ -53,11 +54,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	var resp *http.Response
 	if rule.Status == 0 && t.next != nil {
-		if resp, err = t.next.RoundTrip(withBytes(r, body)); err != nil {
+		if resp, err = t.next.RoundTrip(withRequestBody(r, body)); err != nil {
 			return nil, err
 		}
 	} else {
-		resp = response(r, rule)
+		resp = answerOf(r, rule)
 	}
 	if rule.End != Answer && rule.Where != InBody {
 		resp.Body.Close()
@@ -65,7 +66,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
 		}
-		return nil, rule.noHeader(r)
+		return nil, rule.headerError(r)
 	}
 	if rule.Header != nil {
 		if resp.Header = resp.Header.Clone(); resp.Header == nil {
@@ -73,20 +74,20 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		rule.setHeader(resp.Header)
 	}
-	if rule.inBody() && withBody(r.Method, resp.StatusCode) {
+	if rule.changesBody() && hasBody(r.Method, resp.StatusCode) {
 		if rule.Where == InBody && resp.ContentLength <= int64(rule.Bytes) {
 			resp.ContentLength = -1 // or its last byte would be its end
 			resp.Header.Del("Content-Length")
 		}
-		b := &faultyBody{of: resp.Body, rule: rule, left: rule.Bytes, req: r}
+		b := &faultyBody{body: resp.Body, rule: rule, left: rule.Bytes, req: r}
 		b.ctx, b.cancel = context.WithCancelCause(ctx)
 		resp.Body = b
 	}
 	return resp, nil
 }
 
-// withBytes returns the request with a body that was read.
-func withBytes(r *http.Request, body []byte) *http.Request {
+// withRequestBody returns the request with a body that was read.
+func withRequestBody(r *http.Request, body []byte) *http.Request {
 	if body == nil {
 		return r
 	}
@@ -95,13 +96,13 @@ func withBytes(r *http.Request, body []byte) *http.Request {
 	return r
 }
 
-// response returns the answer that Status makes, or an empty 200.
-func response(r *http.Request, rule *Rule) *http.Response {
+// answerOf returns the answer that Status makes, or an empty 200.
+func answerOf(r *http.Request, rule *Rule) *http.Response {
 	h, status := make(http.Header), cmp.Or(rule.Status, http.StatusOK)
 	body, length := io.ReadCloser(http.NoBody), int64(len(rule.Body))
 	if length > 0 {
 		h.Set("Content-Type", http.DetectContentType([]byte(rule.Body)))
-		if withBody(r.Method, status) {
+		if hasBody(r.Method, status) {
 			body = io.NopCloser(strings.NewReader(rule.Body))
 		}
 	}
@@ -112,26 +113,26 @@ func response(r *http.Request, rule *Rule) *http.Response {
 	}
 }
 
-// early returns the error with which a read fails when the rule has ended the connection.
-func (rule *Rule) early(r *http.Request) error {
+// readError returns the error with which a read fails when the rule has ended the connection.
+func (rule *Rule) readError(r *http.Request) error {
 	if rule.End == Reset {
-		return broken("read", r, os.NewSyscallError("read", reset))
+		return opError("read", r, os.NewSyscallError("read", neterr.Reset))
 	}
 	return io.ErrUnexpectedEOF
 }
 
-// noHeader returns the error of http.Transport for a response without a whole header.
-func (rule *Rule) noHeader(r *http.Request) error {
+// headerError returns the error of http.Transport for a response without a whole header.
+func (rule *Rule) headerError(r *http.Request) error {
 	switch {
 	case rule.Where == InHeader: // a reset, too: http.Transport reads on, and then finds the end
 		return fmt.Errorf("net/http: HTTP/1.x transport connection broken: %w", io.ErrUnexpectedEOF)
 	case rule.End == Close:
 		return io.EOF
 	}
-	return rule.early(r)
+	return rule.readError(r)
 }
 
-func broken(op string, r *http.Request, err error) error {
+func opError(op string, r *http.Request, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Addr: server(r.URL.Host), Err: err}
 }
 
@@ -143,7 +144,7 @@ func (s server) String() string { return string(s) }
 
 // faultyBody is the body of a response that is slow or ends too early.
 type faultyBody struct {
-	of   io.ReadCloser
+	body io.ReadCloser
 	rule *Rule
 	left int // bytes until the end, if Where is InBody
 	req  *http.Request
@@ -167,7 +168,7 @@ func (b *faultyBody) Read(p []byte) (n int, err error) {
 			return 0, b.err
 		}
 	}
-	n, err = b.of.Read(p)
+	n, err = b.body.Read(p)
 	b.left -= n
 	if n > 0 {
 		if w := sleep.For(b.ctx, b.rule.PerByte); w != nil {
@@ -189,10 +190,10 @@ func (b *faultyBody) end() error {
 		<-b.ctx.Done()
 		return context.Cause(b.ctx)
 	}
-	return b.rule.early(b.req)
+	return b.rule.readError(b.req)
 }
 
 func (b *faultyBody) Close() error {
 	b.cancel(http.ErrBodyReadAfterClose)
-	return b.of.Close()
+	return b.body.Close()
 }

@@ -152,10 +152,10 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 		})
 		result := Failed // if next panics
 		defer func() { pass.Depart(result) }()
-		next.ServeHTTP(out.Shown(), r)
+		next.ServeHTTP(out.ForHandler(), r)
 		// If the caller has gone, nobody got the answer: it stays Failed.
 		if r.Context().Err() == nil {
-			result = m.result(out.Final())
+			result = m.result(out.FinalStatus())
 		}
 	})
 }

@@ -148,7 +148,7 @@ func (r *reading) methods(d *document, c serviceconfig.Config) {
 
 func (r *reading) method(d *document, path string, mc serviceconfig.MethodConfig, t *budget.GRPCConfig) {
 	policy := r.base.of(GRPC).policy
-	policy, lost := mc.Policy(policy, serviceconfig.Reading{Alone: true})
+	policy, lost := mc.Policy(policy, serviceconfig.Reading{PolicyOnly: true})
 	var codes []code
 	if mc.Retry != nil && mc.Retry.MaxAttempts == 0 {
 		policy.Attempts = mostAttempts

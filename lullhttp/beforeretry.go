@@ -9,16 +9,15 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// WithBeforeRetry calls prepare before each attempt after the first, with the request that
-// is about to be sent, to sign it again or to give it a new token. It is a copy, of which
-// URL and Header may be changed; its context is the attempt's, and lull.AttemptFrom returns
-// its number. Last is the error of the attempt that failed most recently, a [*StatusError] if
-// there was a response; nil before a hedge of which no other attempt has failed yet. prepare
-// must be safe for concurrent use.
+// WithBeforeRetry calls prepare before each attempt after the first, to sign the request again or
+// to give it a new token. next is a copy, of which URL and Header may be changed. Its context is
+// the attempt's, and lull.AttemptFrom returns its number. last is the error of the attempt that
+// failed most recently, a [*StatusError] if there was a response. It is nil before a hedge if no
+// attempt has failed yet. prepare must be safe for concurrent use.
 //
-// An error of prepare ends the call: it is the last error of the [*lull.Error], together
-// with that of the attempt before. It does not count as a failure of the dependency. (What
-// every attempt needs, the first as well, belongs into a base transport.)
+// An error of prepare ends the call. It is the last error of the [*lull.Error], together with that
+// of the attempt before, and does not count as a failure of the dependency. Use a base transport
+// for what the first attempt needs as well.
 func WithBeforeRetry(prepare func(next *http.Request, last error) error) Option {
 	return func(t *Transport) error {
 		if prepare == nil {
@@ -29,8 +28,9 @@ func WithBeforeRetry(prepare func(next *http.Request, last error) error) Option 
 	}
 }
 
-// prepare calls the user's hook with the request of a retry.
-func (x *exchange) prepare(out *http.Request) (lull.Verdict, bool) {
+// runBeforeRetry calls the user's function for an attempt after the first. It returns false, and
+// the verdict, if that has failed.
+func (x *exchange) runBeforeRetry(out *http.Request) (lull.Verdict, bool) {
 	if x.t.beforeRetry == nil || x.attempts == 1 {
 		return lull.Verdict{}, true
 	}

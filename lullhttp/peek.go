@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// peekTime is how long a response is held back for the beginning of its body. Servers
-// send the two together; one that does not shall not be waited for.
+// peekTime is how long a response is held back for the beginning of its body. Servers usually send
+// both together.
 const peekTime = 250 * time.Millisecond
 
-// peek reads up to limit bytes of the body of resp, for no longer than within, and
-// returns them if they are the whole body or as many as the limit. The body can be read
-// from its beginning afterwards, as though nothing had been read of it.
+// peek reads up to limit bytes of the body of resp, for no longer than within. It returns true if
+// they are the whole body, or as many as the limit. The body can be read from its beginning
+// afterwards.
 func peek(resp *http.Response, limit int, within time.Duration) ([]byte, bool) {
 	if resp.Body == nil || resp.Body == http.NoBody {
 		return nil, resp.Body != nil
 	}
-	a := &ahead{body: resp.Body, done: make(chan struct{})}
+	a := &prefetchedBody{body: resp.Body, done: make(chan struct{})}
 	a.more.L = &a.mu
 	resp.Body = a
-	go a.run(limit)
+	go a.prefetch(limit)
 	timer := time.NewTimer(max(within, 0))
 	defer timer.Stop()
 	select {
@@ -33,21 +33,21 @@ func peek(resp *http.Response, limit int, within time.Duration) ([]byte, bool) {
 	return a.buf, a.over && (a.err == nil || a.err == io.EOF)
 }
 
-// ahead is a body whose beginning is read ahead of whoever reads it: a Read cannot be
-// given up without closing the body, so it goes on, and what it brings is kept.
-type ahead struct {
+// prefetchedBody is a body whose beginning is read by a goroutine. A Read cannot be given up
+// without closing the body, so it goes on after peek has returned, and what it reads is kept.
+type prefetchedBody struct {
 	body io.ReadCloser
-	done chan struct{} // closed when over
+	done chan struct{} // closed when prefetching is over
 
 	mu   sync.Mutex
 	more sync.Cond // there is more in buf, or it is over
-	buf  []byte    // what was read ahead; only appended to
+	buf  []byte    // what was prefetched; only appended to
 	read int       // how much of it was read by the owner
-	over bool      // nothing is read ahead any more
+	over bool      // prefetching is over
 	err  error     // what ended that; nil: the limit
 }
 
-func (a *ahead) run(limit int) {
+func (a *prefetchedBody) prefetch(limit int) {
 	defer close(a.done)
 	chunk := make([]byte, min(limit, 4<<10))
 	for left := limit; ; {
@@ -65,7 +65,7 @@ func (a *ahead) run(limit int) {
 	}
 }
 
-func (a *ahead) Read(p []byte) (int, error) {
+func (a *prefetchedBody) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -86,5 +86,5 @@ func (a *ahead) Read(p []byte) (int, error) {
 	return a.body.Read(p)
 }
 
-// Close ends the reading ahead, too.
-func (a *ahead) Close() error { return a.body.Close() }
+// Close ends the prefetching as well.
+func (a *prefetchedBody) Close() error { return a.body.Close() }

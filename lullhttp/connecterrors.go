@@ -14,13 +14,13 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// What net/http returns when a connection could not be set up, and has no type to know it by. It is made
-// to return them, as in references.
+// Some errors of connecting have no type by which they could be recognised. net/http is made to
+// return them, as in references.
 
-// handshakeTimeout is the error of http.Transport.TLSHandshakeTimeout: the type has no name outside, but its
-// values are equal.
+// handshakeTimeout is the error of http.Transport.TLSHandshakeTimeout. Its type is not exported,
+// but its values are equal.
 var handshakeTimeout = sync.OnceValue(func() error {
-	err := connectOver(context.Background(), &http.Transport{TLSHandshakeTimeout: -1}, newScripted("", false), "https")
+	err := roundTripOver(context.Background(), &http.Transport{TLSHandshakeTimeout: -1}, newScriptedConn("", false), "https")
 	if t, ok := err.(net.Error); ok && t.Timeout() && errors.Unwrap(err) == nil && err != context.DeadlineExceeded {
 		return err
 	}
@@ -28,9 +28,9 @@ var handshakeTimeout = sync.OnceValue(func() error {
 })
 
 // errUnprovoked is equal to no error of net/http.
-var errUnprovoked = errors.New("net/http returns another error than it used to")
+var errUnprovoked = errors.New("net/http returns an unknown error")
 
-// socksReplies are what a SOCKS proxy may answer instead of a connection (RFC 1928, 6; RFC 1929), and what that means.
+// socksReplies are the refusals of a SOCKS proxy (RFC 1928, 6; RFC 1929), and what they mean.
 var socksReplies = [...]struct {
 	reply string
 	kind  engine.VerdictKind
@@ -49,22 +49,22 @@ var socksReplies = [...]struct {
 // socksTexts are the innermost errors for socksReplies.
 var socksTexts = sync.OnceValue(func() (texts [len(socksReplies)]string) {
 	for i := range socksReplies {
-		// The rest is the address that it has connected from, which nothing reads.
-		conn := newScripted(socksReplies[i].reply+"\x00\x01\x00\x00\x00\x00\x00\x00", false)
+		// Nothing reads the rest, an address.
+		conn := newScriptedConn(socksReplies[i].reply+"\x00\x01\x00\x00\x00\x00\x00\x00", false)
 		proxy := &url.URL{Scheme: "socks5", Host: "localhost:1080", User: url.UserPassword("u", "p")}
-		texts[i] = innermost(connectOver(context.Background(), &http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "http"))
+		texts[i] = innermostText(roundTripOver(context.Background(), &http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "http"))
 	}
 	return texts
 })
 
-// classifySOCKS returns v, the verdict on a dial of which nothing else is known, or what the reply of a SOCKS proxy
-// means if the error is that.
+// classifySOCKS returns what a SOCKS proxy's reply means, if err is one, else v, the verdict on a
+// dial.
 func classifySOCKS(err error, v lull.Verdict) lull.Verdict {
 	op, _ := errors.AsType[*net.OpError](err)
 	if op == nil || op.Op != "socks connect" {
 		return v
 	}
-	text := innermost(op)
+	text := innermostText(op)
 	for i, t := range socksTexts() {
 		if t != "" && t == text {
 			v.Kind, v.Code = socksReplies[i].kind, socksReplies[i].code
@@ -73,22 +73,24 @@ func classifySOCKS(err error, v lull.Verdict) lull.Verdict {
 	return v
 }
 
-// refusedConnect is what net/http returns if a proxy answers CONNECT with 503, without that reason.
+// refusedConnect reports whether net/http returns the reason phrase if a proxy answers CONNECT with
+// 503.
 var refusedConnect = sync.OnceValue(func() (found bool) {
 	const reason = "a reason"
 	proxy := &url.URL{Scheme: "http", Host: "localhost:3128"}
-	conn := newScripted("HTTP/1.1 503 "+reason+"\r\n\r\n", false)
-	err := connectOver(context.Background(), &http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "https")
+	conn := newScriptedConn("HTTP/1.1 503 "+reason+"\r\n\r\n", false)
+	err := roundTripOver(context.Background(), &http.Transport{Proxy: http.ProxyURL(proxy)}, conn, "https")
 	return err != nil && err.Error() == reason
 })
 
-// classifyRefusedConnect returns what the status means with which a proxy has answered CONNECT, if err is such an
-// answer: it has no type, and its text is the reason phrase. So it is for errors of requests that were not sent.
+// classifyRefusedConnect returns what the status means with which a proxy has refused CONNECT, if
+// err is such an error. Its text is the reason phrase, so call it only for a request that was not
+// sent.
 func classifyRefusedConnect(err error) (lull.Verdict, bool) {
 	if !refusedConnect() {
 		return lull.Verdict{}, false
 	}
-	text := innermost(err)
+	text := innermostText(err)
 	for status := 400; status < 600; status++ {
 		if reason := http.StatusText(status); reason != "" && reason == text {
 			return ClassifyStatus(status), true
@@ -97,8 +99,8 @@ func classifyRefusedConnect(err error) (lull.Verdict, bool) {
 	return lull.Verdict{}, false
 }
 
-// connectOver makes a request on a connection in memory, and returns its error.
-func connectOver(ctx context.Context, t *http.Transport, conn net.Conn, scheme string) error {
+// roundTripOver makes a request on a connection in memory, and returns its error.
+func roundTripOver(ctx context.Context, t *http.Transport, conn net.Conn, scheme string) error {
 	t.DisableKeepAlives = true
 	t.DialContext = func(context.Context, string, string) (net.Conn, error) { return conn, nil }
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -114,8 +116,8 @@ func connectOver(ctx context.Context, t *http.Transport, conn net.Conn, scheme s
 	return err
 }
 
-// scripted is a connection whose other side says what it is to say. Then it ends, or is silent.
-type scripted struct {
+// scriptedConn is a connection that answers with a text. Then it ends, or stays silent.
+type scriptedConn struct {
 	net.Conn
 	in     *strings.Reader
 	ends   bool
@@ -123,11 +125,11 @@ type scripted struct {
 	closed chan struct{}
 }
 
-func newScripted(in string, ends bool) *scripted {
-	return &scripted{in: strings.NewReader(in), ends: ends, closed: make(chan struct{})}
+func newScriptedConn(in string, ends bool) *scriptedConn {
+	return &scriptedConn{in: strings.NewReader(in), ends: ends, closed: make(chan struct{})}
 }
 
-func (c *scripted) Read(p []byte) (int, error) {
+func (c *scriptedConn) Read(p []byte) (int, error) {
 	if n, err := c.in.Read(p); err == nil || c.ends {
 		return n, err
 	}
@@ -135,10 +137,12 @@ func (c *scripted) Read(p []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-func (c *scripted) Write(p []byte) (int, error)      { return len(p), nil }
-func (c *scripted) Close() error                     { c.once.Do(func() { close(c.closed) }); return nil }
-func (c *scripted) LocalAddr() net.Addr              { return &net.TCPAddr{} }
-func (c *scripted) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1080} }
-func (c *scripted) SetDeadline(time.Time) error      { return nil }
-func (c *scripted) SetReadDeadline(time.Time) error  { return nil }
-func (c *scripted) SetWriteDeadline(time.Time) error { return nil }
+func (c *scriptedConn) Write(p []byte) (int, error) { return len(p), nil }
+func (c *scriptedConn) Close() error                { c.once.Do(func() { close(c.closed) }); return nil }
+func (c *scriptedConn) LocalAddr() net.Addr         { return &net.TCPAddr{} }
+func (c *scriptedConn) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1080}
+}
+func (c *scriptedConn) SetDeadline(time.Time) error      { return nil }
+func (c *scriptedConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *scriptedConn) SetWriteDeadline(time.Time) error { return nil }

@@ -9,17 +9,17 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// classifyCarried returns what an error means that carries the response which it was made
-// of, in an exported field of the type *http.Response: *oauth2.RetrieveError, the
-// ErrorResponse of many clients of APIs, and azcore's ResponseError among them; or that is a *StatusError. They have
-// no method in common, so it is the field that is looked for. That takes half a
-// microsecond, and only for a failure of which nothing else is known.
-func classifyCarried(err error) (lull.Verdict, bool) {
+// classifyCarriedResponse returns what an error means that is a *StatusError, or carries a response
+// in an exported field of the type *http.Response: *oauth2.RetrieveError, the ErrorResponse of many
+// clients of APIs, azcore's ResponseError. They have no method in common, so it looks for the field
+// by reflection. That takes half a microsecond, and only for a failure of which nothing else is
+// known.
+func classifyCarriedResponse(err error) (lull.Verdict, bool) {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if s, ok := err.(*StatusError); ok && s != nil && s.StatusCode >= 400 {
 			return classifyHeader(s.StatusCode, s.Header), true
 		}
-		if resp := carriedBy(err); resp != nil {
+		if resp := carriedResponse(err); resp != nil {
 			return classifyHeader(resp.StatusCode, resp.Header), true
 		}
 	}
@@ -31,8 +31,7 @@ func classifyHeader(status int, h http.Header) lull.Verdict {
 	return classifyResponse(status, hint, ok)
 }
 
-// carriedBy returns the failed response that err itself carries, or nil.
-func carriedBy(err error) *http.Response {
+func carriedResponse(err error) *http.Response {
 	v := reflect.ValueOf(err)
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()

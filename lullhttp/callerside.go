@@ -15,26 +15,26 @@ import (
 	"github.com/lullgo/lull/internal/neterr"
 )
 
-// judge returns the verdict on an attempt that ended with err instead of a response. It is the one
-// place that decides on whose side the attempt has failed, and whether its request was ever sent: by
-// the table of docs/guide.md, "HTTP: the caller's own side". What the error means is for ClassifyError, or
-// for the user's classifier. If the base transport has asked for a connection and had none, and has not
-// read the body, nothing was sent.
-func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
-	body := x.bodyState()
+// errorVerdict returns the verdict on an attempt that ended with err instead of a response. It
+// decides on whose side the attempt has failed, and whether its request was ever sent, by the table
+// of docs/protocols.md, "HTTP: the caller's own side". ClassifyError, or the user's classifier,
+// decides what the error means. Nothing was sent if the base transport has asked for a connection,
+// had none, and has not read the body.
+func (x *exchange) errorVerdict(ctx context.Context, err error) lull.Verdict {
+	body := x.bodyFlags()
 	if body&bodyFailed != 0 {
 		v := lull.VerdictOf(err, func(error) lull.Verdict { return lull.Verdict{Kind: engine.KindCallerSide, Code: "request_body"} })
 		v.NeverSent = false
 		return v.OnCallerSide()
 	}
-	elsewhere := x.isElsewhere(err)
+	elsewhere := x.isAboutOtherHost(err)
 	v := x.t.classifyError(err, func(err error) lull.Verdict {
 		if elsewhere {
 			return lull.Verdict{Kind: engine.KindCallerSide, Code: "another_host"}
 		}
 		return classifyError(err)
 	})
-	unsent := x.out != nil && x.out.way.unsent() && body&bodyTouched == 0
+	unsent := x.out != nil && x.out.progress.nothingSent() && body&bodyTouched == 0
 	if v.Kind == lull.KindUnclassified && (unsent || x.out == nil && x.t.netHTTP) {
 		if status, is := classifyRefusedConnect(err); is {
 			v, unsent = status, true
@@ -49,28 +49,28 @@ func (x *exchange) judge(ctx context.Context, err error) lull.Verdict {
 		return v
 	case unsent:
 		v.NeverSent = true
-		if x.out != nil && x.out.way.queued() && ctx.Err() != nil || v.Code == "407" {
+		if x.out != nil && x.out.progress.waitsForConnection() && ctx.Err() != nil || v.Code == "407" {
 			v = v.OnCallerSide()
 		}
 	case body&bodyWaiting != 0 && ctx.Err() != nil:
 		v = v.OnCallerSide()
 	}
-	if is[x509.UnknownAuthorityError](err) || is[x509.SystemRootsError](err) {
+	if isType[x509.UnknownAuthorityError](err) || isType[x509.SystemRootsError](err) {
 		v = v.OnCallerSide()
 	}
-	if x.once && v.NeverSent && !x.out.way.keep() {
+	if x.bodyOnce && v.NeverSent && !x.out.progress.keepBody() {
 		v.NeverSent = false // as far as the body goes
 	}
 	return v
 }
 
-// judgeResponse returns the verdict on a response. Only the proxy answers 407. A failure that answers a request whose
-// body broke off is an answer to that.
-func (x *exchange) judgeResponse(ctx context.Context, resp *http.Response) lull.Verdict {
+// responseVerdict returns the verdict on a response. Only a proxy answers 407. A failure after the
+// request's body broke off is an answer to that.
+func (x *exchange) responseVerdict(ctx context.Context, resp *http.Response) lull.Verdict {
 	v := x.t.classifyResponse(ctx, resp)
 	switch {
 	case v.Kind == lull.KindSuccess:
-	case x.bodyState()&bodyFailed != 0:
+	case x.bodyFlags()&bodyFailed != 0:
 		v.Kind = engine.KindCallerSide
 	case resp.StatusCode == http.StatusProxyAuthRequired:
 		v = v.OnCallerSide()
@@ -78,19 +78,19 @@ func (x *exchange) judgeResponse(ctx context.Context, resp *http.Response) lull.
 	return v
 }
 
-func (x *exchange) bodyState() uint32 {
+func (x *exchange) bodyFlags() uint32 {
 	if x.out == nil {
 		return 0
 	}
-	return x.out.way.body.Load()
+	return x.out.progress.bodyState.Load()
 }
 
-// isElsewhere reports whether err is about another host than that of the request. An error of an
-// http.Client, a name that was looked up and a response that the error carries show which host they are about. The
-// address of a dial does, too, unless the base transport has looked for a trace: then it dials for
-// this request, and maybe a proxy's address.
-func (x *exchange) isElsewhere(err error) bool {
-	reports := x.out == nil || x.out.way.reports()
+// isAboutOtherHost reports whether err is about another host than that of the request. An error of
+// an http.Client, a DNS lookup and a response that the error carries show their host. The address
+// of a dial shows it unless the base transport has looked for a trace: then it dials for this
+// request, maybe a proxy.
+func (x *exchange) isAboutOtherHost(err error) bool {
+	reports := x.out == nil || x.out.progress.hasTracer()
 	return neterr.AnyOf(err, func(err error) bool {
 		switch e := err.(type) {
 		case *url.Error:
@@ -101,7 +101,7 @@ func (x *exchange) isElsewhere(err error) bool {
 		case *net.OpError:
 			return !reports && e.Op == "dial" && e.Addr != nil && !x.isAddress(e.Addr.String())
 		}
-		resp := carriedBy(err)
+		resp := carriedResponse(err)
 		if resp == nil || resp.Request == nil || resp.Request.URL == nil || resp.Request.Method == http.MethodConnect {
 			return false
 		}
@@ -109,28 +109,29 @@ func (x *exchange) isElsewhere(err error) bool {
 	})
 }
 
-// requests are the caller's request and the one that was sent, which differ in host if that has endpoints.
-func (x *exchange) requests(f func(*http.Request) bool) bool {
+// anyRequest reports whether f holds for the caller's request, or for the one that was sent. They
+// have different hosts if the host has endpoints.
+func (x *exchange) anyRequest(f func(*http.Request) bool) bool {
 	return f(x.req) || x.out != nil && f(&x.out.req)
 }
 
 func (x *exchange) isHost(host string) bool {
-	return x.requests(func(r *http.Request) bool { return hostOf(r) == host || canonicalHost(r.URL.Scheme, r.Host) == host })
+	return x.anyRequest(func(r *http.Request) bool { return hostOf(r) == host || canonicalHost(r.URL.Scheme, r.Host) == host })
 }
 
 func (x *exchange) isName(name string) bool {
 	name = canonicalHost("", strings.TrimSuffix(name, "."))
-	return x.requests(func(r *http.Request) bool { return hostname(r) == name })
+	return x.anyRequest(func(r *http.Request) bool { return hostname(r) == name })
 }
 
-// isAddress reports whether the address may be the request's: it has its port, and its IP address if the
-// request has one and no name.
+// isAddress reports whether the address may be the request's: it has its port, and its IP address
+// if the request has one instead of a name.
 func (x *exchange) isAddress(address string) bool {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return true // of a Unix socket
 	}
-	return x.requests(func(r *http.Request) bool {
+	return x.anyRequest(func(r *http.Request) bool {
 		name, port, _ := splitHost(r.URL.Host)
 		if port == "" {
 			port = map[string]string{"http": "80", "https": "443"}[r.URL.Scheme]
