@@ -29,8 +29,8 @@ type Schedule struct {
 	Kind Kind
 	// Jitter is how chance spreads it. Zero: Full.
 	Jitter Jitter
-	// Base is the first ceiling. Zero: 100 ms (or Cap, if that is less); no wait for
-	// Constant, a slot of 51.2 µs for Ethernet.
+	// Base is the first ceiling. Zero: 100 ms, or Cap if that is less. For Constant it
+	// stands for no wait, for Ethernet for a slot of 51.2 µs.
 	Base time.Duration
 	// Cap is the longest wait, jitter included. Zero: 20 s, or Base if that is more.
 	Cap time.Duration
