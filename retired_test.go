@@ -27,7 +27,7 @@ var retired = map[string]string{
 	"expiry": "expires", "ttl": "life",
 	"job": "message", "task": "message",
 	"nack": "retry", "penalty": "wait", "sleep": "wait",
-	"replenish": "earn", "refund": "repay",
+	"replenish": "earn", "repay": "refund",
 	"retriable": "transient", "retryable": "transient",
 	"reattempt": "retry", "resubmit": "retry",
 	"rng":       "rand",

@@ -481,7 +481,7 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	c.release(now)
 	shows := c.evidenceOf(c.began, v)
 	c.reportToThrottle(now, throttleEvidence(v, shows))
-	free := shows == noEvidence && !c.repay(now, paid, &c.receipt)
+	free := shows == noEvidence && !c.refund(now, paid, &c.receipt)
 	step := c.decide(now, v, shows, situation{free: free}, random)
 	if step.Done {
 		return c.finishWith(now, step, random)
@@ -676,7 +676,7 @@ func (c *Call) Stop(now time.Duration, why Reason, random func() uint64) Step {
 func (c *Call) Panicked(now time.Duration) {
 	if paid := c.paid; !c.Over() {
 		c.release(now)
-		c.repay(now, paid, &c.receipt)
+		c.refund(now, paid, &c.receipt)
 	}
 	c.Abandon(now)
 }

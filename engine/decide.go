@@ -231,10 +231,10 @@ func (c *Call) withdraw(now time.Duration, class budget.Class, random func() uin
 	return budget.Grant{OK: true}
 }
 
-// repay puts back what the budget has paid for a retry that failed on the caller's side and was
+// refund puts back what the budget has paid for a retry that failed on the caller's side and was
 // no load for the dependency. It reports whether the budget had paid; then the next attempt must
 // be paid for, too.
-func (c *Call) repay(now time.Duration, paid bool, r *budget.Receipt) bool {
+func (c *Call) refund(now time.Duration, paid bool, r *budget.Receipt) bool {
 	if !paid {
 		return false
 	}

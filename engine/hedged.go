@@ -210,7 +210,7 @@ func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, rando
 	}
 	paid := r.paid
 	c.Release(now, r)
-	free := shows == noEvidence && !c.repay(now, paid, &r.receipt)
+	free := shows == noEvidence && !c.refund(now, paid, &r.receipt)
 	c.began, c.receipt = r.began, r.receipt
 	step := c.decide(now, v, shows, situation{hedged: true, othersInFlight: c.inFlight > 0, stopReason: c.stop, free: free}, random)
 	switch {
@@ -258,7 +258,7 @@ func (c *HedgedCall) Release(now time.Duration, r *HedgedAttempt) {
 func (c *HedgedCall) AttemptPanicked(now time.Duration, r *HedgedAttempt) {
 	paid := r.paid && !c.Over()
 	c.Release(now, r)
-	c.repay(now, paid, &r.receipt)
+	c.refund(now, paid, &r.receipt)
 }
 
 func (c *HedgedCall) giveBack(now time.Duration, r *HedgedAttempt) {
