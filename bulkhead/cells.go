@@ -12,7 +12,7 @@ import (
 // many are out.
 type cell struct {
 	free atomic.Uint32
-	_    [64 - 4]byte // a cache line of its ownCell
+	_    [64 - 4]byte // a cache line of its own
 }
 
 const (

@@ -24,7 +24,7 @@ type Limiter struct {
 	cells     atomic.Pointer[[]cell] // nil until cores contend for the word
 	lostSteps atomic.Uint32          // how often one did
 
-	_ [64 - 44]byte // a cache line of its ownCell
+	_ [64 - 44]byte // a cache line of its own
 }
 
 const (

@@ -17,7 +17,7 @@ type Cache[V any] struct {
 	count   atomic.Int64  // of entries in byKey
 	byKey   sync.Map      // of *entry[V]
 	mu      sync.Mutex    // held to add and to remove, and to change near
-	freezes atomic.Uint64 // how often Hold has ended; changes under mu
+	freezes atomic.Uint64 // how often Freeze has ended; changes under mu
 	// near has some of the entries, by place: a few keys are most of what is asked for.
 	near [16]atomic.Pointer[entry[V]]
 }

@@ -52,11 +52,10 @@ type usedSeed struct {
 	seed uint64
 }
 
-// So that each seed is named once.
-var uses sync.Map // of used, so that each is seedFor once
+var uses sync.Map // of usedSeed, so that each is logged once
 
-// seedFor returns the seed in LULL_SEED, or the one that otherwise makes. A test that fails
-// or panics logs it. (Logs of a test that passes are printed with -v only.)
+// seedFor returns the seed in LULL_SEED. Without LULL_SEED it calls otherwise. A test that fails
+// or panics logs the seed. (Logs of a test that passes are printed with -v only.)
 func seedFor(t testing.TB, otherwise func() uint64) uint64 {
 	t.Helper()
 	seed, err := strconv.ParseUint(os.Getenv("LULL_SEED"), 10, 64)
