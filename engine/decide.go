@@ -54,7 +54,7 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with situati
 	if with.stopReason != Success {
 		return done(with.stopReason)
 	}
-	if no := c.whyNotRepeated(v); no != Success {
+	if no := c.whyUnsafeToRepeat(v); no != Success {
 		return done(no)
 	}
 	retry := int(c.attempts)
@@ -94,11 +94,11 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with situati
 		step.Wait = max(look.Wait, step.Wait)
 		return step
 	}
-	return c.withdrawFor(now, budgetClass(v), step, random)
+	return c.paidStep(now, budgetClass(v), step, random)
 }
 
-// withdrawFor returns step if the budget pays for it, else a Step that is Done.
-func (c *Call) withdrawFor(now time.Duration, class budget.Class, step Step, random func() uint64) Step {
+// paidStep returns step if the budget pays for it, else a Step that is Done with BudgetExhausted.
+func (c *Call) paidStep(now time.Duration, class budget.Class, step Step, random func() uint64) Step {
 	grant := c.withdraw(now, class, random)
 	if !grant.OK {
 		c.hinted = false
@@ -113,9 +113,9 @@ func (c *Call) withdrawFor(now time.Duration, class budget.Class, step Step, ran
 	return step
 }
 
-// whyNotRepeated returns why the operation may not be repeated after a failure with v, or
+// whyUnsafeToRepeat returns why the operation may not be repeated after a failure with v, or
 // Success.
-func (c *Call) whyNotRepeated(v Verdict) Reason {
+func (c *Call) whyUnsafeToRepeat(v Verdict) Reason {
 	switch c.repeat {
 	case notAtAll:
 		return NotReplayable
@@ -183,7 +183,7 @@ func (c *Call) checkForQueue(now time.Duration, random func() uint64) Step {
 		}
 	}
 	c.queueChecks = 0
-	return c.withdrawFor(now, budget.Timeout, Step{}, random)
+	return c.paidStep(now, budget.Timeout, Step{}, random)
 }
 
 // maxQueueChecks is how often a call waits to see whether there is a queue.

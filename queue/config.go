@@ -95,7 +95,8 @@ func (c Config) WithDefaults() Config {
 // Policy is a starting point for the dependency of a Consumer: ten attempts of at most
 // 30 s, with waits below 1, 2, 4, ... 256 s (about four minutes in all on average), timeouts
 // repeated, no deadline, and a circuit breaker that stays open for 1 s, then 2, 4,
-// up to 30 s.
+// up to 30 s. Backoff.Cap is the longest wait with more attempts, and HintLimit the longest
+// that a handler may ask for.
 //
 // It differs from the zero Policy where a queue differs from a call: nobody waits for the answer, and a probe of the
 // breaker is an attempt of some message.

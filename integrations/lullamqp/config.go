@@ -53,7 +53,8 @@ type Config struct {
 type Native struct {
 	// Min is the wait after the first failure. 1 ms or more; zero: no native retries.
 	Min time.Duration
-	// Max is the longest wait: from Min to a day.
+	// Max is the longest wait in the queue: from Min to a day. It does not shorten a Retry:
+	// the policy's Backoff.Cap does.
 	Max time.Duration
 }
 

@@ -29,7 +29,7 @@ const (
 	allowedLinkerd = "a duration such as 200ms, 15s or 1m30s"
 )
 
-// linkerdAnnotation is what the names of annotations that are about calls begin with.
+// linkerdAnnotations has the prefixes of the annotations that are about calls.
 var linkerdAnnotations = []string{"retry.linkerd.io/", "timeout.linkerd.io/", "balancer.linkerd.io/"}
 
 func isLinkerdService(n *tree.Node) bool {
@@ -62,7 +62,7 @@ func (r *reading) linkerd(docs []*document) {
 		case isLinkerdService(d.root):
 			o.Get("kind")
 			o.Get("apiVersion")
-			r.annotated(d, o, profiles)
+			r.linkerdService(d, o, profiles)
 		case kind != nil && version != nil:
 			d.unreadObject(d.root, kind.Text, version.Text)
 		}
@@ -158,7 +158,8 @@ func (d *document) linkerdBudget(spec *tree.Object) budget.Config {
 	return c
 }
 
-func (r *reading) annotated(d *document, o *tree.Object, profiles map[string]bool) {
+// linkerdService reads the annotations of a Service: its retries, timeouts and hosts.
+func (r *reading) linkerdService(d *document, o *tree.Object, profiles map[string]bool) {
 	meta := o.Object("metadata")
 	name := meta.String("name")
 	all := meta.Object("annotations")
