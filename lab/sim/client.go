@@ -112,7 +112,7 @@ func (w *world) startCall(i uint32, f *flight, o *origin, process uint32, deadli
 		f.process = process
 	}
 	if o.hop == nil {
-		w.rec.callBegins(w.now, o.tally)
+		w.rec.callBegins(w.now, o)
 	}
 	spec := o.spec
 	spec.Deadline = deadline
@@ -256,7 +256,9 @@ func (w *world) attemptEnded(i uint32, f *flight, verdict int) {
 		w.racerEnded(f, verdict)
 		return
 	}
-	v := w.origins[f.origin].verdicts[verdict]
+	o := w.origins[f.origin]
+	w.rec.attemptHeld(o, f.began, f.call.Began(), w.now)
+	v := o.verdicts[verdict]
 	if v.Kind == lull.KindSuccess && f.call.Attempts() == 1 && f.call.CanUseSucceed() {
 		f.call.Succeed(w.now, f.call.NeedsEndTime())
 		w.endCall(i, f, engine.Success)
@@ -265,7 +267,7 @@ func (w *world) attemptEnded(i uint32, f *flight, verdict int) {
 	w.seedFor(f, false)
 	step := f.call.Next(w.now, v, w.random)
 	if step.Done {
-		if o := w.origins[f.origin]; o.redials != nil && step.Reason != engine.Success {
+		if o.redials != nil && step.Reason != engine.Success {
 			w.redialFailed(i, f, o, o.verdicts[verdict])
 			return
 		}
@@ -302,7 +304,7 @@ func (w *world) endCall(i uint32, f *flight, why lull.Reason) {
 	f.gen++
 	switch {
 	case o.fleet != nil:
-		w.rec.callEnds(w.now, f.began, why, f.call.Attempts(), o.tally)
+		w.rec.callEnds(w.now, f.began, why, f.call.Attempts(), o)
 	case o.hop != nil:
 		parent, gen := f.parent, f.parentGen
 		w.flights.release(i)

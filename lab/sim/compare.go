@@ -64,8 +64,8 @@ type Summary struct {
 	Results   []Result // one for each seed, in their order
 	// Of the seeds, with the half width of a 95 % confidence interval (Student's
 	// t; zero for a single seed). Wasted is a share of the attempts, Success and Refused are
-	// shares of the calls.
-	Success, Amplification, PeakOverNormal, P99, Wasted, Refused, Recovery Estimate
+	// shares of the calls. Held is the mean number of calls in progress.
+	Success, Amplification, WorstTenSeconds, PeakOverNormal, Held, P99, Wasted, Refused, Recovery Estimate
 	// Recovered is how many of the seeds recovered; Recovery.Mean is over those.
 	Recovered int
 }
@@ -88,6 +88,8 @@ func Summarize(c Contender, rs []Result) Summary {
 	}
 	s.Success = estimate(func(r *Result) (float64, bool) { return r.Totals.SuccessRate(), r.Totals.Calls > 0 })
 	s.Amplification = estimate(func(r *Result) (float64, bool) { return r.Totals.Amplification, r.Totals.Calls > 0 })
+	s.WorstTenSeconds = estimate(func(r *Result) (float64, bool) { return r.Totals.WorstTenSeconds, r.Totals.Calls > 0 })
+	s.Held = estimate(func(r *Result) (float64, bool) { return r.HeldRate(), r.Totals.Calls > 0 })
 	s.PeakOverNormal = estimate(func(r *Result) (float64, bool) { return r.Totals.PeakOverNormal, r.Totals.NormalRate > 0 })
 	s.P99 = estimate(func(r *Result) (float64, bool) { return r.Latency.P99.Seconds(), r.Latency.Count > 0 })
 	s.Wasted = estimate(func(r *Result) (float64, bool) {
@@ -112,7 +114,7 @@ func (s Summary) OfFleet(i int) Summary {
 	for _, r := range s.Results {
 		if i < len(r.Fleets) {
 			f := r.Fleets[i]
-			r = Result{Contender: r.Contender, Seed: r.Seed, Interrupted: r.Interrupted, End: r.End, Totals: f.Totals, Recovery: f.Recovery, Latency: f.Latency}
+			r = Result{Contender: r.Contender, Seed: r.Seed, Interrupted: r.Interrupted, WarmupEnd: r.WarmupEnd, End: r.End, Totals: f.Totals, Recovery: f.Recovery, Latency: f.Latency}
 		}
 		alone = append(alone, r)
 	}

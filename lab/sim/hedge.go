@@ -14,6 +14,7 @@ import (
 type race struct {
 	call   engine.HedgedCall
 	racers []*racer
+	since  time.Duration // while attempts are in flight: when the first of them began
 }
 
 type racer struct {
@@ -38,6 +39,9 @@ func (w *world) startRace(i uint32, f *flight) {
 // sendRacer sends r, the latest attempt of the call f. It comes last in whatever is
 // done about a call: the answer may come at once.
 func (w *world) sendRacer(i uint32, f *flight, c *race, r *racer, beside bool) {
+	if c.call.InFlight() == 1 {
+		c.since = w.now
+	}
 	c.racers = append(c.racers, r)
 	k, g := w.flights.take()
 	g.origin, g.key, g.operation, g.process = f.origin, f.key, f.operation, f.process
@@ -89,7 +93,11 @@ func (w *world) racerEnded(g *flight, verdict int) {
 	w.seedFor(f, false)
 	w.asked |= uint64(g.slot) << 4 // several may end after as many attempts
 	w.endRacer(r, g)
-	step := c.call.Ended(w.now, &r.HedgedAttempt, w.origins[f.origin].verdicts[verdict], w.random)
+	o := w.origins[f.origin]
+	if c.call.InFlight() == 1 {
+		w.rec.attemptHeld(o, f.began, c.since, w.now)
+	}
+	step := c.call.Ended(w.now, &r.HedgedAttempt, o.verdicts[verdict], w.random)
 	if step.Done {
 		w.endRace(i, f, c, step)
 		return
@@ -109,6 +117,9 @@ func (w *world) endRacer(r *racer, g *flight) {
 // that in time.
 func (w *world) endRace(i uint32, f *flight, c *race, step engine.Step) {
 	o := w.origins[f.origin]
+	if c.call.InFlight() > 0 {
+		w.rec.attemptHeld(o, f.began, c.since, w.now)
+	}
 	for _, r := range c.racers {
 		if !r.inFlight {
 			continue

@@ -135,7 +135,7 @@ func (o *origin) hostCrashed(f *flight) bool {
 // retireFlight gives up the place of a process that is gone. A call of it may be under way, which ends.
 func (w *world) retireFlight(i uint32, f *flight, o *origin, calls bool) {
 	if calls {
-		w.rec.callEnds(w.now, f.began, engine.Canceled, max(f.call.Attempts(), int(f.reloads)), o.tally)
+		w.rec.callEnds(w.now, f.began, engine.Canceled, max(f.call.Attempts(), int(f.reloads)), o)
 	}
 	w.rec.userLeft(w.now, w.userBegan(i, f))
 	f.gen++
@@ -215,7 +215,7 @@ func newRedials(f *Fleet) []engine.Redial {
 // had one.
 func (w *world) loseConnection(i uint32, f *flight, o *origin, p uint32, fresh bool) {
 	f.process, f.reloads, f.began = p, 0, w.now
-	w.rec.callBegins(w.now, o.tally)
+	w.rec.callBegins(w.now, o)
 	w.seedFor(f, true)
 	var wait time.Duration
 	if fresh {
@@ -257,7 +257,7 @@ func (w *world) redialFailed(i uint32, f *flight, o *origin, v lull.Verdict) {
 	w.seedFor(f, false)
 	step := o.redials[f.process].Failed(w.now, v, w.random)
 	if step.Done { // it stays without a connection
-		w.rec.callEnds(w.now, f.began, step.Reason, int(f.reloads), o.tally)
+		w.rec.callEnds(w.now, f.began, step.Reason, int(f.reloads), o)
 		w.rec.userLeft(w.now, f.began)
 		if o.links != nil {
 			o.links.links[f.process].dialling = false

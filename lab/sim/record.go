@@ -35,7 +35,7 @@ type recorder struct {
 
 type counts struct {
 	calls, goodput, succeeded, failed, wasted int64
-	queue, busy, open                         int
+	queue, busy, open, held                   int
 	refused                                   *[reasons]int64 // by lull.Reason; nil: none
 	latency                                   latency.Histogram
 }
@@ -60,6 +60,7 @@ type callTally struct {
 	reasons [reasons]int64
 	bins    []bin // by window
 	latency latency.Histogram
+	held    heldTally
 }
 
 func newRecorder(s *Scenario) *recorder {
@@ -124,8 +125,17 @@ func (r *recorder) addTime(now time.Duration, sum *time.Duration, d time.Duratio
 	}
 }
 
-// callBegins counts a call that begins. The tally of its fleet is nil where it has none.
-func (r *recorder) callBegins(now time.Duration, fleet *callTally) {
+// callBegins counts a call of o that begins.
+func (r *recorder) callBegins(now time.Duration, o *origin) {
+	r.begins(now, o.tally)
+	r.held.begin(r, now)
+	if o.tally != nil {
+		o.tally.held.begin(r, now)
+	}
+}
+
+// begins counts a call or a message. The tally of its fleet is nil where it has none.
+func (r *recorder) begins(now time.Duration, fleet *callTally) {
 	r.step(now).calls++
 	r.callTally.begin(r, now)
 	if fleet != nil {
@@ -168,8 +178,17 @@ func (r *recorder) wasted(now time.Duration) {
 	r.count(now, &r.totals.Wasted)
 }
 
-// callEnds counts the end of a call that began at the given time.
-func (r *recorder) callEnds(now, began time.Duration, why lull.Reason, attempts int, fleet *callTally) {
+// callEnds counts the end of a call of o that began at the given time.
+func (r *recorder) callEnds(now, began time.Duration, why lull.Reason, attempts int, o *origin) {
+	r.ends(now, began, why, attempts, o.tally)
+	r.held.end(r, now, began)
+	if o.tally != nil {
+		o.tally.held.end(r, now, began)
+	}
+}
+
+// ends counts the end of a call or a message.
+func (r *recorder) ends(now, began time.Duration, why lull.Reason, attempts int, fleet *callTally) {
 	s := r.step(now)
 	if why == engine.Success {
 		s.goodput++
@@ -217,7 +236,7 @@ func (r *recorder) userLeft(now, began time.Duration) {
 
 func (r *recorder) endStep(now time.Duration, queue, busy, open int) {
 	s := &r.steps[min(int((now-1)/r.width), len(r.steps)-1)]
-	s.queue, s.busy, s.open = queue, busy, open
+	s.queue, s.busy, s.open, s.held = queue, busy, open, int(r.held.now)
 }
 
 func (r *recorder) moreToSee(now time.Duration) bool {

@@ -15,7 +15,8 @@ type Result struct {
 	Seed      uint64
 	// Interrupted: the run was stopped at End, before the Horizon.
 	Interrupted bool
-	End         time.Duration
+	// Totals are of what began at WarmupEnd or later.
+	WarmupEnd, End time.Duration
 
 	Totals Totals
 	// Recovery is how the goodput came back after the last fault; zero if the
@@ -80,6 +81,10 @@ type Totals struct {
 	// WorstMinute is the most attempts per call begun over any minute (or over the
 	// whole run if that is shorter).
 	WorstMinute float64
+	// WorstTenSeconds is the same over any ten seconds from the first fault on; without a fault, of the whole run.
+	WorstTenSeconds float64
+	// Held is what callers held.
+	Held Held
 	// Oldest is the longest time that a user waited: from the first call to the success, or to the
 	// end of the last call that was made instead of it. Who was still there when the run ended
 	// has waited until then, to the exactness of a Window. Messages are not counted.
@@ -141,6 +146,8 @@ type Series struct {
 	// Open is how many processes had an open (or half-open) breaker at the end of
 	// the step.
 	Open []float64
+	// Held is how many calls were in progress at the end of the step.
+	Held []float64
 	// Refused is calls that ended for each reason but success, by reason.
 	Refused map[string][]float64
 	// P50 and P99 are latencies of calls that succeeded in the step; 0 if none.
@@ -182,8 +189,8 @@ type LinkTotals struct {
 type FleetResult struct {
 	Name string
 	// Totals are those that belong to a fleet: Calls, Succeeded, Refused, Unfinished, Reasons,
-	// Attempts and Retries (those of the fleet itself, of whichever service), Disconnects, and
-	// Amplification.
+	// Attempts and Retries (those of the fleet itself, of whichever service), Disconnects, Held,
+	// and Amplification.
 	Totals   Totals
 	Recovery Recovery
 	Latency  Latency
@@ -236,9 +243,10 @@ func (r *recorder) result(end time.Duration) Result {
 	t.Attempts, t.Retries = l.counted, l.countedRetries
 	t.ends(&r.reasons)
 	t.MeanCompletion = r.latency.Mean()
+	t.Held = r.held.result()
 	t.Oldest = max(t.Oldest, r.oldestWait(end))
 	r.rates(&t, l, end)
-	res := Result{End: end, Totals: t, Latency: latencyOf(&r.latency), Connections: r.conns, Links: r.links, Series: r.series(l, end)}
+	res := Result{WarmupEnd: r.warmupEnd, End: end, Totals: t, Latency: latencyOf(&r.latency), Connections: r.conns, Links: r.links, Series: r.series(l, end)}
 	res.Links.Dropped = int64(r.dropped)
 	for _, f := range r.fleets {
 		res.Fleets = append(res.Fleets, f.result(r, end))
@@ -287,8 +295,6 @@ func (r *recorder) rates(t *Totals, l *load, end time.Duration) {
 	normalTo := min(end, r.disturbedFrom)
 	var normal int64
 	normalBins := 0
-	var calls, attempts int64
-	minute := max(int(time.Minute/r.window), 1)
 	for i := range r.bins {
 		at := time.Duration(i) * r.window
 		if at+r.window > end {
@@ -302,22 +308,39 @@ func (r *recorder) rates(t *Totals, l *load, end time.Duration) {
 		if rate := float64(n) / r.window.Seconds(); at >= r.warmupEnd && rate > t.PeakRate {
 			t.PeakRate, t.PeakAt = rate, at+r.window
 		}
-		calls += r.bins[i].calls
-		attempts += n
-		if i >= minute {
-			calls -= r.bins[i-minute].calls
-			attempts -= l.attempts[i-minute]
-		}
-		if (i >= minute-1 || at+2*r.window > end) && calls > 0 {
-			t.WorstMinute = max(t.WorstMinute, float64(attempts)/float64(calls))
-		}
 	}
+	t.WorstMinute = r.mostPerCall(l, time.Minute, 0, end)
+	from := r.disturbedFrom
+	if r.disturbedTo == 0 {
+		from = 0
+	}
+	t.WorstTenSeconds = r.mostPerCall(l, 10*time.Second, from, end)
 	if normalBins > 0 {
 		t.NormalRate = float64(normal) / (float64(normalBins) * r.window.Seconds())
 	}
 	if t.NormalRate > 0 {
 		t.PeakOverNormal = t.PeakRate / t.NormalRate
 	}
+}
+
+// mostPerCall returns the most attempts for each call over any span between the two times, or over all of it if that is
+// shorter.
+func (r *recorder) mostPerCall(l *load, span, from, to time.Duration) (most float64) {
+	first, end := int(from/r.window), min(int(to/r.window), len(r.bins))
+	wide := max(int(span/r.window), 1)
+	var calls, attempts int64
+	for i := first; i < end; i++ {
+		calls += r.bins[i].calls
+		attempts += l.attempts[i]
+		if i >= first+wide {
+			calls -= r.bins[i-wide].calls
+			attempts -= l.attempts[i-wide]
+		}
+		if (i >= first+wide-1 || i == end-1) && calls > 0 {
+			most = max(most, float64(attempts)/float64(calls))
+		}
+	}
+	return most
 }
 
 func latencyOf(h *latency.Histogram) Latency {
@@ -330,6 +353,7 @@ func latencyOf(h *latency.Histogram) Latency {
 func (t *callTally) result(r *recorder, end time.Duration) FleetResult {
 	f := FleetResult{Name: t.name, Totals: t.totals, Latency: latencyOf(&t.latency)}
 	f.Totals.ends(&t.reasons)
+	f.Totals.Held = t.held.result()
 	alone := *r // what the fleet's recovery is judged by
 	alone.callTally = *t
 	f.Recovery = alone.recovery(end)
@@ -361,6 +385,7 @@ func (r *recorder) series(l *load, end time.Duration) Series {
 		s.Queue = append(s.Queue, float64(c.queue))
 		s.Busy = append(s.Busy, float64(c.busy))
 		s.Open = append(s.Open, float64(c.open))
+		s.Held = append(s.Held, float64(c.held))
 		s.P50 = append(s.P50, c.latency.Quantile(0.5))
 		s.P99 = append(s.P99, c.latency.Quantile(0.99))
 		if c.refused == nil {

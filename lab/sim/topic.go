@@ -75,7 +75,7 @@ func (w *world) produce(t *topic) {
 		m.poison = draw.Unit(src.Uint64()) < p
 	}
 	t.tally.sent(w.now)
-	w.rec.callBegins(w.now, nil)
+	w.rec.begins(w.now, nil)
 	s.findNext(w.now)
 	w.scheduleProduce(t)
 	w.scheduleMessage(t, i, m)
@@ -186,7 +186,7 @@ func (w *world) removeMessage(t *topic, m *message, r engine.Redelivery) {
 		why = engine.Success
 	}
 	t.tally.ended(w.now, m, why)
-	w.rec.callEnds(w.now, m.sent, why, m.attempt, nil)
+	w.rec.ends(w.now, m.sent, why, m.attempt, nil)
 	if w.onMessageEnd != nil {
 		w.onMessageEnd(MessageEnd{t.def.Name, int64(m.seq), m.sent, w.now, m.attempt, why})
 	}

@@ -37,11 +37,12 @@ func columnsFor(s sim.Scenario, all []sim.Summary) (columns []column) {
 	messages, atOnce := onlyMessages(s), allAtOnce(s)
 	add(!messages && recovers, backColumn)
 	add(!messages, successColumn, perCallColumn)
+	add(!messages && !several, worstColumn) // else there is no room
 	add(messages, handledColumn, perMessageColumn)
 	add(!atOnce, peakColumn)
 	add(atOnce, peakRateColumn)
-	add(!several && !linked(s), medianColumn) // else there is no room
-	add(messages, handlingColumn)             // that calls succeed and are refused is another matter
+	add(messages, handlingColumn) // that calls succeed and are refused is another matter
+	add(len(s.Fleets) > 0, heldColumn(all))
 	add(!messages, p99Column, wastedColumn, refusedColumn)
 	add(atOnce, endColumn)
 	add(len(s.Topics) > 0, deadColumn, leftColumn, caughtUpColumn)
@@ -60,12 +61,13 @@ var (
 	successColumn = column{"", "success", success, "success", "share of calls that succeeded, of those that ended"}
 	perCallColumn = column{"attempts", "per call", func(m sim.Summary) string { return estimated(m, m.Amplification, 2) }, "per call",
 		"attempts for each call"}
+	worstColumn = column{"worst", "10 s", func(m sim.Summary) string { return fmt.Sprintf("%.2f", m.WorstTenSeconds.Mean) }, "worst 10 s",
+		"attempts for each call in the worst ten seconds from the first fault on"}
 	peakColumn = column{"peak /", "normal", peakCell, "peak",
 		"attempts per second in the busiest window, as a multiple of normal: the mean before the first fault"}
 	// peakRateColumn is for a scenario that has no normal time.
 	peakRateColumn = column{"peak", "per s", peakRateCell, "peak", "attempts per second in the busiest window"}
-	medianColumn   = column{"", "p50", medianCell, "", ""}
-	p99Column      = column{"", "p99", latencyCell, "p50, p99", "time of calls that succeeded, from their first attempt on"}
+	p99Column      = column{"", "p99", latencyCell, "p99", "time of calls that succeeded, from their first attempt on"}
 	wastedColumn   = column{"", "wasted", func(m sim.Summary) string { return shareCell(m, m.Wasted) }, "wasted", "share of attempts that were worked on for a caller that had gone"}
 	refusedColumn  = column{"", "refused", func(m sim.Summary) string { return shareCell(m, m.Refused) }, "refused",
 		"share of calls that made no attempt, because the caller's own circuit breaker or limit said no"}
@@ -75,6 +77,17 @@ var (
 		"the longest time that a user waited, from the first call to the success or to giving up; of all seeds"}
 	endColumn = column{"all", "done", endCell, "all done", "when the last call ended"}
 )
+
+// heldColumn shows what callers hold, as a multiple of none's if none is among the contenders.
+func heldColumn(all []sim.Summary) column {
+	i := slices.IndexFunc(all, func(m sim.Summary) bool { return m.Contender.Name == "none" && m.Held.Mean > 0 })
+	if i < 0 {
+		return column{"calls", "held", func(m sim.Summary) string { return trimmed(m.Held.Mean, 3) }, "calls held",
+			"calls in progress, on average: what callers hold while a call runs or waits"}
+	}
+	return column{"time", "held", func(m sim.Summary) string { return fmt.Sprintf("%.2f×", m.Held.Mean/all[i].Held.Mean) }, "time held",
+		"how long callers held their calls, in attempts and in waits together: a multiple of none's"}
+}
 
 // Columns of messages, which are calls in the figures of package sim.
 var (
@@ -209,14 +222,7 @@ func peakRateCell(m sim.Summary) string {
 	return abbreviated(total(m, func(r sim.Result) float64 { return r.Totals.PeakRate }) / float64(max(1, len(m.Results))))
 }
 
-// medianCell and latencyCell are "-" if nothing succeeded.
-func medianCell(m sim.Summary) string {
-	if p50 := meanOf(m, func(r sim.Result) float64 { return float64(r.Latency.P50) }); p50 > 0 {
-		return inWords(p50)
-	}
-	return "-"
-}
-
+// latencyCell is "-" if nothing succeeded.
 func latencyCell(m sim.Summary) string {
 	if m.P99.Mean == 0 {
 		return "-"

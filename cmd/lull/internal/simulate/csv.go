@@ -44,7 +44,7 @@ func seriesOf(r sim.Result) []namedSeries {
 	all := []namedSeries{
 		{"calls", s.Calls}, {"first_attempts", s.First}, {"retries", s.Retries},
 		{"goodput", s.Goodput}, {"good", s.Good}, {"failed", s.Failed}, {"wasted", s.Wasted},
-		{"queue", s.Queue}, {"busy", s.Busy}, {"open", s.Open},
+		{"queue", s.Queue}, {"busy", s.Busy}, {"open", s.Open}, {"held", s.Held},
 		{"p50_s", inSeconds(s.P50)}, {"p99_s", inSeconds(s.P99)},
 	}
 	for _, t := range r.Topics {
@@ -73,7 +73,7 @@ func printSweepCSV(w io.Writer, o outcome) error {
 		head = append(head, x.path)
 	}
 	out.Write(append(head, "contender", "seeds", "recovered", "recovery_s", "recovery_s_half", "success", "success_half",
-		"amplification", "amplification_half", "peak_over_normal", "peak_over_normal_half", "p99_s", "p99_s_half"))
+		"amplification", "amplification_half", "worst_10s", "worst_10s_half", "held", "held_half", "peak_over_normal", "peak_over_normal_half", "p99_s", "p99_s_half"))
 	for i := range o.cells {
 		for _, m := range o.results[i] {
 			line := o.valuesAt(i)
@@ -83,7 +83,7 @@ func printSweepCSV(w io.Writer, o outcome) error {
 				recovery = meanAndHalf(m.Recovery)
 			}
 			line = append(line, recovery...)
-			for _, e := range []sim.Estimate{m.Success, m.Amplification, m.PeakOverNormal, m.P99} {
+			for _, e := range []sim.Estimate{m.Success, m.Amplification, m.WorstTenSeconds, m.Held, m.PeakOverNormal, m.P99} {
 				line = append(line, meanAndHalf(e)...)
 			}
 			out.Write(line)

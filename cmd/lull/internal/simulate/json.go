@@ -97,20 +97,21 @@ type run struct {
 // fieldsOf are the fields that are written of some types, in their order (see [writeStruct]). The fields' own comments say what
 // they count.
 var fieldsOf = map[reflect.Type]string{
-	reflect.TypeFor[jsonSummary](): "Contender.Name Success Amplification PeakOverNormal P99=p99_s Wasted Refused " +
+	reflect.TypeFor[jsonSummary](): "Contender.Name Success Amplification WorstTenSeconds=worst_10s PeakOverNormal Held P99=p99_s Wasted Refused " +
 		"Recovery=recovery_s!Recovered Recovered Runs",
 	reflect.TypeFor[run]():          "Seed Interrupted End Totals Recovery Latency Steps=series? Fleets? Topics? Connections? Links?",
 	reflect.TypeFor[sim.Estimate](): "Mean Half",
 	reflect.TypeFor[sim.Totals](): "Calls Succeeded Refused Unfinished Reasons Attempts Retries AttemptsTimedOut AttemptsFailed Wasted " +
 		"QueueFull RateLimited Errors Dropped Shed? Effects Duplicates Reloads Hits=cache_hits? Misses=cache_misses? Collections? Paused? " +
-		"OutOfMemory? Ejections? Disconnects? Amplification PeakRate PeakAt NormalRate PeakOverNormal WorstMinute Oldest Last " +
+		"OutOfMemory? Ejections? Disconnects? Amplification PeakRate PeakAt NormalRate PeakOverNormal WorstMinute WorstTenSeconds=worst_10s Held Oldest Last " +
 		"MeanCompletion Events",
+	reflect.TypeFor[sim.Held]():             "Seconds=calls_s Attempts=attempts_s Disturbed=disturbed_s P50 P99 Max Most MostAt",
 	reflect.TypeFor[sim.Recovery]():         "Measured Few=few_calls From Recovered Time!Recovered First Relapses Within Normal Final",
 	reflect.TypeFor[sim.Latency]():          "Count Mean P50 P90 P99 P999 Max",
 	reflect.TypeFor[sim.ConnectionTotals](): "Dials Failed=dials_failed NoPort Waits Waited Broken Refused Dropped Most",
 	reflect.TypeFor[sim.LinkTotals]():       "Most Dropped Lost",
 	reflect.TypeFor[sim.FleetResult](): "Name Totals.Calls Totals.Succeeded Totals.Refused Totals.Unfinished Totals.Reasons Totals.Attempts " +
-		"Totals.Retries Totals.Disconnects? Totals.Amplification Recovery Latency",
+		"Totals.Retries Totals.Disconnects? Totals.Amplification Totals.Held Recovery Latency",
 	reflect.TypeFor[sim.TopicResult](): "Name Sent Handled Dead Left Reasons Attempts Disturbed=attempts_during_faults Deferred Lapsed " +
 		"CaughtUp!Caught",
 }

@@ -17,6 +17,8 @@ const mapDefinitions = `What the maps show
               end of the run: the mean of %s. "2/5" is how many of the
               seeds came back, if not all; "?" was not simulated
   success     share of calls that succeeded, over the whole run
+  held        calls in progress, on average: what callers hold while a call runs
+              or waits
 `
 
 // A mapMeasure is a figure that maps show.
@@ -36,7 +38,7 @@ func printMaps(w io.Writer, o outcome) error {
 	if o.interrupted {
 		fmt.Fprint(out, term.Fill("\n", `Interrupted. "?" was not simulated, or not to its end.`))
 	}
-	measures := []mapMeasure{{"Success", mapSuccess}}
+	measures := []mapMeasure{{"Success", mapSuccess}, {"Held", mapHeld}}
 	if o.recovers() {
 		measures = slices.Insert(measures, 0, mapMeasure{"Back after", mapRecovery})
 	}
@@ -105,6 +107,8 @@ func mapRecovery(m sim.Summary) string {
 	m.Recovery.Half = 0
 	return recoveryCell(m)
 }
+
+func mapHeld(m sim.Summary) string { return trimmed(m.Held.Mean, 3) }
 
 func mapSuccess(m sim.Summary) string {
 	if m.Results[len(m.Results)-1].Interrupted {

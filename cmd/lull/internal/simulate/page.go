@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
@@ -85,9 +84,6 @@ func (o outcome) page(command string) (report.Page, error) {
 	all := o.results[0]
 	p.Summaries, p.Windows = all, pageWindows(o.scenario)
 	columns := columnsFor(o.scenario, all)
-	if !slices.ContainsFunc(columns, func(c column) bool { return c.head == medianColumn.head }) {
-		columns = append(columns, medianColumn) // the page has room
-	}
 	p.Verdict = pageTable(columns, all)
 	markBest(p.Verdict, columns, all)
 	if some, fleets := ofFleets(o.scenario, columns, all); fleets != nil {

@@ -70,6 +70,10 @@ func rank(c column, m sim.Summary) (e sim.Estimate, ok bool) {
 		e, ok, sign = m.Success, true, 1
 	case perCallColumn.name, perMessageColumn.name:
 		e, ok = m.Amplification, m.Amplification.Mean > 0
+	case worstColumn.name:
+		e, ok = m.WorstTenSeconds, m.WorstTenSeconds.Mean > 0
+	case heldColumn(nil).name, "time held":
+		e, ok = m.Held, m.Held.Mean > 0
 	case peakColumn.name:
 		e, ok = m.PeakOverNormal, m.PeakOverNormal.Mean > 0
 	case p99Column.name:

@@ -72,7 +72,9 @@ func sweepCell(m sim.Summary, shortest, longest float64) report.MapCell {
 	if m.Recovery.Mean > shortest { // each level is slower than the one before by the same factor
 		level = min(4, int(5*math.Log(m.Recovery.Mean/shortest)/math.Log(longest/shortest)))
 	}
-	return report.MapCell{Text: took, More: more, Class: fmt.Sprintf("level-%d", level)}
+	tip := fmt.Sprintf("%s succeed, %.2f attempts per call (%.2f in the worst ten seconds), %s calls held",
+		more, m.Amplification.Mean, m.WorstTenSeconds.Mean, trimmed(m.Held.Mean, 3))
+	return report.MapCell{Text: took, More: more, Tip: tip, Class: fmt.Sprintf("level-%d", level)}
 }
 
 var (

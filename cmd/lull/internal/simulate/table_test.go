@@ -102,9 +102,9 @@ func TestNothingIsKnownOfWhatHadNotBegun(t *testing.T) {
 
 func TestColumns(t *testing.T) {
 	for want, s := range map[string]sim.Scenario{
-		"handled, per msg, normal, p50, p99, letters, done, up after":   {Topics: []sim.Topic{{}}},
-		"success, per call, normal, p99, wasted, refused, lost, memory": {Fleets: []sim.Fleet{{Link: sim.Link{On: true}}}},
-		"success, per call, per s, p50, p99, wasted, refused, done":     {Fleets: []sim.Fleet{{Arrivals: sim.Arrivals{Kind: sim.AtOnce}}}},
+		"handled, per msg, normal, p99, letters, done, up after":                    {Topics: []sim.Topic{{}}},
+		"success, per call, 10 s, normal, held, p99, wasted, refused, lost, memory": {Fleets: []sim.Fleet{{Link: sim.Link{On: true}}}},
+		"success, per call, 10 s, per s, held, p99, wasted, refused, done":          {Fleets: []sim.Fleet{{Arrivals: sim.Arrivals{Kind: sim.AtOnce}}}},
 	} {
 		if got := strings.Join(cli.Names(columnsFor(s, nil), func(c column) string { return c.head }), ", "); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -81,6 +81,11 @@ var quantities = []quantity{
 		of:     func(s sim.Series) []float64 { return s.Queue },
 	},
 	{
+		id: "held", title: "Calls in progress", axis: "count", keyShows: highest, atEnd: true,
+		about: "What callers hold at the end of each step: calls that have begun and not ended, in an attempt or in a wait.",
+		of:    func(s sim.Series) []float64 { return s.Held },
+	},
+	{
 		id: "wasted", title: "Wasted work, attempts per second", axis: "number", keyShows: highest,
 		about:  "Work that was finished for callers that had gone.",
 		absent: "No work was finished for a caller that had gone.",

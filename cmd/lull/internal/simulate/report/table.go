@@ -87,6 +87,13 @@ var totals = []struct {
 	{"Effects", "operations carried out", func(r sim.Result) float64 { return float64(r.Totals.Effects) }, whole},
 	{"Duplicates", "effects that repeat one carried out before", func(r sim.Result) float64 { return float64(r.Totals.Duplicates) }, whole},
 	{"Worst minute", "the most attempts per call over any minute", func(r sim.Result) float64 { return r.Totals.WorstMinute }, ratio},
+	{"Worst ten seconds", "the most attempts per call over any ten seconds from the first fault on", func(r sim.Result) float64 { return r.Totals.WorstTenSeconds }, ratio},
+	{"Calls held", "in progress, on average", func(r sim.Result) float64 { return r.HeldRate() }, number},
+	{"Calls held, most", "in progress at once", func(r sim.Result) float64 { return float64(r.Totals.Held.Most) }, whole},
+	{"Held in waits", "the share of the time of calls in which no attempt was in flight", func(r sim.Result) float64 { return share(r.Totals.Held.Waits(), r.Totals.Held.Seconds) }, percent},
+	{"Held, p50", "for how long a caller held its call, whether it succeeded or not", func(r sim.Result) float64 { return r.Totals.Held.P50.Seconds() }, seconds},
+	{"Held, p99", "", func(r sim.Result) float64 { return r.Totals.Held.P99.Seconds() }, seconds},
+	{"Held, longest", "", func(r sim.Result) float64 { return r.Totals.Held.Max.Seconds() }, seconds},
 	{"Peak rate", "the most attempts per second in any window", func(r sim.Result) float64 { return r.Totals.PeakRate }, number},
 	{"Normal rate", "attempts per second before the first fault", func(r sim.Result) float64 { return r.Totals.NormalRate }, number},
 	{"Peak at", "the end of that window", func(r sim.Result) float64 { return r.Totals.PeakAt.Seconds() }, seconds},
@@ -94,6 +101,7 @@ var totals = []struct {
 	{"Final share", "of calls that succeeded in the last tenth of the time after the fault", func(r sim.Result) float64 { return r.Recovery.Final }, percent},
 	{"Mean completion", "from the beginning of a call to its success", func(r sim.Result) float64 { return r.Totals.MeanCompletion.Seconds() }, seconds},
 	{"Latency, mean", "of calls that succeeded", func(r sim.Result) float64 { return r.Latency.Mean.Seconds() }, seconds},
+	{"Latency, p50", "", func(r sim.Result) float64 { return r.Latency.P50.Seconds() }, seconds},
 	{"Latency, p90", "", func(r sim.Result) float64 { return r.Latency.P90.Seconds() }, seconds},
 	{"Latency, p99.9", "", func(r sim.Result) float64 { return r.Latency.P999.Seconds() }, seconds},
 	{"Latency, highest", "", func(r sim.Result) float64 { return r.Latency.Max.Seconds() }, seconds},
@@ -135,6 +143,9 @@ func over(s sim.Summary, of func(sim.Result) float64) (float64, bool) {
 	}
 	return aggregated(mean, values)
 }
+
+// share returns part / whole, 0 of nothing.
+func share(part, whole float64) float64 { return part / max(whole, math.SmallestNonzeroFloat64) }
 
 // ratio is a quotient, such as 1.04 ×.
 func ratio(v float64) string {
