@@ -71,12 +71,3 @@ func (a *answered) answersQuickly(given time.Duration) bool {
 func (a *answered) latestTook() time.Duration {
 	return classTop(uint(a.word.Load()) >> classBits & classMask)
 }
-
-// oneCallAfterTheOther reports whether the process makes one call after the other: a quick call
-// was answered before the attempt that began at now, and the process was idle between the two for
-// less time than that call took. (Classes round up, by a fifth at most.)
-func (a *answered) oneCallAfterTheOther(now, given time.Duration) bool {
-	took := a.latestTook()
-	idle := now - a.latestStart() - took
-	return 0 < took && took < given/quickParts && -took/4 <= idle && idle < max(took, 2*recordStep)
-}

@@ -84,7 +84,7 @@ type Call struct {
 	receipt        budget.Receipt // of the last retry
 	token          breaker.Ticket
 	pass           pass
-	queueChecks    uint8 // that are left for a retry of an attempt that may be queued: its waits, and one
+	queueCheck     bool  // the call waits for the answers to others, since its attempt may be queued
 	deferred       bool  // the breaker learns of the end from LearnBreaker, not from finish
 	stream         bool  // Spec.Stream
 	hinted         bool  // the attempt under way, or waited for, is at the time that the server asked for
@@ -195,7 +195,7 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	c.attempts, c.reason, c.repeat = 0, Success, anyTime
 	c.shown, c.paid, c.permit, c.ended, c.hinted = noAttempt, false, false, false, false
 	if !p.empty { // else nobody reads them
-		c.receipt, c.paidRetries, c.queueChecks, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, 0, breaker.Ticket{}, noPass, false, spec.Stream, 0
+		c.receipt, c.paidRetries, c.queueCheck, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, false, breaker.Ticket{}, noPass, false, spec.Stream, 0
 	}
 	c.repeatAs(spec)
 	if limit := p.policy.Deadline; limit > 0 {
@@ -320,12 +320,9 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	if no := c.recheck(now); no != Success {
 		return c.finish(now, no, random)
 	}
-	if c.queueChecks > 0 {
-		switch step := c.checkForQueue(now, random); {
-		case step.Done:
+	if c.queueCheck {
+		if step := c.checkQueue(now, random); step.Done {
 			return c.finishWith(now, step, random)
-		case step.Wait > 0:
-			return step
 		}
 	}
 	if c.s.Plan().throttles != nil && c.pass == noPass {

@@ -86,13 +86,15 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with situati
 		return step
 	}
 	if c.mayBeQueued(v) {
-		c.hinted, c.receipt, c.queueChecks = false, 0, maxQueueChecks+1
-		look := c.checkForQueue(now, random)
-		if look.Done {
-			return look
+		c.hinted = false
+		if wait := c.Timeout(c.began); !c.noQueue() && wait < c.left(now) {
+			c.receipt, c.queueCheck = 0, true
+			step.Wait = max(step.Wait, wait)
+			return step
 		}
-		step.Wait = max(look.Wait, step.Wait)
-		return step
+		if c.looksQueued() {
+			return done(Unanswered)
+		}
 	}
 	return c.paidStep(now, budgetClass(v), step, random)
 }
@@ -161,33 +163,22 @@ func (c *Call) noQueue() bool {
 	return c.s.latestAnsweredStart() > c.began && c.s.Current().answered.answersQuickly(c.Timeout(c.began))
 }
 
-// checkForQueue decides whether the retry of an attempt that may wait in a queue may begin. It
-// may if other answers show that there is no queue. Until they do, the call waits up to
-// maxQueueChecks times: the Step then has a Wait, after which to ask again. After that the retry
-// may begin if the process makes one call after the other, and no other attempt of it was
-// answered or timed out meanwhile.
-func (c *Call) checkForQueue(now time.Duration, random func() uint64) Step {
-	if !c.noQueue() {
-		if c.queueChecks > 1 {
-			c.queueChecks--
-			// An answer that takes longer than this would not be quick.
-			wait := upperHalf(min(c.Timeout(c.began), now-c.began), random)
-			if 0 < wait && wait < c.left(now) {
-				return Step{Wait: wait}
-			}
-		}
-		others := max(c.s.latestAnsweredStart(), time.Duration(c.s.memory().latestTimeout.Load()))
-		if others > c.began || !c.s.Current().answered.oneCallAfterTheOther(c.began, c.Timeout(c.began)) {
-			c.queueChecks = 0
-			return done(Unanswered)
-		}
-	}
-	c.queueChecks = 0
-	return c.paidStep(now, budget.Timeout, Step{}, random)
+// looksQueued reports whether other attempts show that the latest one of the call may wait in a queue: one
+// that began later has timed out or was answered, and none of those was answered quickly.
+func (c *Call) looksQueued() bool {
+	ended := max(c.s.latestAnsweredStart(), time.Duration(c.s.memory().latestTimeout.Load()))
+	return ended > c.began && !c.noQueue()
 }
 
-// maxQueueChecks is how often a call waits to see whether there is a queue.
-const maxQueueChecks = 4
+// checkQueue ends the wait for the answers to other attempts. The budget pays for the retry, unless
+// these show that there may be a queue.
+func (c *Call) checkQueue(now time.Duration, random func() uint64) Step {
+	c.queueCheck = false
+	if c.looksQueued() {
+		return done(Unanswered)
+	}
+	return c.paidStep(now, budget.Timeout, Step{}, random)
+}
 
 // nextWait draws the wait before the given retry, and returns what it was before jitter. It never
 // shortens a wait that the server asked for. It shortens the jitter of such a wait to end before

@@ -126,12 +126,9 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 	if no := c.recheck(now); no != Success {
 		return no, Step{}
 	}
-	if c.queueChecks > 0 { // nothing is in flight
-		switch step := c.checkForQueue(now, random); {
-		case step.Done:
+	if c.queueCheck { // nothing is in flight
+		if step := c.checkQueue(now, random); step.Done {
 			return step.Reason, step
-		case step.Wait > 0:
-			return Success, step
 		}
 	}
 	m := c.s.memory()

@@ -290,7 +290,7 @@ func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most 
 		h.Verdict = h.Verdict.Failed(h.CutOff)
 	}
 	step := c.Next(now, h.Verdict, random)
-	if c.queueChecks > 0 { // a message does not wait here
+	if c.queueCheck { // a message does not wait here
 		step = done(Unanswered)
 	}
 	if !c.Over() {

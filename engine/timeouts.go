@@ -20,15 +20,14 @@ const (
 )
 
 const (
-	// TimeoutsWhenAnswered: a timeout is repeated only if the dependency has answered another
-	// attempt of this process that began later, or at most two seconds earlier. It is the zero
-	// value. If nobody else is answered, there may be a queue, and another attempt makes it
-	// longer.
+	// TimeoutsWhenAnswered: a timeout is repeated when an attempt of this process that began
+	// later was answered quickly, and the call waits for that as long as an attempt may take.
+	// After the wait the timeout is final if other attempts that began later have ended, and
+	// repeated if none has. It is final at once if the dependency has answered nothing that
+	// began later, or at most two seconds earlier. This is the zero value.
 	//
-	// If an attempt that began later was answered quickly, the timeout is repeated. If
-	// this is not known yet, the call waits for it, up to four times, each time for half to all
-	// of the time that its attempt took. If no answer shows then that there is no queue, the
-	// timeout is final. Only a process that makes one call after the other repeats it then.
+	// The reason: an attempt that timed out may still wait in a queue of the dependency, and
+	// another one makes that queue longer. Quick answers show that there is none.
 	//
 	// TimeoutsAlways is for processes that call less often than every two seconds.
 	TimeoutsWhenAnswered TimeoutRetries = iota
