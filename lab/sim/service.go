@@ -207,9 +207,12 @@ func (w *world) placeJob(i uint32, j *job) (answer time.Duration) {
 			}
 		}
 	}
-	if s.def.Heap.Size > 0 && !w.allocateMemory(s, j.host) {
-		w.forgetVisitor(j)
-		return w.sendResponse(i, j, verdictReset, w.now)
+	if s.def.Heap.Size > 0 {
+		j.state = jobIdle // or a crash would answer it, too
+		if !w.allocateMemory(s, j.host) {
+			w.forgetVisitor(j)
+			return w.sendResponse(i, j, verdictReset, w.now)
+		}
 	}
 	if free {
 		return w.startJob(i, j)
