@@ -95,15 +95,10 @@ func (w *world) passGate(i uint32, j *job) (answer time.Duration) {
 	src := draw.From(j.key)
 	verdict, at := s.drawFailure(w, s.hosts[j.host].now(w.now), w.now, &src)
 	j.key = src.Uint64()
-	switch {
-	case verdict == verdictOK:
+	if verdict == verdictOK {
 		return w.placeJob(i, j)
-	case at <= w.now:
-		return w.sendResponse(i, j, verdict, w.now)
 	}
-	j.verdict, j.state = uint16(verdict), jobFailing // and has its place as long
-	w.at(at, eventFailure, j.gen, i)
-	return at
+	return w.failJob(i, j, verdict, at) // until then it has its place
 }
 
 func (w *world) gateDecided(i uint32, j *job) {

@@ -91,7 +91,7 @@ const (
 	jobAnswering
 	jobCancelled  // in the queue, and to be dropped when its turn comes
 	jobAtGate     // at the gate
-	jobFailing    // let in, and it gets its failure after Service.ErrorTime
+	jobFailing    // it fails when Service.ErrorTime is over
 	jobConnecting // its process has no connection for it yet
 )
 
@@ -129,11 +129,37 @@ func (w *world) jobArrives(i uint32, j *job) (answer time.Duration) {
 	verdict, at := s.admit(w, h, w.now, &src)
 	j.key = src.Uint64()
 	if verdict != verdictOK {
-		if s.rateInterval > 0 && verdict == s.rateLimited {
+		switch {
+		case s.rateInterval > 0 && verdict == s.rateLimited:
 			h.addRefusalWork(s)
+		case s.def.ErrorCost > 0 && verdict != verdictRefused:
+			return w.failJob(i, j, verdict, at)
 		}
 		return w.sendResponse(i, j, verdict, at)
 	}
+	return w.placeJob(i, j)
+}
+
+// failJob is what becomes of an attempt that fails at the given time. It returns what jobArrives returns.
+func (w *world) failJob(i uint32, j *job, verdict int, at time.Duration) (answer time.Duration) {
+	j.verdict = uint16(verdict)
+	if at <= w.now {
+		return w.failNow(i, j)
+	}
+	j.state = jobFailing
+	w.at(at, eventFailure, j.gen, i)
+	if w.services[j.service].def.ErrorCost > 0 {
+		return 0 // it may have to wait for a worker
+	}
+	return at
+}
+
+func (w *world) failNow(i uint32, j *job) (answer time.Duration) {
+	s := w.services[j.service]
+	if s.def.ErrorCost == 0 {
+		return w.sendResponse(i, j, int(j.verdict), w.now)
+	}
+	j.hop = uint16(len(s.calls)) // it makes none of them
 	return w.placeJob(i, j)
 }
 
@@ -302,6 +328,9 @@ func (w *world) doWork(s *service, takes *sampler, i uint32, j *job) time.Durati
 	src := draw.From(j.key)
 	h := &s.hosts[j.host]
 	work := saturating.Add(takes.draw(&src), duration(float64(h.busy)*float64(s.def.Congestion)))
+	if j.verdict != verdictOK {
+		work = duration(float64(work) * s.def.ErrorCost)
+	}
 	if h.acceptor.refusalWork > 0 {
 		work = saturating.Add(work, h.takeRefusalWork(s.def.Workers))
 	}
@@ -348,10 +377,12 @@ func (w *world) workDone(i uint32, j *job) {
 		return
 	}
 	s := w.services[j.service]
-	w.countWork(s, j)
+	if j.verdict == verdictOK {
+		w.countWork(s, j)
+	}
 	j.state = jobAnswering
 	w.freeWorker(s, j.host)
-	w.sendResponse(i, j, verdictOK, w.now)
+	w.sendResponse(i, j, int(j.verdict), w.now)
 }
 
 func (w *world) writeContended(i uint32, j *job) {
