@@ -58,7 +58,7 @@ func (w *world) arriveAtGate(i uint32, j *job) (answer time.Duration) {
 		return w.sendResponse(i, j, verdictRefused, w.now)
 	}
 	if s.rateInterval > 0 && s.overRate(w, w.now) {
-		h.addRefusalWork(s)
+		h.addRefusalWork(s, w.now)
 		return w.sendResponse(i, j, s.rateLimited, w.now)
 	}
 	k, v := w.visitors.take()
@@ -125,7 +125,7 @@ func (w *world) gateOverdue(i uint32, j *job) {
 func (w *world) shedJob(i uint32, j *job, d admission.Decision) time.Duration {
 	w.rec.count(w.now, &w.rec.totals.Shed)
 	s := w.services[j.service]
-	s.hosts[j.host].addRefusalWork(s)
+	s.hosts[j.host].addRefusalWork(s, w.now)
 	w.releaseVisitor(j)
 	return w.sendResponse(i, j, w.refusal(d), w.now)
 }

@@ -220,8 +220,8 @@ type Service struct {
 	// for that work as others do: it may wait in the queue, or find it full. It makes no Calls. Zero:
 	// the failure costs nothing.
 	ErrorCost float64
-	// RefusalTime is the work of refusing an attempt or a connection. What is worked on at that
-	// time takes as much longer. Zero: a refusal costs nothing.
+	// RefusalTime is the work of refusing an attempt or a connection. Workers without other work do it,
+	// or the attempts whose work begins then take as much longer. Zero: a refusal costs nothing.
 	RefusalTime time.Duration
 	// Rate refuses what comes faster.
 	Rate Rate

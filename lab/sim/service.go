@@ -131,7 +131,7 @@ func (w *world) jobArrives(i uint32, j *job) (answer time.Duration) {
 	if verdict != verdictOK {
 		switch {
 		case s.rateInterval > 0 && verdict == s.rateLimited:
-			h.addRefusalWork(s)
+			h.addRefusalWork(s, w.now)
 		case s.def.ErrorCost > 0 && verdict != verdictRefused:
 			return w.failJob(i, j, verdict, at)
 		}
@@ -227,7 +227,7 @@ func (w *world) placeJob(i uint32, j *job) (answer time.Duration) {
 		if q := &s.def.Queue; h.queue.len() >= q.Limit {
 			full = true
 			w.rec.count(w.now, &w.rec.totals.QueueFull)
-			h.addRefusalWork(s)
+			h.addRefusalWork(s, w.now)
 			if q.Order != LIFO || q.Limit == 0 {
 				return w.sendResponse(i, j, s.queueFull, w.now)
 			}
@@ -284,8 +284,9 @@ func (w *world) makeRoom(s *service, h *host) {
 }
 
 func (w *world) startJob(i uint32, j *job) (answer time.Duration) {
-	s := w.services[j.service]
-	s.hosts[j.host].busy++
+	h := &w.services[j.service].hosts[j.host]
+	h.workOffRefusals(w.now)
+	h.busy++
 	j.state = jobInService
 	return w.continueJob(i, j)
 }
@@ -424,9 +425,11 @@ func (w *world) countEffect(s *service, o *origin, op, call uint64) {
 	}
 }
 
-func (w *world) freeWorker(s *service, h uint32) {
-	s.hosts[h].busy--
-	w.fillWorkers(s, h)
+func (w *world) freeWorker(s *service, i uint32) {
+	h := &s.hosts[i]
+	h.workOffRefusals(w.now)
+	h.busy--
+	w.fillWorkers(s, i)
 }
 
 // fillWorkers puts free workers to work. Work may end in the moment in which it begins,
@@ -489,10 +492,24 @@ func (w *world) sendResponse(i uint32, j *job, verdict int, at time.Duration) ti
 }
 
 // addRefusalWork adds the work of one refusal. The workers do it beside the other work.
-func (h *host) addRefusalWork(s *service) {
+func (h *host) addRefusalWork(s *service, now time.Duration) {
 	if s.def.RefusalTime > 0 {
+		h.workOffRefusals(now)
+		h.acceptor.refusalsAt = now
 		h.acceptor.refusalWork = saturating.Add(h.acceptor.refusalWork, s.def.RefusalTime)
 	}
+}
+
+// workOffRefusals takes off what workers without other work have done of it. It is called whenever their number changes.
+func (h *host) workOffRefusals(now time.Duration) {
+	a := &h.acceptor
+	if a.refusalWork == 0 {
+		return
+	}
+	x := &h.stretches[h.timeline.current]
+	idle := max(x.workers-h.busy, 0)
+	a.refusalWork = max(a.refusalWork-duration(float64(idle)*x.speed*float64(now-a.refusalsAt)), 0)
+	a.refusalsAt = now
 }
 
 // takeRefusalWork returns the part of that work that the attempt does that begins now, and takes it off.
