@@ -54,7 +54,7 @@ type running struct {
 }
 
 // start starts a server. It returns an error if its program is not installed.
-func start(ctx context.Context, d definition) (r *running, err error) { //outside: no test of the first suite calls it
+func start(ctx context.Context, d definition) (r *running, err error) {
 	program, err := os.Executable()
 	if d.program != "" {
 		program, err = exec.LookPath(d.program)
@@ -118,7 +118,7 @@ func (d definition) version() string {
 	if d.noWork {
 		flag = "-v"
 	}
-	out, _ := exec.Command(d.program, flag).CombinedOutput() //outside: as start
+	out, _ := exec.Command(d.program, flag).CombinedOutput()
 	return d.program + " " + regexp.MustCompile("[0-9][0-9.]*").FindString(string(out))
 }
 
