@@ -15,7 +15,7 @@ func init() {
 			reflect.TypeFor[sim.Reload]():       {"Share": codec.Share},
 			reflect.TypeFor[sim.Network]():      {"Loss": codec.Share, "LossBack": codec.Share},
 			reflect.TypeFor[sim.Poison]():       {"Share": codec.Share},
-			reflect.TypeFor[sim.Service]():      {"Errors": codec.Share},
+			reflect.TypeFor[sim.Service]():      {"Errors": codec.Share, "ErrorCost": codec.Share},
 			reflect.TypeFor[sim.Fault]():        {"Share": codec.Share},
 			reflect.TypeFor[sim.Distribution](): {"Slow": codec.Share},
 		},

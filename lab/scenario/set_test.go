@@ -55,7 +55,7 @@ func TestSet(t *testing.T) {
 }
 
 func TestSetReportsWhatIsWrong(t *testing.T) {
-	const service = "want name, hosts, workers, queue, connections, heap, admission, time, congestion, cancel_work, errors, error_time, refusal_time, rate, deduplicates, contention, calls or faults"
+	const service = "want name, hosts, workers, queue, connections, heap, admission, time, congestion, cancel_work, errors, error_time, error_cost, refusal_time, rate, deduplicates, contention, calls or faults"
 	for assignment, want := range map[string]string{
 		"":                                   `"": want an assignment such as services.0.queue.limit=500`,
 		"horizon":                            `"horizon": want an assignment such as services.0.queue.limit=500`,

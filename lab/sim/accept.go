@@ -14,6 +14,7 @@ type acceptor struct {
 	waiting     int  // of these, the ones that wait
 	handshakes  int  // handshakes that wait for a worker
 	refusalWork time.Duration
+	refusalsAt  time.Duration // when refusalWork was right
 }
 
 func (w *world) connectionRequested(ci uint32, c *conn, p *pool) {
@@ -55,7 +56,7 @@ func (w *world) overflowBacklog(s *service, h *host, ci uint32, c *conn, p *pool
 
 func (w *world) refuseConn(s *service, h *host, ci uint32, c *conn) {
 	w.rec.count(w.now, &w.rec.conns.Refused)
-	h.addRefusalWork(s)
+	h.addRefusalWork(s, w.now)
 	w.at(saturating.Add(w.now, c.answerTime), eventDialRefused, c.gen, ci)
 }
 
@@ -159,7 +160,7 @@ func (w *world) closeConnections(s *service, i int, silent bool) {
 			gone = append(gone, ci)
 		}
 	}
-	h.acceptor = acceptor{refusalWork: h.acceptor.refusalWork}
+	h.acceptor = acceptor{refusalWork: h.acceptor.refusalWork, refusalsAt: h.acceptor.refusalsAt}
 	for ci := range w.conns.used {
 		c := w.conns.at(ci)
 		if p := w.pools[c.pool]; !c.accepted || p.o.target != s || int(p.host) != i {

@@ -58,7 +58,7 @@ func (w *world) arriveAtGate(i uint32, j *job) (answer time.Duration) {
 		return w.sendResponse(i, j, verdictRefused, w.now)
 	}
 	if s.rateInterval > 0 && s.overRate(w, w.now) {
-		h.addRefusalWork(s)
+		h.addRefusalWork(s, w.now)
 		return w.sendResponse(i, j, s.rateLimited, w.now)
 	}
 	k, v := w.visitors.take()
@@ -95,15 +95,10 @@ func (w *world) passGate(i uint32, j *job) (answer time.Duration) {
 	src := draw.From(j.key)
 	verdict, at := s.drawFailure(w, s.hosts[j.host].now(w.now), w.now, &src)
 	j.key = src.Uint64()
-	switch {
-	case verdict == verdictOK:
+	if verdict == verdictOK {
 		return w.placeJob(i, j)
-	case at <= w.now:
-		return w.sendResponse(i, j, verdict, w.now)
 	}
-	j.verdict, j.state = uint16(verdict), jobFailing // and has its place as long
-	w.at(at, eventFailure, j.gen, i)
-	return at
+	return w.failJob(i, j, verdict, at) // until then it has its place
 }
 
 func (w *world) gateDecided(i uint32, j *job) {
@@ -130,7 +125,7 @@ func (w *world) gateOverdue(i uint32, j *job) {
 func (w *world) shedJob(i uint32, j *job, d admission.Decision) time.Duration {
 	w.rec.count(w.now, &w.rec.totals.Shed)
 	s := w.services[j.service]
-	s.hosts[j.host].addRefusalWork(s)
+	s.hosts[j.host].addRefusalWork(s, w.now)
 	w.releaseVisitor(j)
 	return w.sendResponse(i, j, w.refusal(d), w.now)
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -178,6 +179,31 @@ func TestRefusalTakesTime(t *testing.T) {
 	}
 	r := play(t, s, once())
 	wantTimes(t, "done", moments(r.Series, r.Series.Goodput), 1100*millisecond, 1300*millisecond)
+}
+
+// Refusals take all of their time from a worker that has other work, and what time it has from one that has none.
+func TestRefusalsTakeTheTimeOfIdleWorkers(t *testing.T) {
+	at := slices.Repeat([]int{1000}, 16)
+	s := one(Queue{Limit: 5}, at...)
+	s.Services[0].RefusalTime = 20 * millisecond
+	r := play(t, s, once())
+	want(t, "queue full", r.Totals.QueueFull, 10)
+	want(t, "six attempts and ten refusals", r.Totals.Last, time.Second+6*100*millisecond+10*20*millisecond)
+
+	s = one(Queue{}, 1000, 1010, 1120, 1300)
+	s.Services[0].RefusalTime = 50 * millisecond
+	wantDone(t, "20 ms idle", play(t, s, once()), [2]int{1100, 100}, [2]int{1250, 130}, [2]int{1400, 100})
+
+	s = one(Queue{}, 1000, 1010, 1215)
+	s.Services[0].RefusalTime = 50 * millisecond
+	s.Services[0].Faults = []Fault{{Kind: Stall, At: 1105 * millisecond, For: 100 * millisecond}}
+	wantDone(t, "15 ms idle, and a stall", play(t, s, once()), [2]int{1100, 100}, [2]int{1350, 135})
+
+	// A rate that leaves most workers idle: the refusals disturb nobody.
+	s = one(Queue{})
+	s.Services[0].Workers, s.Services[0].Rate, s.Services[0].RefusalTime = 10, Rate{PerSecond: 10, Burst: 1}, millisecond
+	s.Fleets = []Fleet{{Calls: "api", Arrivals: Arrivals{Kind: Constant, Rate: 1000}}}
+	want(t, "longest", play(t, s, once()).Latency.Max, 100*millisecond)
 }
 
 // Of HTTP/1.1, a tenth of the calls take longer than the timeout: each of these needs a new

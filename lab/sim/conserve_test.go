@@ -131,6 +131,11 @@ func anyScenario(d dice) (Scenario, lull.Policy) {
 		p.Attempts = 0
 		p.Hedge = hedge.Config{Attempts: 2 + d(4), Delay: d.ms(1, 5, 50), Share: -1, InFlight: d.one(0, 1)}
 	}
+	for i := range s.Services {
+		if v := &s.Services[i]; v.Workers > 0 {
+			v.ErrorCost = d.share()
+		}
+	}
 	return s, p
 }
 

@@ -163,6 +163,7 @@ func (t *timeline) finish(now, work time.Duration) time.Duration {
 
 func (s *service) changeFault(w *world, i int) {
 	h := &s.hosts[i]
+	h.workOffRefusals(w.now) // as it has been until now
 	x := h.now(w.now)
 	if i == 0 && x.flushed && x.from == w.now {
 		w.flushCaches(s)
@@ -177,6 +178,7 @@ func (s *service) changeFault(w *world, i int) {
 // crashHost loses everything that a host has in hand. If it is silent, nobody hears of it.
 func (s *service) crashHost(w *world, i int, silent bool) {
 	h := &s.hosts[i]
+	h.workOffRefusals(w.now)
 	var lost []uint32
 	for k := range w.jobs.used {
 		j := w.jobs.at(k)

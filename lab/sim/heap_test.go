@@ -3,6 +3,8 @@ package sim
 import (
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/server/admission"
 )
 
 // A heap has room for three attempts above the live million bytes. The fourth makes a collection of
@@ -49,4 +51,17 @@ func TestOutOfMemory(t *testing.T) {
 	want(t, "crashes", r.Totals.OutOfMemory, 1)
 	want(t, "failed", r.Totals.AttemptsFailed, 5)
 	want(t, "last", r.Totals.Last, 3100*millisecond)
+}
+
+// A host that runs out of memory when the gate lets an attempt in answers each attempt once.
+func TestOutOfMemoryBehindTheGate(t *testing.T) {
+	s := gated1(admission.Config{}, 1000, 1010, 1020, 1030)
+	s.Services[0].Heap = Heap{Size: 1e6, Live: 500_000, PerAttempt: 200_000, Garbage: 300_000, Restart: time.Second}
+	w, r := playWorld(t, s, Contender{Policy: once()}, Options{})
+	want(t, "crashes", r.Totals.OutOfMemory, 1)
+	wantDone(t, "before", r, [2]int{1100, 100})
+	lost := 1100 * millisecond
+	wantTimes(t, "lost", moments(r.Series, r.Series.Failed), lost, lost, lost)
+	want(t, "jobs left", w.jobs.inUse(), 0)
+	want(t, "visitors left", w.visitors.inUse(), 0)
 }

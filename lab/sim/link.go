@@ -61,9 +61,10 @@ func (l *links) stateIndex(p uint32) uint32 {
 	return p % uint32(len(l.from.hosts))
 }
 
-// hostUp reports whether the host works that process p runs on.
+// hostUp reports whether the host works that process p runs on, and its processes have begun to dial after its latest crash.
 func (l *links) hostUp(w *world, p uint32) bool {
-	return l.from == nil || w.hostUp(l.from, l.stateIndex(p))
+	host := l.stateIndex(p)
+	return l.from == nil || w.hostUp(l.from, host) && l.from.hosts[host].outbox.restart == 0
 }
 
 // disturbLink is an arrival of a fleet with a Link: process p loses its connection. If it has given up,

@@ -66,6 +66,21 @@ func TestMessagesFillTheMemory(t *testing.T) {
 	want(t, "crashes", r.Totals.OutOfMemory, 0)
 }
 
+// A process whose host is up again dials once, also where its connection is to be lost at that moment.
+func TestAProcessDialsOnceAfterARestart(t *testing.T) {
+	s := Scenario{
+		Horizon:  16500 * millisecond,
+		Services: []Service{{Name: "back", Time: fixed(millisecond)}, {Name: "front", Faults: []Fault{{Kind: Crash, At: 10 * second, For: 5 * second}}}},
+		Fleets: []Fleet{{
+			Calls: "back", Link: Link{On: true, From: "front"}, Arrivals: Arrivals{Kind: Constant, Rate: 1},
+			Network: Network{Latency: fixed(500 * millisecond)},
+		}},
+	}
+	w, _ := playWorld(t, s, Contender{Policy: once()}, Options{})
+	want(t, "connections", w.services[0].hosts[0].links, 1)
+	linksAgree(t, w)
+}
+
 // The clients of a host that crashes lose their connections, too.
 func TestACrashIsHandedOn(t *testing.T) {
 	s := tied(9500*millisecond, 300_000)

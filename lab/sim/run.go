@@ -232,7 +232,7 @@ func (w *world) handle(d uint64) bool {
 		case eventGateOverdue:
 			w.gateOverdue(i, j)
 		case eventFailure:
-			w.sendResponse(i, j, int(j.verdict), w.now)
+			w.failNow(i, j)
 		}
 	case eventProduce:
 		w.produce(w.topics[i])

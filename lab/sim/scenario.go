@@ -211,12 +211,17 @@ type Service struct {
 	// CancelWork: work for a caller that has gone is stopped. By default it goes
 	// on, and is wasted.
 	CancelWork bool
-	// Errors is the share of attempts that fail at all times, without any work,
-	// after ErrorTime.
+	// Errors is the share of attempts that fail at all times, after ErrorTime, and without any
+	// work if there is no ErrorCost.
 	Errors    float64
 	ErrorTime time.Duration
-	// RefusalTime is the work of refusing an attempt or a connection. What is worked on at that
-	// time takes as much longer. Zero: a refusal costs nothing.
+	// ErrorCost is the work of an attempt that fails (Errors, and faults of kind Errors), as a share
+	// of what it would have been: from 0 to 1. When its ErrorTime is over, the attempt takes a worker
+	// for that work as others do: it may wait in the queue, or find it full. It makes no Calls. Zero:
+	// the failure costs nothing.
+	ErrorCost float64
+	// RefusalTime is the work of refusing an attempt or a connection. Workers without other work do it,
+	// or the attempts whose work begins then take as much longer. Zero: a refusal costs nothing.
 	RefusalTime time.Duration
 	// Rate refuses what comes faster.
 	Rate Rate

@@ -91,7 +91,7 @@ const (
 	jobAnswering
 	jobCancelled  // in the queue, and to be dropped when its turn comes
 	jobAtGate     // at the gate
-	jobFailing    // let in, and it gets its failure after Service.ErrorTime
+	jobFailing    // it fails when Service.ErrorTime is over
 	jobConnecting // its process has no connection for it yet
 )
 
@@ -129,11 +129,37 @@ func (w *world) jobArrives(i uint32, j *job) (answer time.Duration) {
 	verdict, at := s.admit(w, h, w.now, &src)
 	j.key = src.Uint64()
 	if verdict != verdictOK {
-		if s.rateInterval > 0 && verdict == s.rateLimited {
-			h.addRefusalWork(s)
+		switch {
+		case s.rateInterval > 0 && verdict == s.rateLimited:
+			h.addRefusalWork(s, w.now)
+		case s.def.ErrorCost > 0 && verdict != verdictRefused:
+			return w.failJob(i, j, verdict, at)
 		}
 		return w.sendResponse(i, j, verdict, at)
 	}
+	return w.placeJob(i, j)
+}
+
+// failJob is what becomes of an attempt that fails at the given time. It returns what jobArrives returns.
+func (w *world) failJob(i uint32, j *job, verdict int, at time.Duration) (answer time.Duration) {
+	j.verdict = uint16(verdict)
+	if at <= w.now {
+		return w.failNow(i, j)
+	}
+	j.state = jobFailing
+	w.at(at, eventFailure, j.gen, i)
+	if w.services[j.service].def.ErrorCost > 0 {
+		return 0 // it may have to wait for a worker
+	}
+	return at
+}
+
+func (w *world) failNow(i uint32, j *job) (answer time.Duration) {
+	s := w.services[j.service]
+	if s.def.ErrorCost == 0 {
+		return w.sendResponse(i, j, int(j.verdict), w.now)
+	}
+	j.hop = uint16(len(s.calls)) // it makes none of them
 	return w.placeJob(i, j)
 }
 
@@ -201,15 +227,18 @@ func (w *world) placeJob(i uint32, j *job) (answer time.Duration) {
 		if q := &s.def.Queue; h.queue.len() >= q.Limit {
 			full = true
 			w.rec.count(w.now, &w.rec.totals.QueueFull)
-			h.addRefusalWork(s)
+			h.addRefusalWork(s, w.now)
 			if q.Order != LIFO || q.Limit == 0 {
 				return w.sendResponse(i, j, s.queueFull, w.now)
 			}
 		}
 	}
-	if s.def.Heap.Size > 0 && !w.allocateMemory(s, j.host) {
-		w.forgetVisitor(j)
-		return w.sendResponse(i, j, verdictReset, w.now)
+	if s.def.Heap.Size > 0 {
+		j.state = jobIdle // or a crash would answer it, too
+		if !w.allocateMemory(s, j.host) {
+			w.forgetVisitor(j)
+			return w.sendResponse(i, j, verdictReset, w.now)
+		}
 	}
 	if free {
 		return w.startJob(i, j)
@@ -255,8 +284,9 @@ func (w *world) makeRoom(s *service, h *host) {
 }
 
 func (w *world) startJob(i uint32, j *job) (answer time.Duration) {
-	s := w.services[j.service]
-	s.hosts[j.host].busy++
+	h := &w.services[j.service].hosts[j.host]
+	h.workOffRefusals(w.now)
+	h.busy++
 	j.state = jobInService
 	return w.continueJob(i, j)
 }
@@ -299,6 +329,9 @@ func (w *world) doWork(s *service, takes *sampler, i uint32, j *job) time.Durati
 	src := draw.From(j.key)
 	h := &s.hosts[j.host]
 	work := saturating.Add(takes.draw(&src), duration(float64(h.busy)*float64(s.def.Congestion)))
+	if j.verdict != verdictOK {
+		work = duration(float64(work) * s.def.ErrorCost)
+	}
 	if h.acceptor.refusalWork > 0 {
 		work = saturating.Add(work, h.takeRefusalWork(s.def.Workers))
 	}
@@ -345,10 +378,12 @@ func (w *world) workDone(i uint32, j *job) {
 		return
 	}
 	s := w.services[j.service]
-	w.countWork(s, j)
+	if j.verdict == verdictOK {
+		w.countWork(s, j)
+	}
 	j.state = jobAnswering
 	w.freeWorker(s, j.host)
-	w.sendResponse(i, j, verdictOK, w.now)
+	w.sendResponse(i, j, int(j.verdict), w.now)
 }
 
 func (w *world) writeContended(i uint32, j *job) {
@@ -390,9 +425,11 @@ func (w *world) countEffect(s *service, o *origin, op, call uint64) {
 	}
 }
 
-func (w *world) freeWorker(s *service, h uint32) {
-	s.hosts[h].busy--
-	w.fillWorkers(s, h)
+func (w *world) freeWorker(s *service, i uint32) {
+	h := &s.hosts[i]
+	h.workOffRefusals(w.now)
+	h.busy--
+	w.fillWorkers(s, i)
 }
 
 // fillWorkers puts free workers to work. Work may end in the moment in which it begins,
@@ -455,10 +492,24 @@ func (w *world) sendResponse(i uint32, j *job, verdict int, at time.Duration) ti
 }
 
 // addRefusalWork adds the work of one refusal. The workers do it beside the other work.
-func (h *host) addRefusalWork(s *service) {
+func (h *host) addRefusalWork(s *service, now time.Duration) {
 	if s.def.RefusalTime > 0 {
+		h.workOffRefusals(now)
+		h.acceptor.refusalsAt = now
 		h.acceptor.refusalWork = saturating.Add(h.acceptor.refusalWork, s.def.RefusalTime)
 	}
+}
+
+// workOffRefusals takes off what workers without other work have done of it. It is called whenever their number changes.
+func (h *host) workOffRefusals(now time.Duration) {
+	a := &h.acceptor
+	if a.refusalWork == 0 {
+		return
+	}
+	x := &h.stretches[h.timeline.current]
+	idle := max(x.workers-h.busy, 0)
+	a.refusalWork = max(a.refusalWork-duration(float64(idle)*x.speed*float64(now-a.refusalsAt)), 0)
+	a.refusalsAt = now
 }
 
 // takeRefusalWork returns the part of that work that the attempt does that begins now, and takes it off.

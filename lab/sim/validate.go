@@ -81,6 +81,7 @@ func (s *Service) validate(in Scenario, names *services) error {
 	l.Check(s.Congestion >= 0 && s.Congestion <= time.Hour, "Congestion", s.Congestion, "0 to 1h")
 	share(&l, "Errors", s.Errors)
 	span(&l, "ErrorTime", s.ErrorTime)
+	l.Check(s.ErrorCost >= 0 && s.ErrorCost <= 1 && (s.ErrorCost == 0 || s.Workers > 0), "ErrorCost", s.ErrorCost, "a share from 0 to 1, and 0 for a service without a number of workers")
 	l.Check(s.RefusalTime >= 0 && s.RefusalTime <= time.Hour && (s.RefusalTime == 0 || s.Workers > 0), "RefusalTime", s.RefusalTime, "0 to 1h, and 0 for a service without a number of workers")
 	l.Check(s.Rate.PerSecond >= 0 && s.Rate.PerSecond <= 1e9, "Rate.PerSecond", s.Rate.PerSecond, "zero (no limit) to 1e9")
 	l.Check(s.Rate.Burst >= 0, "Rate.Burst", s.Rate.Burst, "zero (a second's worth) or a positive number")

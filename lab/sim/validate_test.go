@@ -209,6 +209,7 @@ func TestValidateTogether(t *testing.T) {
 		{func(s *Scenario) { s.Fleets[0].Arrivals.Kind, s.Fleets[0].Arrivals.Rate = AtOnce, 0 }, "Fleets[0].Arrivals.Ramp"},
 		{func(s *Scenario) { s.Services[0].Calls, s.Services = nil, s.Services[:1] }, ""},
 		{func(s *Scenario) { s.Services[1].Queue.Limit = 1 }, "Services[1].Queue.Limit"},
+		{func(s *Scenario) { s.Services[1].ErrorCost = 0.01 }, "Services[1].ErrorCost"}, // it has no workers
 		{func(s *Scenario) { s.Services[1].Admission.Config.MaxWait = -1 }, ""},
 		{func(s *Scenario) {
 			s.Services[1].Admission = Admission{On: true, Config: admission.Config{MaxWait: second, PressedWait: second + 1}}
@@ -315,6 +316,7 @@ func TestLongestDurations(t *testing.T) {
 		want(t, "calls", r.Totals.Calls, 1)
 		want(t, "unfinished", r.Totals.Unfinished, 1)
 		s.Services[0].Faults, s.Services[0].Contention, s.Services[0].Workers = nil, workers == 0, workers
+		s.Services[0].Errors, s.Services[0].ErrorCost = float64(workers), float64(workers)
 		want(t, "unfinished", play(t, s, retrying(3, 0)).Totals.Unfinished, 1)
 	}
 }

@@ -186,6 +186,7 @@ func serviceInWords(s sim.Service) string {
 	phrases.add(s.Admission.On, "%s", admissionInWords(s.Admission))
 	phrases.add(s.CancelWork, "work for a caller that has gone is stopped")
 	phrases.add(s.Errors > 0, "%s of attempts fail at all times", share(s.Errors))
+	phrases.add(s.ErrorCost > 0, "an attempt that fails takes %s of its work", share(s.ErrorCost))
 	phrases.add(s.Rate.PerSecond > 0, "no more than %s attempts a second%s", grouped(s.Rate.PerSecond), hintInWords(s.Rate.RetryAfter, false))
 	phrases.add(s.Deduplicates, "keys are kept, and each operation is carried out once")
 	phrases.add(s.Contention, "of attempts that overlap only the first to write succeeds")
