@@ -11,7 +11,7 @@ import (
 // What zero fields of a Config stand for.
 const (
 	DefaultRatio = 0.1 // retries for each call that earns
-	DefaultStock = 2   // retries that are in stock, also at the start
+	DefaultStock = 20  // retries that are in stock, also at the start
 )
 
 // The limits of the fields of a Config.
