@@ -129,7 +129,6 @@ func Program(t testing.TB) string {
 }
 
 func (b *tester) run(c *exec.Cmd) (stdout string, code int, stderr string) {
-	b.Helper()
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	err := c.Run()
@@ -144,7 +143,6 @@ func (b *tester) run(c *exec.Cmd) (stdout string, code int, stderr string) {
 
 // interruptRedrive ends a redrive when that many more messages have come of it, which it takes and adds to seen. It returns the exit code.
 func (b *tester) interruptRedrive(c *exec.Cmd, how os.Signal, after int, seen map[string]int) int {
-	b.Helper()
 	var errs bytes.Buffer
 	c.Stderr = &errs
 	if err := c.Start(); err != nil {
@@ -165,7 +163,6 @@ func (b *tester) interruptRedrive(c *exec.Cmd, how os.Signal, after int, seen ma
 
 // mistakes have one clear line each, and an exit code.
 func (b *tester) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
-	b.Helper()
 	type mistake struct {
 		args []string
 		code int
@@ -197,7 +194,6 @@ func (b *tester) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
 
 // inspected holds what lull queue inspect shows against what is there.
 func (b *tester) inspected(lull func(...string) *exec.Cmd, line CommandLine, n int) {
-	b.Helper()
 	out, code, stderr := b.run(lull("queue", "inspect", line.Broker, line.Dead, "--json", "--reason", "odd"))
 	if code != 0 || stderr != "" {
 		b.Fatalf("inspect: exit code %d, %s", code, stderr)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/tail"
 	"github.com/lullgo/lull/queue"
@@ -45,10 +46,7 @@ const (
 func Main(m *testing.M, connect func(ctx context.Context, address string) (*Connection, error)) int {
 	if text := os.Getenv(workerVariable); text != "" {
 		var j job
-		if err := json.Unmarshal([]byte(text), &j); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(2)
-		}
+		must.Succeed(json.Unmarshal([]byte(text), &j))
 		j.do(connect)
 		os.Exit(0)
 	}
@@ -73,32 +71,20 @@ const (
 
 // startWorker starts a worker, which ends when the test does. hear gets each line that it prints, one after the other,
 // and an empty one when it has ended.
-func startWorker(t testing.TB, j job, hear func(line string)) *worker { //outside: only for a broker that other processes can reach
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _ := json.Marshal(j)
-	w := &worker{cmd: exec.Command(self, "-test.run=^$"), ended: make(chan struct{})}
-	w.cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
+func (b *tester) startWorker(work string, attempts, concurrency int, hear func(line string)) *worker { //outside: only for a broker that other processes can reach
+	j := job{work, b.address, b.o.Lease, attempts, concurrency}
+	w := &worker{cmd: exec.Command(must.Have(os.Executable()), "-test.run=^$"), ended: make(chan struct{})}
+	w.cmd.Env = append(os.Environ(), workerVariable+"="+string(must.Have(json.Marshal(j))))
 	stderr := &tail.Tail{}
 	w.cmd.Stderr = stderr
-	stdout, err := w.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.stdin, err = w.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
+	stdout := must.Have(w.cmd.StdoutPipe())
+	w.stdin = must.Have(w.cmd.StdinPipe())
+	must.Succeed(w.cmd.Start())
+	b.Cleanup(func() {
 		w.kill()
 		w.wait()
-		if s := stderr.String(); s != "" && t.Failed() {
-			t.Logf("a worker says on its standard error:\n%s", s)
+		if s := stderr.String(); s != "" && b.Failed() {
+			b.Logf("a worker says on its standard error:\n%s", s)
 		}
 	})
 	in := bufio.NewScanner(stdout)
@@ -113,7 +99,7 @@ func startWorker(t testing.TB, j job, hear func(line string)) *worker { //outsid
 		close(w.ended)
 	}()
 	if !ready {
-		t.Fatalf("a worker did not begin (does TestMain call queuetest.Main?): %s", stderr)
+		b.Fatalf("a worker did not begin (does TestMain call queuetest.Main?): %s", stderr)
 	}
 	return w
 }
