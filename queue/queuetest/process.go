@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/child"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/tail"
@@ -131,15 +132,6 @@ func (j job) do(connect connector) {
 	}
 }
 
-// die ends this process as kill -9 does.
-func die() { //outside: it is called in such a process
-	p, err := os.FindProcess(os.Getpid())
-	if err == nil {
-		p.Kill()
-	}
-	select {}
-}
-
 // connectAndWork works with one connection.
 func (j job) connectAndWork(ctx context.Context, connect connector) error {
 	c, err := connect(ctx, j.Address)
@@ -195,7 +187,7 @@ func redriveAndDie(ctx context.Context, c *Connection) error {
 	if err != nil {
 		return err
 	}
-	p, err := queue.Redrive(ctx, &stuckReading{DeadLetters: from, after: 2, fail: die}, c.Sender, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
+	p, err := queue.Redrive(ctx, &stuckReading{DeadLetters: from, after: 2, fail: child.KillSelf}, c.Sender, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
 	printLine("%v, %v", p, err)
 	return err
 }
@@ -209,7 +201,7 @@ func handlePoison(_ context.Context, m *queue.Message) error {
 		if body == "exit" {
 			os.Exit(3)
 		}
-		die()
+		child.KillSelf()
 	}
 	time.Sleep(200 * time.Millisecond)
 	printLine("done %s", body)
