@@ -42,7 +42,6 @@ func brokerHeader(name string) bool {
 	return strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-")
 }
 
-// record is the content of the adapter's headers.
 type record struct {
 	id          string
 	attempts    int // before this copy was sent
@@ -118,7 +117,6 @@ func redeliveries(d *amqp.Delivery) int {
 	return max(counted(d.Headers), 1)
 }
 
-// counted returns how many deliveries the broker has counted.
 func counted(h amqp.Table) int {
 	return max(number(h["x-delivery-count"]), number(h["x-acquired-count"]))
 }

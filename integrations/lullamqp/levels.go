@@ -61,7 +61,6 @@ func levelKey(n uint32, queue string) string {
 	return string(append(key, queue...))
 }
 
-// level returns the name of a level's exchange and queue.
 func (c *Config) level(l int) string { return fmt.Sprintf("%s.delay-%02d", c.Prefix, l) }
 
 // deliver returns the name of the exchange behind the last level, which hands messages on to the

@@ -327,7 +327,6 @@ func (q *Broker) closeReason(ctx context.Context, s *session, err error) error {
 	return err
 }
 
-// open opens a channel on which messages come in.
 func (q *Broker) open(ctx context.Context) (*session, error) {
 	conn, err := q.client.in.get(ctx)
 	if err != nil {

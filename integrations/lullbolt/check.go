@@ -62,7 +62,6 @@ type checker struct {
 	buckets   int
 }
 
-// damagedf returns an ErrDamaged.
 func damagedf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }

@@ -175,7 +175,6 @@ var codeNames = func() (names [codes.Unauthenticated + 1]string) {
 	return names
 }()
 
-// codeName returns the code's name in lower case.
 func codeName(code codes.Code) string {
 	if int(code) < len(codeNames) {
 		return codeNames[code]

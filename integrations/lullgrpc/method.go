@@ -28,7 +28,6 @@ type rule struct {
 
 const wantPattern = `want "/service/method", "/service/" or "/"`
 
-// isPattern reports whether p is a pattern of methods.
 func isPattern(p string) bool {
 	_, ok := serviceconfig.NameOf(p)
 	return ok
@@ -44,7 +43,6 @@ func longestMatch[T any](m map[string]T, method string) (v T, ok bool) {
 	return v, false
 }
 
-// addRule adds r for the given patterns.
 func (o *options) addRule(option string, r rule, patterns []string) error {
 	r.index, r.name = len(o.rules), patterns[0]
 	for _, p := range patterns {

@@ -129,7 +129,6 @@ func (o *outcome) onFinish(err error) {
 	o.connected = err != nil && o.connected && isReady(o.cc)
 }
 
-// recordReady records whether the connection is ready before an attempt.
 func (o *outcome) recordReady(cc *grpc.ClientConn) { o.cc, o.connected = cc, isReady(cc) }
 
 // neverSent reports that no byte of the attempt went to a server. gRPC sets the peer of every

@@ -99,7 +99,6 @@ func (b *Broker) Capabilities() queue.Capabilities {
 	}
 }
 
-// receipt is the Broker's record of a delivery, for its settlement.
 type receipt struct {
 	reply      string // the subject of acknowledgements
 	subject    string // of the message

@@ -191,7 +191,6 @@ func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 	}
 }
 
-// attempt counts one attempt that has ended.
 func (t *Telemetry) attempt(ctx context.Context, e *lull.Event, o *operation) {
 	if e.Verdict.Kind != lull.KindSuccess {
 		o.dependency.failures.get(cmp.Or(e.Verdict.Code, Other)).Add(1)
@@ -201,7 +200,6 @@ func (t *Telemetry) attempt(ctx context.Context, e *lull.Event, o *operation) {
 	t.instruments.attemptDuration.Record(ctx, e.AttemptTook.Seconds(), o.attempt[min(e.EndedAttempt, 2)-1]...)
 }
 
-// ended counts a call that has ended.
 func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, c *CallSpan) {
 	outcome := OutcomeOf(e.Reason, e.EndedAttempt)
 	if e.Attempt < 1 {

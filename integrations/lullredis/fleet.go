@@ -184,7 +184,6 @@ func (f *Fleet) wakeUp() {
 	}
 }
 
-// id returns a unique name for an instance.
 func (f *Fleet) id() string { return fmt.Sprintf("%016x%016x", f.rnd(), f.rnd()) }
 
 // A budgetSync is one budget's part of an exchange.
@@ -276,7 +275,6 @@ func (f *Fleet) send(batch []*budgetSync) {
 	f.results <- batch // never blocks: there is one exchange at a time
 }
 
-// recordAnswers passes the answers of an exchange to the ledgers.
 func (f *Fleet) recordAnswers(batch []*budgetSync) {
 	now := f.now()
 	for _, s := range batch {

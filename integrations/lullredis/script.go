@@ -149,7 +149,6 @@ func (r request) args(id string, t terms) []any {
 	}
 }
 
-// flag returns yes as scripts get it.
 func flag(yes bool) string {
 	if yes {
 		return "1"
@@ -159,7 +158,6 @@ func flag(yes bool) string {
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// parseAnswer converts the result of the script.
 func parseAnswer(v any) (answer, error) {
 	n, rest, ok := integers(v, 7)
 	if !ok || len(rest) > 0 {

@@ -84,7 +84,6 @@ func ParseRetry(value string) (d time.Duration, ok bool) {
 	return time.Duration(ms) * time.Millisecond, true
 }
 
-// verdict returns the verdict on an error of a dial or of a connection.
 func verdict(err error) lull.Verdict { return lull.VerdictOf(err, classify) }
 
 func classify(err error) lull.Verdict {

@@ -193,7 +193,6 @@ func (s *Server) signal(what int) {
 	}
 }
 
-// findProgram finds a program in PATH or in dir.
 func findProgram(name, dir string) (string, error) {
 	if p, err := exec.LookPath(name); err == nil {
 		return p, nil

@@ -231,7 +231,6 @@ func connectNATS(ctx context.Context, at brokerAddress) broker {
 	return j
 }
 
-// await waits until it is connected.
 func (j *natsBroker) await(ctx context.Context) {
 	for !j.conn.IsConnected() && ctx.Err() == nil {
 		time.Sleep(20 * time.Millisecond)

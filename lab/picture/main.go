@@ -50,7 +50,6 @@ const (
 	goodTitle, loadTitle = "Calls that succeed, per second", "Attempts that the service receives, per second"
 )
 
-// draw flies the policies and returns the picture.
 func draw(ctx context.Context) (_ string, err error) {
 	defer must.Catch(&err)
 	outage := must.Have(scenario.Find("metastable-stall"))

@@ -69,7 +69,6 @@ func (c Case) slackFor(d time.Duration) time.Duration {
 	return d * time.Duration(max(1, c.timesFactor))
 }
 
-// result is that of a case that was not graded yet.
 func (c Case) result() Result {
 	return Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source}
 }

@@ -50,7 +50,6 @@ var (
 	faultIdle        = &fault{name: "idle", reset: true} // a good answer; then the idle connection is reset
 )
 
-// What clients do in these cases.
 const (
 	reportedFailure outcome = "reports the failure"
 	tookHalf        outcome = "takes half an answer for a whole one"

@@ -26,7 +26,6 @@ func connectionCases() []Case {
 	}
 }
 
-// What clients do in these cases.
 const (
 	oneConnection  outcome = "uses one connection for all attempts"
 	newConnections outcome = "makes new connections for its retries"
@@ -37,7 +36,6 @@ const (
 	unknownCA      outcome = "was not told of the certificate"
 )
 
-// connectionsOf returns how many connections carried attempts.
 func connectionsOf(list []Attempt) int {
 	seen := map[int]bool{}
 	for _, a := range list {

@@ -38,7 +38,6 @@ func deadlineCases() []Case {
 	}
 }
 
-// What the server plays.
 var (
 	faultSilent  = &fault{name: "silent"}  // nothing, until the client goes
 	faultTrickle = &fault{name: "trickle"} // a body of which a byte comes now and then
@@ -62,7 +61,6 @@ func (s *site) trickle(w http.ResponseWriter) {
 	}
 }
 
-// What clients do in these cases.
 const (
 	endedInTime     outcome = "ends at most four seconds after its time is up"
 	endedLate       outcome = "ends more than four seconds after its time is up"

@@ -65,7 +65,6 @@ func hintCases() []Case {
 	}
 }
 
-// What clients do in these cases.
 const (
 	keptHint     outcome = "comes back no earlier than asked"
 	stayedAway   outcome = "does not come back"
@@ -91,7 +90,6 @@ func early(list []Attempt) (before, at Attempt, found bool) {
 	return Attempt{}, Attempt{}, false
 }
 
-// obeyed reports whether a client waits for what a Retry-After asks.
 func obeyed(s *Seen) bool {
 	list := s.first()
 	_, _, found := early(list)

@@ -26,7 +26,6 @@ func keyCases() []Case {
 	}
 }
 
-// What clients do in these cases.
 const (
 	sameKeys    outcome = "sends the same key in each attempt"
 	severalKeys outcome = "sends different keys in the attempts of a call"
@@ -35,7 +34,6 @@ const (
 	keyForEach  outcome = "sends one key in all attempts of a call and another in the next call"
 )
 
-// keyHeaders are what idempotency keys are called.
 var keyHeaders = []string{"Idempotency-Key", "X-Idempotency-Key", "Paypal-Request-Id"}
 
 // keysOf returns the different keys of attempts. Those without one count as an empty one.

@@ -78,7 +78,6 @@ func onceCases() []Case {
 	})
 }
 
-// What clients do in these cases.
 const (
 	sentOnce       outcome = "sends it once"
 	sentAgain      outcome = "sends it again"

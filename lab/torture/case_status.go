@@ -53,7 +53,6 @@ func statusCases() []Case {
 // fortyClients are enough to see whether there is a wait: one that came back soon could have drawn a short one.
 var fortyClients = plan{calls: 40, fresh: true, every: 25 * time.Millisecond}
 
-// faultHints is a 103 before the answer.
 var faultHints = &fault{name: "early-hints"}
 
 func writeHints(w http.ResponseWriter) {
@@ -62,7 +61,6 @@ func writeHints(w http.ResponseWriter) {
 	w.Header().Del("Link")
 }
 
-// What clients do in these cases.
 const (
 	again         outcome = "repeats it and takes the 200"
 	againInVain   outcome = "gives up after it has repeated it"

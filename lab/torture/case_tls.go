@@ -15,7 +15,6 @@ func tlsCases() []Case {
 	}
 }
 
-// What clients do in these cases.
 const (
 	sentIt         outcome = "sends its request to that server"
 	sentNothing    outcome = "sends nothing and does not connect again"

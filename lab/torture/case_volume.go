@@ -20,7 +20,6 @@ func volumeCases() []Case {
 	}
 }
 
-// What clients do in these cases.
 const (
 	fewMore        outcome = "makes at most 1.3 attempts for each call"
 	manyMore       outcome = "makes more than 1.3 attempts for each call"
@@ -33,7 +32,6 @@ const (
 	noBreaker      outcome = "sends more and so shows no circuit breaker"
 )
 
-// finishedCalls returns how many calls ended by themselves, and how many of those succeeded.
 func (s *Seen) finishedCalls() (ended, ok int) {
 	for _, f := range s.Finished {
 		if f.Ended == "" {

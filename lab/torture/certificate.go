@@ -50,7 +50,6 @@ func (a *authority) sign(template *x509.Certificate) (der []byte, key *ecdsa.Pri
 	return der, key, err
 }
 
-// leaf returns the certificate that a door shows.
 func (a *authority) leaf(d door) (tls.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()),

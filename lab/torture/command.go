@@ -209,7 +209,6 @@ func (r *resident) read(out io.Reader, ready chan struct{}) {
 	io.Copy(io.Discard, out) // after a line that is too long
 }
 
-// parseAnswer reads a line of an adapter.
 func parseAnswer(line string) (id int, o Outcome, ok bool) {
 	fields := strings.SplitN(line, "\t", 4)
 	if len(fields) < 2 {

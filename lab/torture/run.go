@@ -58,7 +58,7 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 	for i, t := range g.runCases(ctx, first, len(first), g.runCase, nil) {
 		if t != nil {
 			known[first[i].Name] = t
-			g.traits = g.traits.withShown(t.seen)
+			g.traits = g.traits.with(first[i].Name, t.seen)
 		}
 	}
 	again := func(ctx context.Context, c Case) *triedCase {
@@ -309,7 +309,6 @@ func (g *grader) startTimer(c Case, l *log, limit time.Duration, end func()) *ti
 	return timer
 }
 
-// makeCalls makes the calls of a case, and returns how they ended.
 func (g *grader) makeCalls(ctx context.Context, c Case, s *site, session Session, single bool) []Finished {
 	n := c.plan.count()
 	if single && c.plan.rounds == 0 {
@@ -388,7 +387,6 @@ func (g *grader) makeCalls(ctx context.Context, c Case, s *site, session Session
 // mostProcesses is how many processes stand for many calls, where each is one.
 const mostProcesses = 100
 
-// bodyOf returns the body of a case, and a file with it.
 func (g *grader) bodyOf(c Case) ([]byte, string) {
 	if c.body == 0 {
 		return nil, ""

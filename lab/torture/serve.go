@@ -33,7 +33,6 @@ type waitingRun struct {
 	sites map[string]*site // by the case
 }
 
-// mostRuns bounds what a server keeps.
 const mostRuns = 64
 
 // onlyReportedWhy is the text of NoVerdict for a case that needs the client's own report.
@@ -104,7 +103,6 @@ func (s *Server) Cards() []*Card {
 	return cards
 }
 
-// card judges what a run has met.
 func (r *waitingRun) card(name string, cases []Case) *Card {
 	card := &Card{Name: name, Began: r.began, Took: time.Since(r.began)}
 	var met []triedCase
@@ -142,11 +140,10 @@ func verdictSoFar(seen *Seen, all map[string]*Seen) Verdict {
 		b := all[basic]
 		var both []traits
 		for _, t := range possible {
-			if b != nil {
-				both = append(both, t.withShown(b))
-				continue
+			if b == nil {
+				both = append(both, t)
 			}
-			both = append(both, t, t.with(basic))
+			both = append(both, t.with(basic, b))
 		}
 		possible = both
 		if b == nil {

@@ -32,12 +32,11 @@ type site struct {
 	server   *http.Server
 	ended    chan struct{} // closed when the case ends
 	round    roundBarrier
-	// deeper makes a call to a deeper layer with the client that is being graded, and reports
+	// callLayer makes a call to a deeper layer with the client that is being graded, and reports
 	// whether it succeeded.
 	callLayer func(call, depth int) bool
 }
 
-// openSite listens for a case.
 func openSite(c Case, a *authority, l *log) (*site, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -97,14 +96,12 @@ func newServer(h http.Handler) *http.Server {
 	return s
 }
 
-// greeted notes a completed handshake, once for each connection.
 func (s *site) noteHandshake(conn net.Conn) {
 	if n, ok := withoutTLS(conn).(*countedConn); ok && n.greeted.CompareAndSwap(false, true) {
 		s.log.note(0, "TLS is agreed on connection %d", n.number)
 	}
 }
 
-// url returns the address of a call.
 func (s *site) url(call, depth int) string {
 	url := fmt.Sprintf("%s/t/%s/%s/%d", s.base, s.c.Name, s.run, call)
 	if depth > 0 {
@@ -190,7 +187,6 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, withoutTLS(conn))
 }
 
-// withoutTLS returns the connection under TLS.
 func withoutTLS(conn net.Conn) net.Conn {
 	switch c := conn.(type) {
 	case *framedConn:
@@ -285,7 +281,7 @@ func (a answer) describe(header http.Header) string {
 	return b.String()
 }
 
-// wait holds an answer back. It reports whether the client, or the case, is gone.
+// holdBack holds an answer back. It reports whether the client, or the case, is gone.
 func (s *site) holdBack(ctx context.Context, ans answer, index, call, number int) bool {
 	var due <-chan time.Time
 	if ans.fault != faultSilent {
@@ -340,7 +336,6 @@ func (s *site) waitForRound(ctx context.Context, size int) {
 	}
 }
 
-// read reads a body and records it.
 func (s *site) readBody(body io.Reader, index int, whole bool) {
 	sum := sha256.New()
 	n, err := io.Copy(sum, body)
@@ -415,7 +410,7 @@ func (s *site) write(w http.ResponseWriter, header http.Header, ans answer, reus
 // pause lets bytes be read before a reset discards them.
 func pause() { time.Sleep(20 * time.Millisecond) }
 
-// layer answers as a service between the caller and the last one: it makes a call with the
+// serveLayer answers as a service between the caller and the last one: it makes a call with the
 // client that is graded, and fails if that fails.
 func (s *site) serveLayer(w http.ResponseWriter, r *http.Request, call, depth int) {
 	s.log.note(call, "a request arrives at layer %d", depth+1)

@@ -16,7 +16,6 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// How NothingLost goes about it.
 const (
 	lostWorkers  = 3
 	lostKills    = 4
@@ -40,7 +39,6 @@ func NothingLost(t *testing.T, target Target) {
 	}
 }
 
-// lost is one run of it.
 type lost struct {
 	*tester
 	n       int

@@ -56,7 +56,6 @@ func Main(m *testing.M, connect func(ctx context.Context, address string) (*Conn
 	return m.Run()
 }
 
-// worker is a process that was started with a job.
 type worker struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
@@ -132,7 +131,6 @@ func (j job) do(connect connector) {
 	}
 }
 
-// connectAndWork works with one connection.
 func (j job) connectAndWork(ctx context.Context, connect connector) error {
 	c, err := connect(ctx, j.Address)
 	if err != nil {

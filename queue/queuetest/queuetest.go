@@ -87,9 +87,8 @@ const allVariable = "LULL_QUEUETEST_ALL"
 type connector = func(ctx context.Context, address string) (*Connection, error)
 
 type check struct {
-	name string
-	run  func(b *tester)
-	// process: it needs another process.
+	name    string
+	run     func(b *tester)
 	process bool
 }
 
@@ -126,7 +125,6 @@ func Run(t *testing.T, target Target) {
 	}
 }
 
-// in runs c as a test.
 func (c check) in(t *testing.T, target Target, order queue.Order) {
 	if why, skip := target.Skip[c.name]; skip {
 		t.Skip("not for this broker: " + why)

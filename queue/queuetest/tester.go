@@ -22,7 +22,6 @@ import (
 // patience is after how long something that does not happen never will.
 const patience = 3 * time.Minute
 
-// tester is one queue under test.
 type tester struct {
 	testing.TB
 	target  Target
@@ -149,7 +148,6 @@ func (b *tester) receiveAll(c *Connection, n int) (all []*queue.Delivery) {
 	return all
 }
 
-// checkDelivery checks what holds for every delivery.
 func (b *tester) checkDelivery(d *queue.Delivery) {
 	now := time.Now()
 	if len(d.ID) < 1 || len(d.ID) > 512 {
@@ -229,7 +227,6 @@ func (b *tester) expectLost(c *Connection, d *queue.Delivery, s queue.Settlement
 	}
 }
 
-// envelope is one for a dead letter.
 func envelope(id string) *queue.Envelope {
 	return &queue.Envelope{Reason: "test", Code: "code", Attempts: 1, Source: "orders", OriginalID: id, LastFailure: time.Now()}
 }
@@ -441,7 +438,6 @@ func (r *running) count(kind queue.EventKind, outcomes ...queue.MessageOutcome) 
 	return n
 }
 
-// end stops it, and returns what comes of it.
 func (r *running) end() error {
 	r.cancel()
 	select {

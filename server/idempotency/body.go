@@ -44,7 +44,6 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return b.Bytes(), err
 }
 
-// withBody returns r with a body that is read from memory.
 func withBody(r *http.Request, body []byte) *http.Request {
 	r = r.WithContext(r.Context())
 	r.Body = http.NoBody

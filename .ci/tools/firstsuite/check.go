@@ -193,7 +193,6 @@ func importsOf(f *ast.File) map[string]string {
 	return m
 }
 
-// imports reports whether the file imports the package.
 func imports(file, pkg string) bool {
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
 	return err == nil && slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(pkg) })

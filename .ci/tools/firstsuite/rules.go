@@ -40,7 +40,6 @@ var comparing = []string{"Sub", "Before", "After", "Compare", "Equal"}
 // generous is how long a test may wait for something else than the clock.
 const generous = time.Minute
 
-// units are the durations that have names.
 var units = map[string]time.Duration{"Nanosecond": 1, "Microsecond": time.Microsecond, "Millisecond": time.Millisecond,
 	"Second": time.Second, "Minute": time.Minute, "Hour": time.Hour}
 

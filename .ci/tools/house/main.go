@@ -86,7 +86,6 @@ type house struct {
 	folders map[string]bool // at the root, but those whose names begin with a point
 }
 
-// A file is one of Go.
 type file struct {
 	path string // from the root, with slashes
 	text string

@@ -169,7 +169,6 @@ func scan() *source {
 	return s
 }
 
-// A testFile is a file of tests.
 type testFile struct {
 	path, text string
 	syntax     *ast.File

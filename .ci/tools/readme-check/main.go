@@ -91,7 +91,6 @@ func commands(pages []string) string {
 	return script.String()
 }
 
-// A block is a fenced one.
 type block struct {
 	line    int // of its first line, from 1
 	text    string

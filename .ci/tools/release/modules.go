@@ -99,7 +99,6 @@ func setVersion(tree, proxy string, modules []*mod, version string) map[string][
 	return changed
 }
 
-// requireVersion changes the module's requirements.
 func (m *mod) requireVersion(version string, modules []*mod) {
 	for _, n := range m.needed {
 		must.Succeed(m.file.AddRequire(n.path, version))

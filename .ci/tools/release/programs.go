@@ -20,7 +20,6 @@ import (
 	"github.com/lullgo/lull/internal/must"
 )
 
-// A platform is one that programs are built for.
 type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "_" + p.arch }

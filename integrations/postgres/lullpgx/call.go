@@ -96,7 +96,6 @@ func transact(ctx context.Context, conn *pgxpool.Conn, opts pgx.TxOptions, twice
 	return err
 }
 
-// onConn calls op with a connection and releases it.
 func onConn(ctx context.Context, pool *pgxpool.Pool, op func(context.Context, *pgxpool.Conn) error) (lull.Verdict, error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {

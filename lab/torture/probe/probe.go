@@ -58,7 +58,6 @@ var surveys = []survey{
 	{"left", "busy", false, (*prober).abandon},
 }
 
-// seen is what was seen of a server.
 type seen struct {
 	target  Target
 	by      map[string][]exchange
@@ -66,7 +65,6 @@ type seen struct {
 	took    map[string]time.Duration
 }
 
-// all returns the exchanges of all surveys.
 func (s *seen) all() []exchange {
 	var list []exchange
 	for _, survey := range surveys {
@@ -203,7 +201,6 @@ func (p *prober) checkGone(ctx context.Context, survey string) error {
 	return goneError("the server does not answer any more: " + why)
 }
 
-// one makes a request and records it.
 func (p *prober) sendOne(ctx context.Context, x exchange, body []byte, header ...string) (*exchange, error) {
 	if err := p.take(ctx, 1); err != nil {
 		return nil, err
@@ -213,7 +210,7 @@ func (p *prober) sendOne(ctx context.Context, x exchange, body []byte, header ..
 	return &p.by[p.survey][len(p.by[p.survey])-1], context.Cause(ctx)
 }
 
-// round makes requests at once, each over a lane of its own, and records them.
+// sendRound makes requests at once, each over a lane of its own, and records them.
 func (p *prober) sendRound(ctx context.Context, list []exchange, body []byte) error {
 	if err := p.take(ctx, len(list)); err != nil {
 		return err
@@ -240,12 +237,10 @@ func (p *prober) calls(ctx context.Context) error {
 	return nil
 }
 
-// get is a GET of the URL.
 func (p *prober) get(what string) exchange {
 	return exchange{what: what, method: "GET", path: p.base.RequestURI()}
 }
 
-// post is a POST with a key.
 func (p *prober) post(what, key string) exchange {
 	return exchange{what: what, method: "POST", path: p.target.Post, key: key}
 }

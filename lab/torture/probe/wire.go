@@ -131,7 +131,6 @@ func newWire(t Target, u *url.URL, o Options) *wire {
 	return w
 }
 
-// address returns host and port.
 func (w *wire) address() string {
 	if w.base.Port() != "" {
 		return w.base.Host
@@ -257,7 +256,6 @@ func (w *wire) send(ctx context.Context, began time.Time, x exchange, body []byt
 	return finish(resp.StatusCode, resp.Header, answer, whole, nil)
 }
 
-// request returns the request of an exchange.
 func (w *wire) request(ctx context.Context, x exchange, body []byte, header []string) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, x.method, w.base.Scheme+"://"+w.base.Host+x.path, bytes.NewReader(body))
 	if err != nil {
@@ -345,5 +343,4 @@ func newKey() string {
 	return `"lull-probe-` + strings.ToLower(rand.Text()) + `"`
 }
 
-// oneLine returns the beginning of a text as one line.
 func oneLine(text string) string { return words.Short(strings.Join(strings.Fields(text), " ")) }

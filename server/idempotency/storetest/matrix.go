@@ -147,7 +147,6 @@ func (m *matrix) kill(at point, resume bool) killed {
 	return killed{at, resume, name, m.effects(name)}
 }
 
-// row asks another server.
 func (m *matrix) row(second *server, k killed) {
 	m.Helper()
 	got := m.final(second.url, k.name)
@@ -279,7 +278,6 @@ func post(url, key, body string) (a answer, err error) {
 	return a, nil
 }
 
-// countLines is how many lines have been appended to the file of that name.
 func countLines(t *testing.T, dir, name string) int {
 	b, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil && !os.IsNotExist(err) {
