@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/lab/torture/internal/words"
 )
@@ -293,35 +294,23 @@ var errLeft = errors.New("the client left")
 // old makes a request of HTTP/1.0 and returns the statuses that came, the final one last.
 func (w *wire) old(ctx context.Context, began time.Time, x exchange, body []byte, header ...string) exchange {
 	x.began = time.Since(began)
-	err := func() error {
+	err := func() (err error) {
+		defer must.Catch(&err)
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		conn, err := w.dial(ctx, "tcp", w.address())
-		if err != nil {
-			return err
-		}
+		conn := must.Have(w.dial(ctx, "tcp", w.address()))
 		defer conn.Close()
 		stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 		defer stop()
 		if w.base.Scheme == "https" {
 			conn = tls.Client(conn, &tls.Config{ServerName: w.base.Hostname()})
 		}
-		r, err := w.request(ctx, x, body, header)
-		if err != nil {
-			return err
-		}
+		r := must.Have(w.request(ctx, x, body, header))
 		var b bytes.Buffer
-		if err := r.Write(&b); err != nil {
-			return err
-		}
-		if _, err := conn.Write(bytes.Replace(b.Bytes(), []byte(" HTTP/1.1\r\n"), []byte(" HTTP/1.0\r\n"), 1)); err != nil {
-			return err
-		}
+		must.Succeed(r.Write(&b))
+		must.Have(conn.Write(bytes.Replace(b.Bytes(), []byte(" HTTP/1.1\r\n"), []byte(" HTTP/1.0\r\n"), 1)))
 		for in := bufio.NewReader(io.LimitReader(conn, mostBody)); x.status == 0; {
-			resp, err := http.ReadResponse(in, r)
-			if err != nil {
-				return err
-			}
+			resp := must.Have(http.ReadResponse(in, r))
 			if resp.StatusCode < 200 {
 				x.infos = append(x.infos, resp.StatusCode)
 			}
