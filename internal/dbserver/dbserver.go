@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/internal/tail"
 )
@@ -77,17 +78,14 @@ func MariaDB(ready func(addr string) error) (*Server, error) {
 
 // create makes the directory with the data, and starts the server on a free port.
 func (s *Server) create(user string, install func(data string) []string, port string) (_ *Server, err error) {
-	if s.dir, err = os.MkdirTemp("", "lull-"+user); err != nil {
-		return nil, err
-	}
 	defer func() {
 		if err != nil {
 			os.RemoveAll(s.dir)
 		}
 	}()
-	if s.user, err = unprivileged(s.dir, user); err != nil { // PostgreSQL refuses to run as root
-		return nil, err
-	}
+	defer must.Catch(&err)
+	s.dir = must.Have(os.MkdirTemp("", "lull-"+user))
+	s.user = must.Have(unprivileged(s.dir, user)) // PostgreSQL refuses to run as root
 	args := install(filepath.Join(s.dir, "data"))
 	for try := 1; ; try++ { // MariaDB's fails now and then when several are at work
 		out, err := s.install(args)
@@ -96,14 +94,12 @@ func (s *Server) create(user string, install func(data string) []string, port st
 		}
 		os.RemoveAll(filepath.Join(s.dir, "data"))
 		if try == 3 {
-			return nil, fmt.Errorf("%s: %w\n%s", args[0], err, out)
+			must.Fail("%s: %w\n%s", args[0], err, out)
 		}
 	}
 	fixed := s.args
 	for range 3 { // the port may be taken by another meanwhile
-		if err = ports.Free(&s.Port); err != nil {
-			return nil, err
-		}
+		must.Succeed(ports.Free(&s.Port))
 		s.args = append(slices.Clip(fixed), port, strconv.Itoa(s.Port))
 		if err = s.Start(); err == nil {
 			return s, nil

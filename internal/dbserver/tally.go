@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/sqlcall"
 )
 
@@ -48,10 +49,7 @@ func (r *Tally) write(ctx context.Context, n int) error {
 // check compares what was reported with the rows.
 func (r *Tally) check(t *testing.T) {
 	t.Helper()
-	there, err := r.Rows()
-	if err != nil {
-		t.Fatal(err)
-	}
+	there := must.Have(r.Rows())
 	twice, lost := 0, 0
 	for _, n := range there {
 		if n > 1 {
@@ -135,9 +133,7 @@ func (r *Tally) Restarts(t *testing.T, s *Server, deaf bool) {
 		t.Helper()
 		end()
 		await(what+": failures", &r.failed)
-		if err := s.Start(); err != nil {
-			t.Fatal(what, err)
-		}
+		must.Succeed(s.Start())
 		await(what+": writes afterwards", &r.done)
 	}
 	await("writes", &r.done)
