@@ -73,9 +73,7 @@ func (c *Config) deliver() string { return c.Prefix + ".delay-deliver" }
 func (c *Config) lost() string { return c.Prefix + ".delay-lost" }
 
 // bitPattern matches messages with the given bit for level l.
-func bitPattern(l int, bit string) string {
-	return strings.Repeat("*.", levels-1-l) + bit + ".#"
-}
+func bitPattern(l int, bit string) string { return strings.Repeat("*.", levels-1-l) + bit + ".#" }
 
 // queuePattern matches messages to the queue, and no others. It fixes the number of words before
 // the name, as names may contain dots.

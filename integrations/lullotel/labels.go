@@ -59,9 +59,7 @@ type names[T any] struct {
 	other atomic.Pointer[T]
 }
 
-func newNames[T any](max int, make func(string) *T) *names[T] {
-	return &names[T]{max: max, make: make}
-}
+func newNames[T any](max int, make func(string) *T) *names[T] { return &names[T]{max: max, make: make} }
 
 // get returns the thing with the name. It makes it if there is room; else it returns the one for
 // all others.

@@ -201,9 +201,7 @@ func StartTLS(s *httptest.Server) {
 	dialInMemory(s)
 }
 
-func dialInMemory(s *httptest.Server) {
-	s.Client().Transport.(*http.Transport).DialContext = Dial
-}
+func dialInMemory(s *httptest.Server) { s.Client().Transport.(*http.Transport).DialContext = Dial }
 
 type addr string
 

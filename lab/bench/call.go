@@ -33,9 +33,7 @@ func calling(callers []caller, newOp func(failure error) op) []subject {
 	return subjects
 }
 
-func succeed(error) op {
-	return func(context.Context) error { return nil }
-}
+func succeed(error) op { return func(context.Context) error { return nil } }
 
 func failThrice(failure error) op {
 	var n uint

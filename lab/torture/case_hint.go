@@ -175,9 +175,7 @@ func unrequested(s *Seen) finding {
 }
 
 // mayHideAnOverflow reports whether a busy machine can be why clients do not seem to come back at once.
-func mayHideAnOverflow(s *Seen) bool {
-	return s.hints && !s.atOnce && mayHideThatThereWasNoWait(s)
-}
+func mayHideAnOverflow(s *Seen) bool { return s.hints && !s.atOnce && mayHideThatThereWasNoWait(s) }
 
 // overflowHint is the judge of a number that no machine can hold.
 func overflowHint(s *Seen) finding {

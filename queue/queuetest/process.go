@@ -109,9 +109,7 @@ func (w *worker) stop() { w.stdin.Close() } // it lets its handlers end
 func (w *worker) wait() { <-w.ended }
 
 // printLine writes a line at once: what was printed is not lost when the process is killed.
-func printLine(format string, a ...any) {
-	os.Stdout.Write(fmt.Appendf(nil, format+"\n", a...))
-}
+func printLine(format string, a ...any) { os.Stdout.Write(fmt.Appendf(nil, format+"\n", a...)) }
 
 // do is the main function of a worker. It connects again when its connection has failed.
 func (j job) do(connect connector) {

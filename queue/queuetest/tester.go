@@ -135,9 +135,7 @@ func (b *tester) receive(c *Connection, most int) []*queue.Delivery {
 	}
 }
 
-func (b *tester) receiveOne() *queue.Delivery {
-	return b.receive(b.Connection, 1)[0]
-}
+func (b *tester) receiveOne() *queue.Delivery { return b.receive(b.Connection, 1)[0] }
 
 // receiveAll waits for n messages. None of them is settled meanwhile, so it takes messages
 // that are no longer than a lease away.

@@ -237,9 +237,7 @@ func safe(method string) bool {
 
 // idempotent reports whether a method changes something, but no more when it is repeated
 // (RFC 9110, 9.2.2).
-func idempotent(method string) bool {
-	return method == http.MethodPut || method == http.MethodDelete
-}
+func idempotent(method string) bool { return method == http.MethodPut || method == http.MethodDelete }
 
 // detach is the context of the handler, and of the claim before it: the request's,
 // which unless Config.FollowClient does not end with the client's connection.

@@ -44,6 +44,4 @@ func (c Config) Validate() error {
 	return l.Err()
 }
 
-func (c Config) quoted() string {
-	return `"` + strings.ReplaceAll(c.Table, ".", `"."`) + `"`
-}
+func (c Config) quoted() string { return `"` + strings.ReplaceAll(c.Table, ".", `"."`) + `"` }

@@ -328,8 +328,6 @@ func (w *wire) old(ctx context.Context, began time.Time, x exchange, body []byte
 }
 
 // newKey returns an Idempotency-Key: a String of Structured Fields, as the draft wants it.
-func newKey() string {
-	return `"lull-probe-` + strings.ToLower(rand.Text()) + `"`
-}
+func newKey() string { return `"lull-probe-` + strings.ToLower(rand.Text()) + `"` }
 
 func oneLine(text string) string { return words.Short(strings.Join(strings.Fields(text), " ")) }
