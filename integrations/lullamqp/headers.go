@@ -62,10 +62,8 @@ const (
 // recordOf reads the headers of a delivery. Malformed headers are ignored: anybody may write them.
 func recordOf(h amqp.Table) record {
 	r := record{
-		enqueued:    moment(h[headerEnqueued]),
-		firstSeen:   moment(h[headerFirstSeen]),
-		firstFailed: moment(h[headerFirstFailed]),
-		expires:     moment(h[headerExpires]),
+		enqueued: moment(h[headerEnqueued]), firstSeen: moment(h[headerFirstSeen]),
+		firstFailed: moment(h[headerFirstFailed]), expires: moment(h[headerExpires]),
 	}
 	r.attempts, r.crashes = number(h[headerAttempts]), number(h[headerCrashes])
 	if id, ok := h[headerID].(string); ok && id != "" && len(id) <= maxID {

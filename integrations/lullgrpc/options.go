@@ -38,12 +38,8 @@ type configured struct {
 
 func defaultOptions(p lull.Policy) options {
 	return options{
-		rules:       []*rule{{policy: p}},
-		byPattern:   make(map[string]int),
-		idempotency: make(map[string]bool),
-		kinds:       make(map[codes.Code]engine.VerdictKind),
-		size:        1024,
-		buffer:      DefaultReplayBuffer,
+		rules: []*rule{{policy: p}}, byPattern: make(map[string]int), idempotency: make(map[string]bool),
+		kinds: make(map[codes.Code]engine.VerdictKind), size: 1024, buffer: DefaultReplayBuffer,
 	}
 }
 

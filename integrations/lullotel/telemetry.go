@@ -101,8 +101,7 @@ func New(opts ...Option) (*Telemetry, error) {
 	}
 	l := o.limits.withDefaults()
 	t := &Telemetry{
-		tracer: o.tracers.Tracer(Scope), propagator: o.propagator, spans: o.spans,
-		calls:   newCalls(l),
+		tracer: o.tracers.Tracer(Scope), propagator: o.propagator, spans: o.spans, calls: newCalls(l),
 		gates:   newNames(l.Dependencies, newGate),
 		queues:  newNames(l.Dependencies, func(label string) *queueTally { return newQueueTally(label, l) }),
 		targets: newNames(l.Dependencies, newTally),

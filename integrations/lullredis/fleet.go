@@ -61,17 +61,9 @@ func Open(client redis.UniversalClient, c FleetConfig) (*Fleet, error) {
 func open(x exchange, c FleetConfig, rnd func() uint64) *Fleet {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Fleet{
-		config:   c.withDefaults(),
-		exchange: x,
-		rnd:      rnd,
-		epoch:    time.Now(),
-		wake:     make(chan struct{}, 1),
-		results:  make(chan []*budgetSync, 1),
-		stop:     make(chan struct{}),
-		ended:    make(chan struct{}),
-		ctx:      ctx,
-		cancel:   cancel,
-		budgets:  make(map[string]*FleetBudget),
+		config: c.withDefaults(), exchange: x, rnd: rnd, epoch: time.Now(), wake: make(chan struct{}, 1),
+		results: make(chan []*budgetSync, 1), stop: make(chan struct{}), ended: make(chan struct{}), ctx: ctx,
+		cancel: cancel, budgets: make(map[string]*FleetBudget),
 	}
 	go f.run()
 	return f

@@ -37,8 +37,7 @@ func New(c API, config Config) (*Broker, error) {
 // Capabilities is part of queue.Broker. A deferral is never free, as SQS counts every receive.
 func (q *Broker) Capabilities() queue.Capabilities {
 	can := queue.Capabilities{
-		MaxDelay: q.config.MaxDelay,
-		Leases:   true, Extends: true, MaxLease: q.config.maxLease(),
+		MaxDelay: q.config.MaxDelay, Leases: true, Extends: true, MaxLease: q.config.maxLease(),
 	}
 	if q.fifo {
 		can.Order, can.Deduplicates = queue.PerGroup, true

@@ -84,8 +84,7 @@ func measureAll(groups []group, rounds int, one measurer, progress io.Writer) ([
 		r := result{group: g}
 		for si, s := range g.subjects {
 			r.rows = append(r.rows, row{
-				Subject: s.name, Does: s.does,
-				Serial:   summarise(samples[[3]int{gi, si, 1}]),
+				Subject: s.name, Does: s.does, Serial: summarise(samples[[3]int{gi, si, 1}]),
 				TwoCores: summarise(samples[[3]int{gi, si, 2}]),
 			})
 		}
@@ -93,8 +92,7 @@ func measureAll(groups []group, rounds int, one measurer, progress io.Writer) ([
 		for _, e := range g.extras {
 			i, j := g.index(e.subject), g.index(e.over)
 			r.rows[i].More = &difference{
-				Over:     e.over,
-				Serial:   subtract(samples[[3]int{gi, i, 1}], samples[[3]int{gi, j, 1}]),
+				Over: e.over, Serial: subtract(samples[[3]int{gi, i, 1}], samples[[3]int{gi, j, 1}]),
 				TwoCores: subtract(samples[[3]int{gi, i, 2}], samples[[3]int{gi, j, 2}]),
 			}
 		}
@@ -165,9 +163,7 @@ func measure(s subject, cores int) (sample, error) {
 		return sample{}, failure
 	}
 	return sample{
-		Ns:     float64(r.T.Nanoseconds()) / float64(r.N),
-		Bytes:  r.AllocedBytesPerOp(),
-		Allocs: r.AllocsPerOp(),
+		Ns: float64(r.T.Nanoseconds()) / float64(r.N), Bytes: r.AllocedBytesPerOp(), Allocs: r.AllocsPerOp(),
 	}, nil
 }
 

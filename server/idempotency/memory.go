@@ -80,9 +80,8 @@ func NewMemoryStore(c MemoryStoreConfig) (*MemoryStore, error) {
 	}
 	return &MemoryStore{
 		maxEntries: cmp.Or(c.MaxEntries, DefaultMemoryEntries),
-		maxBytes:   cmp.Or(c.MaxBytes, DefaultMemoryBytes),
-		entries:    make(map[string]*entry),
-		held:       make(map[string]holding),
+		maxBytes:   cmp.Or(c.MaxBytes, DefaultMemoryBytes), entries: make(map[string]*entry),
+		held: make(map[string]holding),
 	}, nil
 }
 

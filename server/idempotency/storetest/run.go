@@ -88,10 +88,8 @@ type tester struct {
 // request is a claim for a new key by a new owner.
 func request() idempotency.Claim {
 	c := idempotency.Claim{
-		Key:         "storetest:" + rand.Text(),
-		Fingerprint: sha256.Sum256([]byte("a request")),
-		Lease:       long,
-		Retention:   2 * long,
+		Key: "storetest:" + rand.Text(), Fingerprint: sha256.Sum256([]byte("a request")), Lease: long,
+		Retention: 2 * long,
 	}
 	rand.Read(c.Token[:])
 	return c
