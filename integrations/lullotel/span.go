@@ -210,9 +210,7 @@ func (c *CallSpan) storeResult(e *lull.Event) {
 	c.resultKnown, c.reason, c.outcome = true, e.Reason, OutcomeOf(e.Reason, e.EndedAttempt)
 	c.attempts, c.waited, c.code, c.operation = e.Attempt, e.Waited, e.Verdict.Code, e.Operation
 	c.exhausted = c.exhausted || e.Reason == engine.BudgetExhausted
-	if c.dependency == "" {
-		c.dependency = e.Dependency
-	}
+	c.dependency = cmp.Or(c.dependency, e.Dependency)
 }
 
 // End ends the span. err is the error that the call returned. It is used if no Observer has

@@ -248,11 +248,7 @@ type change struct {
 const maxChanges = 3 * 3 * 8 * 2
 
 func changeName(c breaker.Change) string {
-	only := "false"
-	if c.MetricsOnly {
-		only = "true"
-	}
-	return strings.ReplaceAll(c.From.String()+"|"+c.To.String()+"|"+c.Reason.String()+"|"+only, " ", "_")
+	return strings.ReplaceAll(fmt.Sprint(c.From, "|", c.To, "|", c.Reason, "|", c.MetricsOnly), " ", "_")
 }
 
 func newChange(name string) *change {

@@ -1,7 +1,13 @@
 package rivals
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/clients"
 )
 
 // A Preset is the retry policy of one client. Its fields may be changed; what is
@@ -41,4 +47,39 @@ func (p Preset) Options() []lull.Option {
 		opts = append(opts, lull.WithBackoff(wait))
 	}
 	return opts
+}
+
+// All is every preset: lull itself, loops and single mechanisms first, then the
+// clients by family, and consumers of queues. The order is stable. The slice is the caller's own.
+func All() []Preset {
+	return slices.Concat(loops(), mechanisms(), aws(), grpc(), proxies(), libraries(), messages())
+}
+
+// Find is the preset with the given name, in any case. The error names the
+// nearest and lists them all.
+func Find(name string) (Preset, error) {
+	all := All()
+	names := make([]string, len(all))
+	for i, p := range all {
+		if strings.EqualFold(p.Name, name) {
+			return p, nil
+		}
+		names[i] = p.Name
+	}
+	guess := ""
+	if near := choice.Nearest(name, names); near != "" {
+		guess = fmt.Sprintf("did you mean %s? ", near)
+	}
+	return Preset{}, fmt.Errorf("no preset is called %q: %sthere are %s", name, guess, strings.Join(names, ", "))
+}
+
+func init() {
+	var all []clients.Client
+	for _, p := range All() {
+		if !p.Reads.Timeouts {
+			p.Policy.Timeouts = lull.TimeoutsNever // in a simulation the driver decides
+		}
+		all = append(all, clients.Client{Name: p.Name, Policy: p.Policy, Partial: p.Budget != Budget{} || p.Jitter != Jitter{} || p.Messages})
+	}
+	clients.Register(all)
 }

@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -74,9 +75,7 @@ func (x Target) withDefaults() Target {
 	if len(x.Orders) == 0 {
 		x.Orders = []queue.Order{queue.Unordered}
 	}
-	if x.Lease == 0 {
-		x.Lease = 2 * time.Second
-	}
+	x.Lease = cmp.Or(x.Lease, 2*time.Second)
 	return x
 }
 

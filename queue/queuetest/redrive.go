@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -22,9 +23,7 @@ var redriveChecks = []check{
 }
 
 func (b *tester) redrive(ctx context.Context, from queue.DeadLetters, c queue.RedriveConfig, progress func(queue.LetterResult)) (queue.Progress, error) {
-	if c.Rate == 0 {
-		c.Rate = math.Inf(1)
-	}
+	c.Rate = cmp.Or(c.Rate, math.Inf(1))
 	return queue.Redrive(ctx, from, b.Sender, c, progress)
 }
 

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/token"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,12 +46,10 @@ var units = map[string]time.Duration{"Nanosecond": 1, "Microsecond": time.Micros
 
 // isGenerous reports whether one of the arguments is a constant of at least a minute.
 func (p *source) isGenerous(args []ast.Expr) bool {
-	for _, arg := range args {
-		if d, ok := constant.Int64Val(constant.ToInt(p.duration(arg))); ok && time.Duration(d) >= generous {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(args, func(arg ast.Expr) bool {
+		d, ok := constant.Int64Val(constant.ToInt(p.duration(arg)))
+		return ok && time.Duration(d) >= generous
+	})
 }
 
 // duration returns the value of a constant expression, or an unknown one.

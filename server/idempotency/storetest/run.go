@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -30,12 +31,7 @@ type Options struct {
 // Run runs the tests as subtests of t. open returns the store to be tested; it is
 // called once for each. It need not be empty: keys are random.
 func Run(t *testing.T, open func(t *testing.T) idempotency.Store, o Options) {
-	if o.MaxRecord == 0 {
-		o.MaxRecord = 1<<20 + 64<<10
-	}
-	if o.Concurrent == 0 {
-		o.Concurrent = 200
-	}
+	o.MaxRecord, o.Concurrent = cmp.Or(o.MaxRecord, 1<<20+64<<10), cmp.Or(o.Concurrent, 200)
 	for _, test := range []struct {
 		name string
 		run  func(*tester)
