@@ -16,14 +16,13 @@ import (
 
 // rule is the policy of some methods.
 type rule struct {
-	index    int
-	name     string // added to the target's for a dependency's; empty for the first rule
-	policy   lull.Policy
-	template *lull.Dependency
-	hasCodes bool // codes has the codes to retry or to hedge after; else Classify decides
-	codes    []codes.Code
-	// idempotent: a service config has a retryPolicy or a hedgingPolicy for these methods.
-	idempotent bool
+	index      int
+	name       string // added to the target's for a dependency's; empty for the first rule
+	policy     lull.Policy
+	template   *lull.Dependency
+	hasCodes   bool // codes has the codes to retry or to hedge after; else Classify decides
+	codes      []codes.Code
+	idempotent bool // a service config has a retryPolicy or a hedgingPolicy for these methods
 }
 
 const wantPattern = `want "/service/method", "/service/" or "/"`

@@ -110,12 +110,11 @@ func (t *unaryAttempt) observed() error { return withRequestID(t.err, t.outcome.
 
 // outcome is gRPC's report on an attempt, beside its error.
 type outcome struct {
-	header   metadata.MD // if asked
-	trailer  metadata.MD
-	peer     peer.Peer
-	finished bool // gRPC itself has reported the end of the attempt
-	// connected: the connection was ready before the attempt, and again when it was over.
-	connected bool
+	header    metadata.MD // if asked
+	trailer   metadata.MD
+	peer      peer.Peer
+	finished  bool // gRPC itself has reported the end of the attempt
+	connected bool // the connection was ready before the attempt, and again when it was over
 	cc        *grpc.ClientConn
 }
 

@@ -317,8 +317,7 @@ var (
 		"zrandmember zinter zunion zdiff zintercard getbit bitcount bitpos pfcount geopos geodist geohash geosearch " +
 		"xlen xrange xrevrange xread xinfo xpending eval_ro evalsha_ro fcall_ro json.get json.mget " +
 		"ping echo time dbsize info command config lastsave role mset set setex psetex hmset")
-	// writes are those of them that change something.
-	writes = wordSet("set setex psetex mset hmset")
+	writes = wordSet("set setex psetex mset hmset") // those of them that change something
 	// blocking are meant to wait, or belong to a new connection.
 	blocking = wordSet("blpop brpop blmove brpoplpush blmpop bzpopmin bzpopmax bzmpop wait waitaof subscribe psubscribe ssubscribe monitor " +
 		"hello auth select readonly")
@@ -327,9 +326,8 @@ var (
 	// clientPrepares are the second words of those with CLIENT that belong to a new connection.
 	clientPrepares = wordSet("setname setinfo tracking maint_notifications")
 	// scripts run the caller's code, which may return any error after it has written.
-	scripts = wordSet("eval evalsha fcall tfcall tfcallasync")
-	// greetings are those of go-redis to a new connection.
-	greetings = wordSet("hello auth select readonly client")
+	scripts   = wordSet("eval evalsha fcall tfcall tfcallasync")
+	greetings = wordSet("hello auth select readonly client") // those of go-redis to a new connection
 	// readsUnnamedKeys are the commands that read keys which are not among their arguments.
 	readsUnnamedKeys = wordSet("keys scan randomkey dbsize info memory eval_ro evalsha_ro fcall_ro")
 )

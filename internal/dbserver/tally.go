@@ -18,8 +18,7 @@ import (
 type Tally struct {
 	// Write makes write n.
 	Write func(ctx context.Context, n int) error
-	// Rows returns how often each number is in the table.
-	Rows func() (map[int]int, error)
+	Rows  func() (map[int]int, error) // returns how often each number is in the table
 
 	done, unknown, failed atomic.Int64
 	mu                    sync.Mutex

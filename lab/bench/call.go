@@ -10,10 +10,9 @@ func (o op) bind(ctx context.Context) func() error { return func() error { retur
 
 // A caller is a library that makes calls to a function.
 type caller struct {
-	name string
-	does feature
-	// retryable is an error of the operation that this library tries again.
-	retryable error
+	name      string
+	does      feature
+	retryable error // an error of the operation that this library tries again
 	build     func() bindOp
 }
 

@@ -13,18 +13,15 @@ import (
 // A Preset is the retry policy of one client. Its fields may be changed; what is
 // wired by Options follows them.
 type Preset struct {
-	// Name is how it is called on a command line, such as "aws-standard-2.1".
-	Name string
+	Name string // how it is called on a command line, such as "aws-standard-2.1"
 	// Title describes it in a line.
-	Title string
-	// Source is where the figures come from.
-	Source string
+	Title  string
+	Source string // where the figures come from
 	// Note has the differences between engine and client, the assumptions, and the
 	// lesson of the preset; may be empty.
 	Note string
 
-	// Policy has everything that a policy can express.
-	Policy lull.Policy
+	Policy lull.Policy // everything that a policy can express
 	// Budget replaces Policy.Budget, unless it is zero.
 	Budget Budget
 	// Jitter replaces that of Policy.Backoff, unless it is zero.

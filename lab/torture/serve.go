@@ -45,10 +45,6 @@ func Listen(address string, cases []Case) (*Server, error) {
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, fmt.Errorf("the address is %q: want a loopback address with a port, such as 127.0.0.1:8555", address)
 	}
-	a, err := newAuthority()
-	if err != nil {
-		return nil, err
-	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
@@ -56,7 +52,7 @@ func Listen(address string, cases []Case) (*Server, error) {
 	if cases == nil {
 		cases = Cases()
 	}
-	s := &Server{cases: cases, authority: a, listener: listener, runs: map[string]*waitingRun{}}
+	s := &Server{cases: cases, authority: newAuthority(), listener: listener, runs: map[string]*waitingRun{}}
 	s.http = newServer(s)
 	s.gate = &gate{Listener: listener, log: newLog(0, nil)}
 	go s.http.Serve(s.gate)

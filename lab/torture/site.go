@@ -62,12 +62,7 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 		return s, nil
 	}
 	s.base = "https://" + address
-	leaf, err := a.leaf(c.door)
-	if err != nil {
-		listener.Close()
-		return nil, err
-	}
-	config := &tls.Config{Certificates: []tls.Certificate{leaf}, NextProtos: []string{"h2", "http/1.1"}}
+	config := &tls.Config{Certificates: []tls.Certificate{a.leaf(c.door)}, NextProtos: []string{"h2", "http/1.1"}}
 	if c.door == doorFrames {
 		go s.server.Serve(framedGate{gate, s, config})
 		return s, nil

@@ -18,13 +18,12 @@ import (
 
 // A CommandLine is how the program lull names the queues of an address of a Target.
 type CommandLine struct {
-	Broker  string   // the URL
-	Refused string   // likewise, of a broker that is not there
-	Dead    string   // the queue of dead letters
-	To      string   // the queue
-	Env     []string // NAME=value, beside what the process has
-	// Mistaken are targets that are none, each with a part of the program's error.
-	Mistaken map[string]string
+	Broker   string            // the URL
+	Refused  string            // likewise, of a broker that is not there
+	Dead     string            // the queue of dead letters
+	To       string            // the queue
+	Env      []string          // NAME=value, beside what the process has
+	Mistaken map[string]string // targets that are none, each with a part of the program's error
 	// Held is for how long letters stay out that a process had which was killed. Zero: its
 	// connection ends, and they are back.
 	Held time.Duration

@@ -51,8 +51,7 @@ type Options struct {
 	// its consumer. Letters that a reading takes out (Connection.Letters) should have
 	// that lease too.
 	Lease time.Duration
-	// Order is one of Target.Orders.
-	Order queue.Order
+	Order queue.Order // one of Target.Orders
 	// Attempts is how often a message may be delivered without the broker stepping in:
 	// its own limit must be larger by 2 at least.
 	Attempts int

@@ -45,8 +45,7 @@ type function struct {
 	isType           bool   // it is a type, which mentions those of its fields
 	uses             []used
 	calls            []called
-	// makesBubble: it passes a parameter to synctest.Test.
-	makesBubble bool
+	makesBubble      bool // it passes a parameter to synctest.Test
 }
 
 // used is a use of something that depends on the machine.

@@ -26,12 +26,9 @@ import (
 )
 
 const (
-	// patience is how long a request may take.
-	patience = 30 * time.Second
-	// continueWithin is how long the body waits for a 100.
-	continueWithin = 5 * time.Second
-	// mostBody bounds what is read of an answer.
-	mostBody = 1 << 20
+	patience       = 30 * time.Second // how long a request may take
+	continueWithin = 5 * time.Second  // how long the body waits for a 100
+	mostBody       = 1 << 20          // bounds what is read of an answer
 )
 
 var (

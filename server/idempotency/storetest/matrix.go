@@ -35,8 +35,7 @@ type Outliving struct {
 	// Matrix comes between. Nil: the store is not on a network.
 	Address func(place string) (addr string, through func(addr string) string)
 
-	// Exclusive: one process at a time may have it open.
-	Exclusive bool
+	Exclusive bool // one process at a time may have it open
 
 	// Transactional: the servers have Config.Transactional set. Effect then carries
 	// out something in the transaction of ctx, under a name that is new for each key,
