@@ -31,7 +31,10 @@ type Options struct {
 // Run runs the tests as subtests of t. open returns the store to be tested; it is
 // called once for each. It need not be empty: keys are random.
 func Run(t *testing.T, open func(t *testing.T) idempotency.Store, o Options) {
-	o.MaxRecord, o.Concurrent = cmp.Or(o.MaxRecord, 1<<20+64<<10), cmp.Or(o.Concurrent, 200)
+	o.Concurrent = cmp.Or(o.Concurrent, 200)
+	if o.MaxRecord == 0 {
+		o.MaxRecord = 1<<20 + 64<<10
+	}
 	for _, test := range []struct {
 		name string
 		run  func(*tester)
