@@ -76,11 +76,7 @@ func (s *Server) Close() error {
 	s.closed = true
 	for _, run := range s.runs {
 		for _, site := range run.sites {
-			if site.listener != nil {
-				site.close()
-			} else {
-				close(site.ended)
-			}
+			site.close()
 		}
 	}
 	return err

@@ -114,7 +114,9 @@ func (s *site) close() {
 	if s.held != nil {
 		s.held.Close()
 	}
-	s.listener.Close()
+	if s.listener != nil {
+		s.listener.Close()
+	}
 }
 
 // A gate accepts connections, counts them, and turns those away that the case says.
@@ -228,10 +230,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if ans.gather > 0 {
 		s.waitForRound(r.Context(), ans.gather)
 	}
-	if ans.fault == faultSilent || ans.delay > 0 {
-		if s.holdBack(r.Context(), ans, index, call, number) {
-			return
-		}
+	if (ans.fault == faultSilent || ans.delay > 0) && s.holdBack(r.Context(), ans, index, call, number) {
+		return
 	}
 	var until time.Duration
 	header := http.Header{}
@@ -376,13 +376,9 @@ func (s *site) write(w http.ResponseWriter, header http.Header, ans answer, reus
 		io.WriteString(w, body)
 		return
 	}
-	h, ok := w.(http.Hijacker)
-	if !ok {
-		panic(http.ErrAbortHandler) // HTTP/2: the stream is reset
-	}
-	conn, _, err := h.Hijack()
+	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		panic(http.ErrAbortHandler)
+		panic(http.ErrAbortHandler) // HTTP/2 cannot: the stream is reset
 	}
 	conn.SetDeadline(time.Now().Add(5 * time.Second))
 	if ans.fault == faultEarly {
