@@ -234,7 +234,6 @@ const (
 	longestWait  = 10 * time.Second
 )
 
-// receiveWaits are the policy's own waits, none above longestWait.
 func receiveWaits(s backoff.Schedule) backoff.Schedule {
 	if s.Cap == 0 || s.Cap > longestWait {
 		s.Cap = longestWait

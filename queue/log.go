@@ -67,7 +67,6 @@ func panicOf(e Event) *PanicError {
 	return p
 }
 
-// describeEvent returns the text of a line about e: what happened, and what to do.
 func describeEvent(e Event) (level slog.Level, message, do string) {
 	const fix = "fix the handler: the stack says where"
 	panicked := panicOf(e) != nil

@@ -225,7 +225,6 @@ func (m *MemoryBroker) Receive(ctx context.Context, w Want) ([]*Delivery, error)
 	}
 }
 
-// awaitChange waits for a time, for changed, or for ctx to end.
 func awaitChange(ctx context.Context, wait time.Duration, changed <-chan struct{}) error {
 	select {
 	case <-time.After(wait):

@@ -278,7 +278,6 @@ func (r *redrive) batch() int {
 	return max(min(batch, r.c.Limit-r.Moved), 1)
 }
 
-// letterError is an error that concerns one letter only.
 type letterError struct{ err error }
 
 func (u *letterError) Error() string { return u.err.Error() }

@@ -73,7 +73,6 @@ func statusOf(f Failure) (v lull.Verdict, st *status.Status) {
 	return lull.Classify(f.Err), nil
 }
 
-// kindOf returns the kind of a code, and the name of the code in verdicts.
 func kindOf(code codes.Code) (engine.VerdictKind, string) {
 	switch code {
 	case codes.Unavailable:

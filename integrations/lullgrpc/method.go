@@ -96,7 +96,6 @@ func (o *options) configure(mc MethodConfig, reading ServiceConfigOptions, base 
 	return o.addRule("WithServiceConfig", r, patterns)
 }
 
-// method holds what is known of one method of a service.
 type method struct {
 	name       string
 	rule       *rule

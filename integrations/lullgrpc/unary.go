@@ -55,7 +55,6 @@ type unary struct {
 	room     [5]grpc.CallOption // for opts; generated code passes one option
 }
 
-// A unaryAttempt is one attempt at a unary call, and its outcome.
 type unaryAttempt struct {
 	reply   any
 	err     error
@@ -102,7 +101,6 @@ func (u *unary) send(ctx context.Context, others int, req any, t *unaryAttempt, 
 	return u.c.verdictOf(u.method.rule, f, u.creds, t.outcome.connected && attempt.CutOff(ctx, ctx) == engine.NotCutOff)
 }
 
-// lastError returns the last attempt's error, for observers.
 func (u *unary) lastError() error { return u.try.observed() }
 
 // observed returns the error of the attempt for observers.

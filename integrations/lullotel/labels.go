@@ -215,7 +215,6 @@ func newOperation(d *dependency, label string) *operation {
 	return o
 }
 
-// with returns the operation's label set, and more.
 func (o *operation) with(more ...attribute.KeyValue) attribute.Set {
 	all := append(make([]attribute.KeyValue, 0, 5), attribute.String(keyDependency, o.dependency.label))
 	if o.label != "" {

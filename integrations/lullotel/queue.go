@@ -18,7 +18,6 @@ import (
 // keyQueue is the name of a consumer, which is the name of its queue.
 const keyQueue = "queue"
 
-// queueTally has the counters of a consumer.
 type queueTally struct {
 	label     string
 	settled   [8]atomic.Int64  // deliveries, by outcome

@@ -275,7 +275,6 @@ func (h *hook) drive(ctx context.Context, name string, idempotent bool, op func(
 	return r, err
 }
 
-// result returns the error of a call, nil if there was none.
 func (h *hook) result(name string, r engine.Result, err error) error {
 	if r.Reason == engine.Success || r.Attempts == 1 && r.Reason == engine.Permanent && isReply(err) {
 		return err
@@ -371,7 +370,6 @@ func conditional(set redis.Cmder) bool {
 	return false
 }
 
-// secondWord is the second word of a command, in small letters.
 func secondWord(cmd redis.Cmder) string {
 	if args := cmd.Args(); len(args) > 1 {
 		return strings.ToLower(fmt.Sprint(args[1]))

@@ -267,7 +267,6 @@ func (l *ledger) farewell() request {
 	return r
 }
 
-// mode returns the ledger's relation to the fleet.
 func (l *ledger) mode(now time.Duration) FleetMode {
 	switch {
 	case l.answers == 0:

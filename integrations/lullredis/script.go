@@ -120,7 +120,6 @@ const (
 	overtaken         // not carried out: Redis has seen a later one of this instance
 )
 
-// An answer is Redis' answer to a request.
 type answer struct {
 	kind    int64
 	seq     int64
@@ -140,7 +139,6 @@ func keys(prefix, name string) []string {
 // escape keeps names from ending the part of the key that decides its slot.
 var escape = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
 
-// args returns the script's arguments.
 func (r request) args(id string, t terms) []any {
 	return []any{
 		id, r.seq, r.hand, r.give, r.want, number(r.reserve), flag(r.leave),

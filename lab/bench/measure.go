@@ -33,7 +33,6 @@ type column struct {
 	Bytes, Allocs   int64
 }
 
-// A row is the result for one subject.
 type row struct {
 	Subject          string
 	Does             feature
@@ -48,7 +47,6 @@ type difference struct {
 	Serial, TwoCores column
 }
 
-// A result is the rows of one group.
 type result struct {
 	group group
 	rows  []row
@@ -107,7 +105,6 @@ func measureAll(groups []group, rounds int, one measurer, progress io.Writer) ([
 	return results, nil
 }
 
-// setRatios fills in the ratios to the group's reference.
 func (r *result) setRatios() {
 	i := r.group.index(r.group.reference)
 	if i < 0 {

@@ -53,7 +53,6 @@ type serving interface {
 	stop() // for good
 }
 
-// broker is a connection to one.
 type broker interface {
 	declare(ctx context.Context)
 	queue(ctx context.Context, consumer string) queue.Broker

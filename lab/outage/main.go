@@ -69,7 +69,6 @@ func (s setting) validate() error {
 	return l.Err()
 }
 
-// A consumer is one of those compared.
 type consumer struct {
 	name     string
 	settings string // its settings, in a line
@@ -186,7 +185,6 @@ func report(out io.Writer, s setting, results []result) error {
 	return nil
 }
 
-// consumers are those compared.
 var consumers = []consumer{
 	{"lull", "queue.Policy: ten attempts, waits below 1, 2, 4, ... 256 s, a circuit breaker for the service, a retry budget.", ours},
 	{"nats.go, Nak", "MaxDeliver 10, Nak on failure; what was delivered ten times stays in the stream, delivered no more, and is counted as a dead letter.", nak},

@@ -44,7 +44,6 @@ func connectionsOf(list []Attempt) int {
 	return len(seen)
 }
 
-// reuse is the judge of connections across the attempts of a call.
 func reuse(s *Seen) finding {
 	list := s.first()
 	if len(list) < 2 {
@@ -75,7 +74,6 @@ func handshakes(s *Seen) finding {
 	return did(either(many, manyHandshakes, fewHandshakes), "%s for %s and %s", words.Plural(s.Accepted, "handshake"), words.Plural(calls, "call"), words.Plural(len(s.Attempts), "attempt"))
 }
 
-// overTLS is the judge of whether the client knows the certificate at all.
 func overTLS(s *Seen) finding {
 	if len(s.Attempts) == 0 {
 		return did(unknownCA, "the client was not told of the certificate: %s", words.Short(s.call().Text))

@@ -101,7 +101,6 @@ func obeyed(s *Seen) bool {
 // reads no hint; who is late in each of them does.
 func mayHideThatItReadsNoHint(s *Seen) bool { return s.Late > usualLateness && obeyed(s) }
 
-// hint is the judge of what the server asks for.
 func hint(s *Seen) finding {
 	list := s.first()
 	if p, a, found := early(list); found {

@@ -70,7 +70,6 @@ func sameKey(s *Seen) finding {
 	return did(sameKeys, "%s, one key", words.Plural(len(list), "attempt"))
 }
 
-// ownKeys is the judge of clients that make keys themselves.
 func ownKeys(s *Seen) finding {
 	a, b := keysOf(s.of(0)), keysOf(s.of(1))
 	switch {

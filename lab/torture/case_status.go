@@ -82,7 +82,6 @@ func (s *Seen) lost() finding {
 	return did(lostTheAnswer, "%s, and the call failed although one before the last was answered with 200: %s", words.Plural(len(list), "attempt"), why)
 }
 
-// repetition is the judge of a failure that may be repeated.
 func repetition(s *Seen) finding {
 	n, call := len(s.first()), s.call()
 	switch {
@@ -116,7 +115,6 @@ func repetitionAfterAWait(s *Seen) finding {
 	return did(f.outcome, "%s; half of the clients waited for more than %s", f.why, words.Rounded(waits[len(waits)/2]))
 }
 
-// bounded is the judge of how often a call is tried.
 func bounded(s *Seen) finding {
 	n, call := len(s.first()), s.call()
 	switch {

@@ -21,7 +21,6 @@ const (
 	connectedAgain outcome = "connects again"
 )
 
-// untrusted is the judge of certificates that must not be believed.
 func untrusted(s *Seen) finding {
 	switch n := len(s.first()); {
 	case n > 0:

@@ -44,7 +44,6 @@ func (s *Seen) finishedCalls() (ended, ok int) {
 	return ended, ok
 }
 
-// volume is the judge of how many attempts a call costs in an outage.
 func volume(s *Seen) finding {
 	n := len(s.Finished)
 	ratio := float64(len(s.Attempts)) / float64(n)
@@ -59,7 +58,6 @@ func brownOut(s *Seen) finding {
 	return did(either(ratio > 2, moreThanTwice, atMostTwice), "%.2f attempts a call; %.0f %% of the calls succeeded", ratio, float64(ok)/n*100)
 }
 
-// layered is the judge of retries that multiply.
 func layered(s *Seen) finding {
 	ended, _ := s.finishedCalls()
 	if ended < len(s.Finished) && len(s.Attempts) < len(s.Finished) {

@@ -131,7 +131,6 @@ func (s *Seen) mayHideNoWait(waits []time.Duration) bool {
 	return waits[len(waits)/2] < 10*instant || s.Late > usualLateness && waits[len(waits)/20] < instant
 }
 
-// firstWait is the judge of the wait before the first retry.
 func firstWait(s *Seen) finding {
 	waits := s.waits(1)
 	switch {

@@ -17,7 +17,6 @@ var (
 // net/http has for a connection anyway. From there on it doubles.
 const firstRead = 4 << 10
 
-// readBody reads all of the request's body, if it is no longer than limit.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil

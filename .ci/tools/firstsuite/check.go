@@ -15,7 +15,6 @@ import (
 	"github.com/lullgo/lull/internal/must"
 )
 
-// A finding is a use that a test comes to.
 type finding struct {
 	used
 	by string // the test, and how it comes to it
@@ -29,7 +28,6 @@ func (f finding) String() string {
 	return fmt.Sprintf("%s: %s (%s): %s", f.pos, f.what, f.by, where)
 }
 
-// A source is a parsed file.
 type source struct {
 	file
 	isTest     bool // otherwise the package is made for tests
@@ -56,7 +54,6 @@ type used struct {
 	reason string // of an exception
 }
 
-// called is a mention of other functions.
 type called struct {
 	key      string
 	inBubble bool
@@ -126,7 +123,6 @@ type walk struct {
 	waiting   map[string][]visit // for a type, by its key
 }
 
-// A visit is of a function, by a way.
 type visit struct {
 	called
 	by string
@@ -178,7 +174,6 @@ const local = "·"
 
 func short(key string) string { return key[strings.LastIndex(key, "/")+1:] }
 
-// importsOf returns the imported packages by the names that they have in the file.
 func importsOf(f *ast.File) map[string]string {
 	m := map[string]string{}
 	for _, spec := range f.Imports {

@@ -111,7 +111,6 @@ func (p *source) isNow(e ast.Expr) bool {
 	return path == "time" && name == "Now"
 }
 
-// exceptionsOf returns the exceptions of a file by line.
 func exceptionsOf(fset *token.FileSet, f *ast.File) map[int]map[kind]string {
 	byLine := map[int]map[kind]string{}
 	for _, group := range f.Comments {

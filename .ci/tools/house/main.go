@@ -79,7 +79,6 @@ func printSeconds(out io.Writer, file string) error {
 	return nil
 }
 
-// A house is what stands in the repository.
 type house struct {
 	files   []file
 	modules int

@@ -97,7 +97,6 @@ type block struct {
 	skipped bool // the line before it is a comment "not run"
 }
 
-// blocks are the fenced blocks of a Markdown text in the given language.
 func blocks(text, language string) []block {
 	var found []block
 	fence, before := "", "" // before: the last line with text outside of blocks

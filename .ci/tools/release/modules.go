@@ -19,7 +19,6 @@ import (
 	"github.com/lullgo/lull/internal/must"
 )
 
-// A mod is a module of the workspace.
 type mod struct {
 	path   string
 	dir    string // from the root, with slashes
