@@ -64,8 +64,7 @@ func answered(err error) bool {
 }
 
 func errorCode(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) && api.ErrorCode() != "" {
+	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() != "" {
 		return api.ErrorCode()
 	}
 	if s := status(err); s != 0 {

@@ -381,10 +381,8 @@ func secondWord(cmd redis.Cmder) string {
 // which is on the safe side.
 func hasOption(cmd redis.Cmder, option string) bool {
 	args := cmd.Args()
-	for _, a := range args[min(len(args), 1):] {
-		if s, ok := a.(string); ok && strings.EqualFold(s, option) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(args[min(len(args), 1):], func(a any) bool {
+		s, ok := a.(string)
+		return ok && strings.EqualFold(s, option)
+	})
 }

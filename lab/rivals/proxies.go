@@ -1,8 +1,6 @@
 package rivals
 
-import (
-	"github.com/lullgo/lull/backoff"
-)
+import "github.com/lullgo/lull/backoff"
 
 // proxies retry on behalf of the processes beside them.
 func proxies() []Preset {

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A CommandLine is how the program lull names the queues of an address of a Target.
@@ -144,9 +146,7 @@ func (b *tester) run(c *exec.Cmd) (stdout string, code int, stderr string) {
 func (b *tester) interruptRedrive(c *exec.Cmd, how os.Signal, after int, seen map[string]int) int {
 	var errs bytes.Buffer
 	c.Stderr = &errs
-	if err := c.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(c.Start())
 	for range after {
 		d := b.receiveOne()
 		seen[string(d.Body)]++

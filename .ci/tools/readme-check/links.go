@@ -84,8 +84,7 @@ var (
 // readPage finds the links and headings of a Markdown text outside of code.
 func readPage(text string) page {
 	p := page{anchors: map[string]bool{}}
-	fence := ""
-	number := 0
+	fence, number := "", 0
 	for line := range strings.Lines(text) {
 		number++
 		line = strings.TrimRight(line, "\r\n")

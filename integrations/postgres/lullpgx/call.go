@@ -22,8 +22,7 @@ var ErrOutcomeUnknown = sqlcall.ErrOutcomeUnknown
 // here that the statement provably had no effect, because it did not reach the server or because
 // the server has undone it. Use it with lull.WithClassifier for calls of lull.Do.
 func Classify(err error) lull.Verdict {
-	var dial *pgconn.ConnectError
-	if errors.As(err, &dial) {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		err = &sqlcall.DialError{Err: err}
 	}
 	return sqlcall.Classify(err)
