@@ -165,7 +165,6 @@ type Capabilities struct {
 	Deduplicates bool
 }
 
-// engine returns the capabilities that the engine decides by.
 func (c Capabilities) engine() engine.BrokerCapabilities {
 	return engine.BrokerCapabilities{MaxDelay: c.MaxDelay, FreeDefer: c.FreeDefer, Losses: c.Losses}
 }

@@ -20,7 +20,6 @@ import (
 // yours (WithClassifier) is asked about the other errors; to add to what is known of them, fall back on Classify.
 func Classify(err error) lull.Verdict { return classified(err, lull.Classify) }
 
-// classified returns the verdict on err, an error of the handler.
 func classified(err error, classify lull.Classifier) lull.Verdict {
 	v := lull.VerdictOf(err, func(err error) lull.Verdict {
 		v := classify(err)

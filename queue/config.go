@@ -173,9 +173,7 @@ func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
 }
 
 // bounded reports whether the broker ends an attempt at some time.
-func bounded(can Capabilities) bool {
-	return can.Leases && (!can.Extends || can.MaxLease > 0)
-}
+func bounded(can Capabilities) bool { return can.Leases && (!can.Extends || can.MaxLease > 0) }
 
 // longestRun returns how long one delivery can be kept out.
 func (c Config) longestRun(can Capabilities) time.Duration {

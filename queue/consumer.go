@@ -100,11 +100,8 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 	}
 	config = config.WithDefaults()
 	c := &Consumer{
-		name: name, broker: b, can: b.Capabilities(), dep: d, handler: h, config: config,
-		classify: Classify,
-		random:   d.Rand(),
-		slots:    make(chan struct{}, config.Concurrency),
-		ended:    make(chan struct{}, 1),
+		name: name, broker: b, can: b.Capabilities(), dep: d, handler: h, config: config, classify: Classify,
+		random: d.Rand(), slots: make(chan struct{}, config.Concurrency), ended: make(chan struct{}, 1),
 	}
 	c.line.crowd = engine.Crowd{Most: config.Concurrency, FreeDefer: c.can.FreeDefer}
 	for _, o := range options {
@@ -237,7 +234,6 @@ const (
 	longestWait  = 10 * time.Second
 )
 
-// receiveWaits are the policy's own waits, none above longestWait.
 func receiveWaits(s backoff.Schedule) backoff.Schedule {
 	if s.Cap == 0 || s.Cap > longestWait {
 		s.Cap = longestWait

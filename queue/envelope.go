@@ -124,17 +124,10 @@ type envelopeJSON struct {
 // no other's. Times are to the millisecond.
 func (e *Envelope) Encode() string {
 	w := envelopeJSON{
-		Version:      1,
-		Reason:       clip(e.Reason, maxLabel),
-		Code:         clip(e.Code, maxLabel),
-		Attempts:     max(e.Attempts, 0),
-		FirstFailure: stamp(e.FirstFailure),
-		LastFailure:  stamp(e.LastFailure),
-		Source:       clip(e.Source, maxName),
-		OriginalID:   clipID(e.OriginalID),
-		Redrives:     max(e.Redrives, 0),
-		TraceParent:  clip(e.TraceParent, maxLabel),
-		TraceState:   orEmpty(e.TraceState, maxTraceState),
+		Version: 1, Reason: clip(e.Reason, maxLabel), Code: clip(e.Code, maxLabel),
+		Attempts: max(e.Attempts, 0), FirstFailure: stamp(e.FirstFailure), LastFailure: stamp(e.LastFailure),
+		Source: clip(e.Source, maxName), OriginalID: clipID(e.OriginalID), Redrives: max(e.Redrives, 0),
+		TraceParent: clip(e.TraceParent, maxLabel), TraceState: orEmpty(e.TraceState, maxTraceState),
 	}
 	for _, text := range e.Errors {
 		if len(w.Errors) < maxErrors && text != "" {

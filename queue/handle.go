@@ -41,13 +41,11 @@ type work struct {
 	failed       bool          // a try has failed
 }
 
-// A disposition is what happens to a message.
 type disposition struct {
 	engine.Redelivery
 	label string // of a dead letter, if the engine knows no reason
 }
 
-// reason is why the message is a dead letter.
 func (f disposition) reason() string {
 	if f.label == "" && f.Outcome == DeadLetter {
 		return f.Reason.String()
@@ -64,7 +62,6 @@ func (c *Consumer) planNow() *engine.Plan {
 	return c.plan.Load()
 }
 
-// delivery describes w to the engine.
 func (w *work) delivery() engine.Delivery {
 	d := engine.Delivery{
 		BrokerCapabilities: w.c.can.engine(), QuickRetries: engine.QuickRetries{MaxRuns: w.c.config.Quick, MaxWait: w.c.config.QuickWait},
@@ -77,7 +74,6 @@ func (w *work) delivery() engine.Delivery {
 	return d
 }
 
-// receive takes d in hand.
 func (c *Consumer) receive(d *Delivery) *work {
 	w := &work{c: c, d: d, lease: c.hold(d), plan: c.planNow(), firstSeen: d.FirstSeen, attempt: d.Attempt, lost: d.Lost, crashes: d.Crashes, done: make(chan struct{})}
 	if w.firstSeen.IsZero() {

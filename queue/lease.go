@@ -54,7 +54,6 @@ func (c *Consumer) hold(d *Delivery) *lease {
 	return l
 }
 
-// describe fills in what the engine has to know of the lease.
 func (l *lease) describe(d *engine.Delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

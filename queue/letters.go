@@ -68,9 +68,7 @@ func LetterOf(d *Delivery) *Letter {
 	} else {
 		l.Reason = ReasonBroker
 	}
-	if l.OriginalID == "" {
-		l.OriginalID = d.ID
-	}
+	l.OriginalID = cmp.Or(l.OriginalID, d.ID)
 	l.Headers = make(Headers, len(d.Headers))
 	maps.Copy(l.Headers, d.Headers)
 	delete(l.Headers, EnvelopeHeader)

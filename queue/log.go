@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -28,13 +29,7 @@ func logLosses(ctx context.Context, e Event) { logEvent(ctx, nil, e, slog.LevelE
 // logEvent writes a line, if it is of that level or above.
 func logEvent(ctx context.Context, l *slog.Logger, e Event, least slog.Level) {
 	level, message, do := describeEvent(e)
-	if level < least {
-		return
-	}
-	if l == nil {
-		l = slog.Default()
-	}
-	if !l.Enabled(ctx, level) {
+	if l = cmp.Or(l, slog.Default()); level < least || !l.Enabled(ctx, level) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 12)
@@ -72,7 +67,6 @@ func panicOf(e Event) *PanicError {
 	return p
 }
 
-// describeEvent returns the text of a line about e: what happened, and what to do.
 func describeEvent(e Event) (level slog.Level, message, do string) {
 	const fix = "fix the handler: the stack says where"
 	panicked := panicOf(e) != nil

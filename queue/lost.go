@@ -17,7 +17,6 @@ type lostDeliveries struct {
 	order []string // of the ids in of, from the oldest on
 }
 
-// maxKnown is the number of messages that are remembered.
 const maxKnown = 10_000
 
 type history struct {

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -41,10 +42,7 @@ func DropMessage(err error) error { return &decided{err: err, outcome: Drop} }
 // for the given reason: a label, such as "schema". lull.Permanent does the same with
 // the reason "permanent".
 func DeadLetterAs(reason string, err error) error {
-	if err == nil {
-		err = errors.New(reason)
-	}
-	return &decided{err: err, outcome: DeadLetter, reason: reason}
+	return &decided{err: cmp.Or(err, errors.New(reason)), outcome: DeadLetter, reason: reason}
 }
 
 // Decided returns what err decides about the message, if it is of [DeferFor] (Defer),

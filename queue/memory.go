@@ -179,7 +179,6 @@ func (m *MemoryBroker) group(e *entry) string {
 	return ""
 }
 
-// schedule puts e into the schedule at e.at.
 func (m *MemoryBroker) schedule(e *entry) {
 	if e.index < 0 {
 		heap.Push(&m.next, e)
@@ -226,7 +225,6 @@ func (m *MemoryBroker) Receive(ctx context.Context, w Want) ([]*Delivery, error)
 	}
 }
 
-// awaitChange waits for a time, for changed, or for ctx to end.
 func awaitChange(ctx context.Context, wait time.Duration, changed <-chan struct{}) error {
 	select {
 	case <-time.After(wait):

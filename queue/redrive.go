@@ -77,7 +77,6 @@ type RedriveConfig struct {
 	DryRun bool
 }
 
-// defaultRate is how many letters a second Redrive moves.
 const defaultRate = 10
 
 // Validate reports everything that is wrong with c at once.
@@ -192,7 +191,6 @@ func closeLetters(ctx context.Context, from DeadLetters) error {
 	return nil
 }
 
-// batch is how many letters are read at a time.
 const batch = 10
 
 func (w *letterWalk) visitAll(ctx context.Context, most func() int, visit func(*Letter) (bool, error)) error {
@@ -280,7 +278,6 @@ func (r *redrive) batch() int {
 	return max(min(batch, r.c.Limit-r.Moved), 1)
 }
 
-// letterError is an error that concerns one letter only.
 type letterError struct{ err error }
 
 func (u *letterError) Error() string { return u.err.Error() }

@@ -16,13 +16,9 @@ import (
 // messages out.
 func settlePolicy(lease time.Duration) lull.Policy {
 	p := lull.Policy{
-		Attempts:       1000,
-		AttemptTimeout: max(lease/6, 100*time.Millisecond),
-		Deadline:       lull.NoTimeout,
-		Backoff:        backoff.Schedule{Base: 50 * time.Millisecond, Cap: 2 * time.Second},
-		Timeouts:       lull.TimeoutsAlways,
-		Nested:         lull.NestedAlways,
-		Budget:         budget.Config{Unlimited: true},
+		Attempts: 1000, AttemptTimeout: max(lease/6, 100*time.Millisecond), Deadline: lull.NoTimeout,
+		Backoff:  backoff.Schedule{Base: 50 * time.Millisecond, Cap: 2 * time.Second},
+		Timeouts: lull.TimeoutsAlways, Nested: lull.NestedAlways, Budget: budget.Config{Unlimited: true},
 	}
 	p.Breaker.Off = true
 	return p
@@ -127,8 +123,7 @@ func (w *work) lostBecause(answer error) error {
 func (w *work) envelope(reason string, first, now time.Time) *Envelope {
 	e := &Envelope{
 		Reason: reason, Code: w.verdict.Code, Errors: errorTexts(w.err), Attempts: w.attempt,
-		FirstFailure: first, LastFailure: now,
-		Source: w.c.name, OriginalID: w.m.ID, Redrives: w.m.Redrives,
+		FirstFailure: first, LastFailure: now, Source: w.c.name, OriginalID: w.m.ID, Redrives: w.m.Redrives,
 		TraceParent: w.d.Headers["traceparent"], TraceState: w.d.Headers["tracestate"],
 	}
 	if reason == ReasonExpired && w.tries == 0 {

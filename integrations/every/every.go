@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -125,12 +126,7 @@ func (d *diary) wait(now time.Time) time.Duration {
 // due reports whether the period that now is in may still have its run.
 func (d *diary) due(now time.Time) bool {
 	begin := d.begin(now)
-	for _, s := range d.noted {
-		if !begin.Before(s.first) && !begin.After(s.last) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(d.noted, func(s span) bool { return !begin.Before(s.first) && !begin.After(s.last) })
 }
 
 // note adds the periods from that of one time to that of another. If the clock was set back between

@@ -20,10 +20,8 @@ type unapplied struct {
 }
 
 const (
-	// fewAcks is how many are never held back: half of 32, as other commands count too.
-	fewAcks = 16
-	// applying is how long a busy server may take to carry them out.
-	applying = time.Second
+	fewAcks  = 16          // how many are never held back: half of 32, as other commands count too
+	applying = time.Second // how long a busy server may take to carry them out
 )
 
 func (u *unapplied) note(now time.Time) {

@@ -182,7 +182,6 @@ func (s *shared[T]) end() (open T) {
 	return open
 }
 
-// link is one connection.
 type link struct {
 	shared[*amqp.Connection]
 	blocked atomic.Pointer[blocked]

@@ -42,7 +42,6 @@ func brokerHeader(name string) bool {
 	return strings.HasPrefix(name, "x-first-death-") || strings.HasPrefix(name, "x-last-death-")
 }
 
-// record is the content of the adapter's headers.
 type record struct {
 	id          string
 	attempts    int // before this copy was sent
@@ -63,10 +62,8 @@ const (
 // recordOf reads the headers of a delivery. Malformed headers are ignored: anybody may write them.
 func recordOf(h amqp.Table) record {
 	r := record{
-		enqueued:    moment(h[headerEnqueued]),
-		firstSeen:   moment(h[headerFirstSeen]),
-		firstFailed: moment(h[headerFirstFailed]),
-		expires:     moment(h[headerExpires]),
+		enqueued: moment(h[headerEnqueued]), firstSeen: moment(h[headerFirstSeen]),
+		firstFailed: moment(h[headerFirstFailed]), expires: moment(h[headerExpires]),
 	}
 	r.attempts, r.crashes = number(h[headerAttempts]), number(h[headerCrashes])
 	if id, ok := h[headerID].(string); ok && id != "" && len(id) <= maxID {
@@ -118,7 +115,6 @@ func redeliveries(d *amqp.Delivery) int {
 	return max(counted(d.Headers), 1)
 }
 
-// counted returns how many deliveries the broker has counted.
 func counted(h amqp.Table) int {
 	return max(number(h["x-delivery-count"]), number(h["x-acquired-count"]))
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// defaultHold is the default of LettersConfig.Hold.
 const defaultHold = 10_000
 
 // A LettersConfig configures how dead letters are read. It is plain, comparable data.
@@ -123,7 +122,6 @@ const requeued = 5 * time.Second
 // youngInARow is how many letters that died after the reading began end it.
 const youngInARow = 100
 
-// pollInterval is the interval between looks at the queue.
 const pollInterval = 50 * time.Millisecond
 
 // fetch takes up to n letters out. It returns those that were not read before, and the number of

@@ -61,7 +61,6 @@ func levelKey(n uint32, queue string) string {
 	return string(append(key, queue...))
 }
 
-// level returns the name of a level's exchange and queue.
 func (c *Config) level(l int) string { return fmt.Sprintf("%s.delay-%02d", c.Prefix, l) }
 
 // deliver returns the name of the exchange behind the last level, which hands messages on to the
@@ -74,9 +73,7 @@ func (c *Config) deliver() string { return c.Prefix + ".delay-deliver" }
 func (c *Config) lost() string { return c.Prefix + ".delay-lost" }
 
 // bitPattern matches messages with the given bit for level l.
-func bitPattern(l int, bit string) string {
-	return strings.Repeat("*.", levels-1-l) + bit + ".#"
-}
+func bitPattern(l int, bit string) string { return strings.Repeat("*.", levels-1-l) + bit + ".#" }
 
 // queuePattern matches messages to the queue, and no others. It fixes the number of words before
 // the name, as names may contain dots.

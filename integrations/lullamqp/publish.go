@@ -41,7 +41,6 @@ type pubChannel struct {
 // and have the same outcome.
 type address struct{ exchange, key, id string }
 
-// publication is a message under way.
 type publication struct {
 	*call[struct{}]
 	returned string // why it came back; guarded by pubChannel.mu

@@ -253,8 +253,7 @@ const (
 	// before 4.1 gives back the messages of more consumers of one channel in an order that changes
 	// after a crash: see letters. (Up to 32 the order is that of their names.)
 	maxConsumers = 32
-	// maxPrefetch is the largest prefetch of basic.qos.
-	maxPrefetch = 65535
+	maxPrefetch  = 65535 // the largest prefetch of basic.qos
 )
 
 // prefetchStep returns by how much another consumer raises the limit of n consumers, so that it reaches
@@ -327,7 +326,6 @@ func (q *Broker) closeReason(ctx context.Context, s *session, err error) error {
 	return err
 }
 
-// open opens a channel on which messages come in.
 func (q *Broker) open(ctx context.Context) (*session, error) {
 	conn, err := q.client.in.get(ctx)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// receipt is the adapter's record of a delivery.
 type receipt struct {
 	s        *session
 	d        amqp.Delivery

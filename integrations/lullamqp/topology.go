@@ -48,7 +48,6 @@ func (o object) declare(ch *amqp.Channel, passive bool) (err error) {
 	return err
 }
 
-// binding is from an exchange to a queue or another exchange.
 type binding struct {
 	source, key, target string
 	toExchange          bool
@@ -298,7 +297,6 @@ func (s *surveyor) close() {
 	}
 }
 
-// answered reports whether the server has answered with the given code.
 func answered(err error, code int) bool {
 	e, ok := errors.AsType[*amqp.Error](err)
 	return ok && e.Server && e.Code == code

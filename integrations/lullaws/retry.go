@@ -103,7 +103,6 @@ func replaceStep(of func(context.Context) (*lull.Dependency, *retry.Attempt)) fu
 	}
 }
 
-// step is the step that repeats.
 type step struct {
 	sdks *retry.Attempt                                           // as the client has configured it
 	of   func(context.Context) (*lull.Dependency, *retry.Attempt) // which makes one attempt
@@ -133,7 +132,6 @@ func (s *step) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, 
 	return c.out, c.metadata, d.Error(spec.Operation, r, c.err)
 }
 
-// call is one call of a client.
 type call struct {
 	once        retry.Attempt // the SDK's step, a copy: one allocation with the call
 	request     *smithyhttp.Request

@@ -20,7 +20,6 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// verdictOf returns the verdict on an attempt that ended with err.
 func verdictOf(err error, retryable bool) lull.Verdict {
 	return lull.VerdictOf(err, func(err error) lull.Verdict {
 		v := lull.Classify(err)
@@ -59,15 +58,13 @@ func refusesCredentials(err error) bool {
 	return status(err) == http.StatusUnauthorized || status(err) == http.StatusForbidden
 }
 
-// answered reports whether the service has answered.
 func answered(err error) bool {
 	var api smithy.APIError
 	return response(err) != nil || errors.As(err, &api)
 }
 
 func errorCode(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) && api.ErrorCode() != "" {
+	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() != "" {
 		return api.ErrorCode()
 	}
 	if s := status(err); s != 0 {

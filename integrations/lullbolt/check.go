@@ -62,7 +62,6 @@ type checker struct {
 	buckets   int
 }
 
-// damagedf returns an ErrDamaged.
 func damagedf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
@@ -299,7 +298,6 @@ func (c *checker) visitBucket(depth int, flags uint32, name, value []byte) error
 	return c.elements(value[bucketHeader:], nil, nil, depth, visit)
 }
 
-// visitEntry is the visitor of the keys.
 func (c *checker) visitEntry(_ int, flags uint32, key, value []byte) error {
 	if flags != 0 {
 		return damagedf("key %q is none", key)
@@ -311,7 +309,6 @@ func (c *checker) visitEntry(_ int, flags uint32, key, value []byte) error {
 	return nil
 }
 
-// visitField is the visitor of the fields about the file.
 func (c *checker) visitField(_ int, flags uint32, key, value []byte) error {
 	if flags != 0 {
 		return damagedf("%q is no field", key)

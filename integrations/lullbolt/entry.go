@@ -93,12 +93,9 @@ func decode(key, b []byte) (entry, error) {
 	}
 	return entry{
 		fingerprint: idempotency.Fingerprint(b[offPrint:offLease]),
-		token:       idempotency.FencingToken(b[offToken:offPrint]),
-		completed:   b[1]&flagCompleted != 0,
-		resumed:     b[1]&flagResumed != 0,
-		leaseEnd:    instant(binary.BigEndian.Uint64(b[offLease:])),
-		forgetAt:    instant(binary.BigEndian.Uint64(b[offForget:])),
-		record:      b[offRecord:],
+		token:       idempotency.FencingToken(b[offToken:offPrint]), completed: b[1]&flagCompleted != 0,
+		resumed: b[1]&flagResumed != 0, leaseEnd: instant(binary.BigEndian.Uint64(b[offLease:])),
+		forgetAt: instant(binary.BigEndian.Uint64(b[offForget:])), record: b[offRecord:],
 	}, nil
 }
 
@@ -133,10 +130,8 @@ func forgotten(key, b []byte, now instant) bool {
 // for none, and the entry to write if the answer is Claimed.
 func claim(old *entry, c *idempotency.Claim, now instant) (idempotency.ClaimResult, *entry) {
 	next := &entry{
-		fingerprint: c.Fingerprint,
-		token:       c.Token,
-		leaseEnd:    now.after(c.Lease),
-		forgetAt:    now.after(c.Retention),
+		fingerprint: c.Fingerprint, token: c.Token, leaseEnd: now.after(c.Lease),
+		forgetAt: now.after(c.Retention),
 	}
 	switch {
 	case old == nil:

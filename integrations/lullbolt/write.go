@@ -34,7 +34,6 @@ type op struct {
 	done    chan struct{}
 }
 
-// txn is a transaction that is being written.
 type txn struct {
 	s     *Store
 	tx    *bbolt.Tx

@@ -73,7 +73,6 @@ func statusOf(f Failure) (v lull.Verdict, st *status.Status) {
 	return lull.Classify(f.Err), nil
 }
 
-// kindOf returns the kind of a code, and the name of the code in verdicts.
 func kindOf(code codes.Code) (engine.VerdictKind, string) {
 	switch code {
 	case codes.Unavailable:
@@ -175,7 +174,6 @@ var codeNames = func() (names [codes.Unauthenticated + 1]string) {
 	return names
 }()
 
-// codeName returns the code's name in lower case.
 func codeName(code codes.Code) string {
 	if int(code) < len(codeNames) {
 		return codeNames[code]

@@ -16,19 +16,17 @@ import (
 
 // rule is the policy of some methods.
 type rule struct {
-	index    int
-	name     string // added to the target's for a dependency's; empty for the first rule
-	policy   lull.Policy
-	template *lull.Dependency
-	hasCodes bool // codes has the codes to retry or to hedge after; else Classify decides
-	codes    []codes.Code
-	// idempotent: a service config has a retryPolicy or a hedgingPolicy for these methods.
-	idempotent bool
+	index      int
+	name       string // added to the target's for a dependency's; empty for the first rule
+	policy     lull.Policy
+	template   *lull.Dependency
+	hasCodes   bool // codes has the codes to retry or to hedge after; else Classify decides
+	codes      []codes.Code
+	idempotent bool // a service config has a retryPolicy or a hedgingPolicy for these methods
 }
 
 const wantPattern = `want "/service/method", "/service/" or "/"`
 
-// isPattern reports whether p is a pattern of methods.
 func isPattern(p string) bool {
 	_, ok := serviceconfig.NameOf(p)
 	return ok
@@ -44,7 +42,6 @@ func longestMatch[T any](m map[string]T, method string) (v T, ok bool) {
 	return v, false
 }
 
-// addRule adds r for the given patterns.
 func (o *options) addRule(option string, r rule, patterns []string) error {
 	r.index, r.name = len(o.rules), patterns[0]
 	for _, p := range patterns {
@@ -99,7 +96,6 @@ func (o *options) configure(mc MethodConfig, reading ServiceConfigOptions, base 
 	return o.addRule("WithServiceConfig", r, patterns)
 }
 
-// method holds what is known of one method of a service.
 type method struct {
 	name       string
 	rule       *rule

@@ -16,7 +16,6 @@ import (
 // as in gRPC itself.
 const DefaultReplayBuffer = 256 << 10
 
-// options is the wiring of a Client.
 type options struct {
 	rules       []*rule            // the first is for methods that no other rule names
 	byPattern   map[string]int     // the index of the rule
@@ -32,7 +31,6 @@ type options struct {
 	pick        func(ctx context.Context, target, method string) *lull.Dependency
 }
 
-// configured is a service config and the way to read it.
 type configured struct {
 	config  ServiceConfig
 	reading ServiceConfigOptions
@@ -40,12 +38,8 @@ type configured struct {
 
 func defaultOptions(p lull.Policy) options {
 	return options{
-		rules:       []*rule{{policy: p}},
-		byPattern:   make(map[string]int),
-		idempotency: make(map[string]bool),
-		kinds:       make(map[codes.Code]engine.VerdictKind),
-		size:        1024,
-		buffer:      DefaultReplayBuffer,
+		rules: []*rule{{policy: p}}, byPattern: make(map[string]int), idempotency: make(map[string]bool),
+		kinds: make(map[codes.Code]engine.VerdictKind), size: 1024, buffer: DefaultReplayBuffer,
 	}
 }
 

@@ -37,7 +37,6 @@ func copyOf(m any, room int) (c replayMessage, ok bool) {
 	return replayMessage{v2.ProtoReflect().Type(), bytes}, true
 }
 
-// message returns a message like the one that was copied.
 func (c replayMessage) message() (any, error) {
 	m := c.kind.New().Interface()
 	return m, proto.Unmarshal(c.bytes, m)

@@ -332,7 +332,6 @@ func (s *stream) storeResults(a *streamAttempt) {
 	s.resultsStored = true
 }
 
-// callOnFinish calls the functions of the caller's OnFinish, once.
 func (s *stream) callOnFinish(err error) {
 	if len(s.callerOptions.onFinish) == 0 {
 		return

@@ -182,7 +182,6 @@ func (a *streamAttempt) expire() {
 	}
 }
 
-// release ends the attempt's context.
 func (a *streamAttempt) release() {
 	if a.timer != nil {
 		a.timer.Stop()

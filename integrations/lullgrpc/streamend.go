@@ -1,6 +1,7 @@
 package lullgrpc
 
 import (
+	"cmp"
 	"io"
 
 	"google.golang.org/grpc/codes"
@@ -100,9 +101,7 @@ func (s *stream) answered(a *streamAttempt, err error) bool {
 	}
 	s.commit(a)
 	s.resolve(a, lull.Verdict{Kind: lull.KindSuccess})
-	if err == nil {
-		err = a.endedBy
-	}
+	err = cmp.Or(err, a.endedBy)
 	s.mu.Unlock()
 	if over {
 		a.release()

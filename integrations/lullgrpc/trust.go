@@ -43,7 +43,6 @@ func WithSkip(skip func(ctx context.Context, method string) bool) ServerOption {
 	return func(o *serverOptions) { o.skip = skip }
 }
 
-// skips reports whether a call is skipped.
 func (o *serverOptions) skips(ctx context.Context, method string) bool {
 	return o.skip != nil && o.skip(ctx, method)
 }

@@ -55,7 +55,6 @@ type unary struct {
 	room     [5]grpc.CallOption // for opts; generated code passes one option
 }
 
-// A unaryAttempt is one attempt at a unary call, and its outcome.
 type unaryAttempt struct {
 	reply   any
 	err     error
@@ -102,7 +101,6 @@ func (u *unary) send(ctx context.Context, others int, req any, t *unaryAttempt, 
 	return u.c.verdictOf(u.method.rule, f, u.creds, t.outcome.connected && attempt.CutOff(ctx, ctx) == engine.NotCutOff)
 }
 
-// lastError returns the last attempt's error, for observers.
 func (u *unary) lastError() error { return u.try.observed() }
 
 // observed returns the error of the attempt for observers.
@@ -110,12 +108,11 @@ func (t *unaryAttempt) observed() error { return withRequestID(t.err, t.outcome.
 
 // outcome is gRPC's report on an attempt, beside its error.
 type outcome struct {
-	header   metadata.MD // if asked
-	trailer  metadata.MD
-	peer     peer.Peer
-	finished bool // gRPC itself has reported the end of the attempt
-	// connected: the connection was ready before the attempt, and again when it was over.
-	connected bool
+	header    metadata.MD // if asked
+	trailer   metadata.MD
+	peer      peer.Peer
+	finished  bool // gRPC itself has reported the end of the attempt
+	connected bool // the connection was ready before the attempt, and again when it was over
 	cc        *grpc.ClientConn
 }
 
@@ -129,7 +126,6 @@ func (o *outcome) onFinish(err error) {
 	o.connected = err != nil && o.connected && isReady(o.cc)
 }
 
-// recordReady records whether the connection is ready before an attempt.
 func (o *outcome) recordReady(cc *grpc.ClientConn) { o.cc, o.connected = cc, isReady(cc) }
 
 // neverSent reports that no byte of the attempt went to a server. gRPC sets the peer of every

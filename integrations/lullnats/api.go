@@ -117,7 +117,6 @@ func (k client) ask(ctx context.Context, subject string, request, answer any) er
 	return nil
 }
 
-// request returns the server's answer.
 func (k client) request(ctx context.Context, subject string, text []byte) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -231,7 +230,6 @@ func (k client) remove(ctx context.Context, stream string, seq uint64) error {
 	return fmt.Errorf("lullnats: deleting message %d of %s: %w", seq, stream, err)
 }
 
-// isAPIError reports whether err is one of these answers of the server.
 func isAPIError(err error, codes ...jetstream.ErrorCode) bool {
 	var failed jetstream.JetStreamError
 	return errors.As(err, &failed) && failed.APIError() != nil && slices.Contains(codes, failed.APIError().ErrorCode)

@@ -48,11 +48,8 @@ func Open(ctx context.Context, js jetstream.JetStream, c Config) (*Broker, error
 		return nil, lull.Permanent(err)
 	}
 	b := &Broker{
-		client: k, c: c,
-		lease: c.ackWait() - restartError,
-		out:   map[uint64]*receipt{},
-		batch: 1000,
-		next:  k.prefix + "CONSUMER.MSG.NEXT." + c.Stream + "." + c.Consumer,
+		client: k, c: c, lease: c.ackWait() - restartError, out: map[uint64]*receipt{}, batch: 1000,
+		next: k.prefix + "CONSUMER.MSG.NEXT." + c.Stream + "." + c.Consumer,
 	}
 	if err := refusal(ctx, b.check(ctx)); err != nil {
 		return nil, err
@@ -99,7 +96,6 @@ func (b *Broker) Capabilities() queue.Capabilities {
 	}
 }
 
-// receipt is the Broker's record of a delivery, for its settlement.
 type receipt struct {
 	reply      string // the subject of acknowledgements
 	subject    string // of the message

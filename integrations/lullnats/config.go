@@ -17,8 +17,7 @@ const (
 	defaultOutstanding = 1000
 	defaultDuplicates  = 2 * time.Minute
 
-	// slack is how many deliveries beyond Policy.Attempts the server may make by default.
-	slack = 5
+	slack = 5 // how many deliveries beyond Policy.Attempts the server may make by default
 	// MaxDelay is the longest delay of a retry or a deferral.
 	MaxDelay = 30 * 24 * time.Hour
 )

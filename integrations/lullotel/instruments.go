@@ -10,7 +10,6 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// Attribute keys.
 const (
 	keyDependency  = "dependency"
 	keyOperation   = "operation"
@@ -39,7 +38,6 @@ var (
 	}
 )
 
-// instruments are all instruments.
 type instruments struct {
 	// Written to at events.
 	callDuration, attemptDuration, delay metric.Float64Histogram
@@ -147,7 +145,6 @@ func (b *builder) instruments() (i instruments) {
 	return i
 }
 
-// collect is called when metrics are read.
 func (t *Telemetry) collect(_ context.Context, out metric.Observer) error {
 	i := &t.instruments
 	t.calls.dependencies.all(func(d *dependency) {

@@ -59,9 +59,7 @@ type names[T any] struct {
 	other atomic.Pointer[T]
 }
 
-func newNames[T any](max int, make func(string) *T) *names[T] {
-	return &names[T]{max: max, make: make}
-}
+func newNames[T any](max int, make func(string) *T) *names[T] { return &names[T]{max: max, make: make} }
 
 // get returns the thing with the name. It makes it if there is room; else it returns the one for
 // all others.
@@ -217,7 +215,6 @@ func newOperation(d *dependency, label string) *operation {
 	return o
 }
 
-// with returns the operation's label set, and more.
 func (o *operation) with(more ...attribute.KeyValue) attribute.Set {
 	all := append(make([]attribute.KeyValue, 0, 5), attribute.String(keyDependency, o.dependency.label))
 	if o.label != "" {

@@ -18,7 +18,6 @@ import (
 // keyQueue is the name of a consumer, which is the name of its queue.
 const keyQueue = "queue"
 
-// queueTally has the counters of a consumer.
 type queueTally struct {
 	label     string
 	settled   [8]atomic.Int64  // deliveries, by outcome
@@ -123,11 +122,7 @@ func (t *Telemetry) Handler(queueName, system string, h queue.Handler) queue.Han
 	every := trace.WithAttributes(all...)
 	name := "process " + text(queueName)
 	return func(ctx context.Context, m *queue.Message) error {
-		p := t.propagator
-		if p == nil {
-			p = otel.GetTextMapPropagator()
-		}
-		ctx = p.Extract(ctx, propagation.MapCarrier(m.Headers))
+		ctx = cmp.Or(t.propagator, otel.GetTextMapPropagator()).Extract(ctx, propagation.MapCarrier(m.Headers))
 		ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindConsumer), every, trace.WithAttributes(
 			attribute.String("messaging.message.id", text(m.ID)), attrAttempt.Int(m.Attempt), attribute.Int("retry.try", m.Try)))
 		normal := false

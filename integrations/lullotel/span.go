@@ -155,7 +155,6 @@ func (c *CallSpan) recordingSpan() trace.Span {
 	return c.span
 }
 
-// recordEvent records an event.
 func (c *CallSpan) recordEvent(e *lull.Event, o *operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,14 +206,11 @@ func (c *CallSpan) finish(e *lull.Event, o *operation) {
 	}
 }
 
-// storeResult stores the result of the call.
 func (c *CallSpan) storeResult(e *lull.Event) {
 	c.resultKnown, c.reason, c.outcome = true, e.Reason, OutcomeOf(e.Reason, e.EndedAttempt)
 	c.attempts, c.waited, c.code, c.operation = e.Attempt, e.Waited, e.Verdict.Code, e.Operation
 	c.exhausted = c.exhausted || e.Reason == engine.BudgetExhausted
-	if c.dependency == "" {
-		c.dependency = e.Dependency
-	}
+	c.dependency = cmp.Or(c.dependency, e.Dependency)
 }
 
 // End ends the span. err is the error that the call returned. It is used if no Observer has

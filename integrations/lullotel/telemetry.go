@@ -101,8 +101,7 @@ func New(opts ...Option) (*Telemetry, error) {
 	}
 	l := o.limits.withDefaults()
 	t := &Telemetry{
-		tracer: o.tracers.Tracer(Scope), propagator: o.propagator, spans: o.spans,
-		calls:   newCalls(l),
+		tracer: o.tracers.Tracer(Scope), propagator: o.propagator, spans: o.spans, calls: newCalls(l),
 		gates:   newNames(l.Dependencies, newGate),
 		queues:  newNames(l.Dependencies, func(label string) *queueTally { return newQueueTally(label, l) }),
 		targets: newNames(l.Dependencies, newTally),
@@ -191,7 +190,6 @@ func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 	}
 }
 
-// attempt counts one attempt that has ended.
 func (t *Telemetry) attempt(ctx context.Context, e *lull.Event, o *operation) {
 	if e.Verdict.Kind != lull.KindSuccess {
 		o.dependency.failures.get(cmp.Or(e.Verdict.Code, Other)).Add(1)
@@ -201,7 +199,6 @@ func (t *Telemetry) attempt(ctx context.Context, e *lull.Event, o *operation) {
 	t.instruments.attemptDuration.Record(ctx, e.AttemptTook.Seconds(), o.attempt[min(e.EndedAttempt, 2)-1]...)
 }
 
-// ended counts a call that has ended.
 func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, c *CallSpan) {
 	outcome := OutcomeOf(e.Reason, e.EndedAttempt)
 	if e.Attempt < 1 {
@@ -251,11 +248,7 @@ type change struct {
 const maxChanges = 3 * 3 * 8 * 2
 
 func changeName(c breaker.Change) string {
-	only := "false"
-	if c.MetricsOnly {
-		only = "true"
-	}
-	return strings.ReplaceAll(c.From.String()+"|"+c.To.String()+"|"+c.Reason.String()+"|"+only, " ", "_")
+	return strings.ReplaceAll(fmt.Sprint(c.From, "|", c.To, "|", c.Reason, "|", c.MetricsOnly), " ", "_")
 }
 
 func newChange(name string) *change {

@@ -14,7 +14,6 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// isReply reports whether err is an answer of Redis.
 func isReply(err error) bool { return is[redis.Error](err) }
 
 // refusals are the codes with which a server refuses a command that it has not carried out, and may carry

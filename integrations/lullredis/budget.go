@@ -37,11 +37,8 @@ func newBudget(name string, c BudgetConfig, f *Fleet, id string, now time.Durati
 		local.Withdraw(0, budget.Transient, nil)
 	}
 	return &FleetBudget{
-		local:  local,
-		ledger: newLedger(c.terms(f.config.SyncEvery), id, now),
-		name:   name,
-		config: c,
-		fleet:  f,
+		local: local, ledger: newLedger(c.terms(f.config.SyncEvery), id, now), name: name, config: c,
+		fleet: f,
 	}, nil
 }
 

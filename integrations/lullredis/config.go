@@ -59,7 +59,6 @@ func (c FleetConfig) Validate() error {
 	return l.Err()
 }
 
-// withDefaults returns c with its zeros filled in.
 func (c FleetConfig) withDefaults() FleetConfig {
 	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
 	c.SyncEvery = cmp.Or(c.SyncEvery, DefaultSyncEvery)
@@ -112,7 +111,6 @@ func (c BudgetConfig) Validate() error {
 // local returns the part of the budget that needs no fleet.
 func (c BudgetConfig) local() budget.Config { return budget.Config{Ratio: c.Ratio, Earn: c.Earn} }
 
-// withDefaults returns c with its zeros filled in.
 func (c BudgetConfig) withDefaults() BudgetConfig {
 	c.Ratio = cmp.Or(c.Ratio, DefaultRatio)
 	c.Floor = cmp.Or(c.Floor, DefaultFloor)
@@ -121,7 +119,6 @@ func (c BudgetConfig) withDefaults() BudgetConfig {
 	return c
 }
 
-// terms are the settings of a ledger.
 type terms struct {
 	floor float64 // tokens per second
 	pool  float64 // tokens

@@ -61,17 +61,9 @@ func Open(client redis.UniversalClient, c FleetConfig) (*Fleet, error) {
 func open(x exchange, c FleetConfig, rnd func() uint64) *Fleet {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Fleet{
-		config:   c.withDefaults(),
-		exchange: x,
-		rnd:      rnd,
-		epoch:    time.Now(),
-		wake:     make(chan struct{}, 1),
-		results:  make(chan []*budgetSync, 1),
-		stop:     make(chan struct{}),
-		ended:    make(chan struct{}),
-		ctx:      ctx,
-		cancel:   cancel,
-		budgets:  make(map[string]*FleetBudget),
+		config: c.withDefaults(), exchange: x, rnd: rnd, epoch: time.Now(), wake: make(chan struct{}, 1),
+		results: make(chan []*budgetSync, 1), stop: make(chan struct{}), ended: make(chan struct{}), ctx: ctx,
+		cancel: cancel, budgets: make(map[string]*FleetBudget),
 	}
 	go f.run()
 	return f
@@ -184,7 +176,6 @@ func (f *Fleet) wakeUp() {
 	}
 }
 
-// id returns a unique name for an instance.
 func (f *Fleet) id() string { return fmt.Sprintf("%016x%016x", f.rnd(), f.rnd()) }
 
 // A budgetSync is one budget's part of an exchange.
@@ -276,7 +267,6 @@ func (f *Fleet) send(batch []*budgetSync) {
 	f.results <- batch // never blocks: there is one exchange at a time
 }
 
-// recordAnswers passes the answers of an exchange to the ledgers.
 func (f *Fleet) recordAnswers(batch []*budgetSync) {
 	now := f.now()
 	for _, s := range batch {

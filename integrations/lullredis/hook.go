@@ -275,7 +275,6 @@ func (h *hook) drive(ctx context.Context, name string, idempotent bool, op func(
 	return r, err
 }
 
-// result returns the error of a call, nil if there was none.
 func (h *hook) result(name string, r engine.Result, err error) error {
 	if r.Reason == engine.Success || r.Attempts == 1 && r.Reason == engine.Permanent && isReply(err) {
 		return err
@@ -317,8 +316,7 @@ var (
 		"zrandmember zinter zunion zdiff zintercard getbit bitcount bitpos pfcount geopos geodist geohash geosearch " +
 		"xlen xrange xrevrange xread xinfo xpending eval_ro evalsha_ro fcall_ro json.get json.mget " +
 		"ping echo time dbsize info command config lastsave role mset set setex psetex hmset")
-	// writes are those of them that change something.
-	writes = wordSet("set setex psetex mset hmset")
+	writes = wordSet("set setex psetex mset hmset") // those of them that change something
 	// blocking are meant to wait, or belong to a new connection.
 	blocking = wordSet("blpop brpop blmove brpoplpush blmpop bzpopmin bzpopmax bzmpop wait waitaof subscribe psubscribe ssubscribe monitor " +
 		"hello auth select readonly")
@@ -327,9 +325,8 @@ var (
 	// clientPrepares are the second words of those with CLIENT that belong to a new connection.
 	clientPrepares = wordSet("setname setinfo tracking maint_notifications")
 	// scripts run the caller's code, which may return any error after it has written.
-	scripts = wordSet("eval evalsha fcall tfcall tfcallasync")
-	// greetings are those of go-redis to a new connection.
-	greetings = wordSet("hello auth select readonly client")
+	scripts   = wordSet("eval evalsha fcall tfcall tfcallasync")
+	greetings = wordSet("hello auth select readonly client") // those of go-redis to a new connection
 	// readsUnnamedKeys are the commands that read keys which are not among their arguments.
 	readsUnnamedKeys = wordSet("keys scan randomkey dbsize info memory eval_ro evalsha_ro fcall_ro")
 )
@@ -373,7 +370,6 @@ func conditional(set redis.Cmder) bool {
 	return false
 }
 
-// secondWord is the second word of a command, in small letters.
 func secondWord(cmd redis.Cmder) string {
 	if args := cmd.Args(); len(args) > 1 {
 		return strings.ToLower(fmt.Sprint(args[1]))
@@ -385,10 +381,8 @@ func secondWord(cmd redis.Cmder) string {
 // which is on the safe side.
 func hasOption(cmd redis.Cmder, option string) bool {
 	args := cmd.Args()
-	for _, a := range args[min(len(args), 1):] {
-		if s, ok := a.(string); ok && strings.EqualFold(s, option) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(args[min(len(args), 1):], func(a any) bool {
+		s, ok := a.(string)
+		return ok && strings.EqualFold(s, option)
+	})
 }

@@ -12,8 +12,7 @@ import (
 
 // In units of FleetConfig.SyncEvery.
 const (
-	// staleAfter is how long an instance has no answer before it counts as on its own.
-	staleAfter = 4
+	staleAfter = 4 // how long an instance has no answer before it counts as on its own
 	// gapAfter is how long nobody has synced before the script assumes that everybody was on its
 	// own. It is more than the longest time between two syncs of one instance, 1.25. It is so much
 	// less than staleAfter that an instance that begins its share at staleAfter has not had it for
@@ -22,8 +21,7 @@ const (
 	// settledAfter is how long an instance must have been in step before it allows itself a share.
 	// It is so long that all that were in step knew of one another.
 	settledAfter = 2
-	// recentAfter is how long an instance is shown as in step.
-	recentAfter = 4
+	recentAfter  = 4 // how long an instance is shown as in step
 )
 
 const (
@@ -269,7 +267,6 @@ func (l *ledger) farewell() request {
 	return r
 }
 
-// mode returns the ledger's relation to the fleet.
 func (l *ledger) mode(now time.Duration) FleetMode {
 	switch {
 	case l.answers == 0:

@@ -114,7 +114,6 @@ func text(arg any) string {
 	return fmt.Sprint(arg)
 }
 
-// firstError returns the first error of the commands.
 func firstError(cmds []redis.Cmder) error {
 	for _, cmd := range cmds {
 		if err := cmd.Err(); err != nil {

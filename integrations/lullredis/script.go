@@ -120,7 +120,6 @@ const (
 	overtaken         // not carried out: Redis has seen a later one of this instance
 )
 
-// An answer is Redis' answer to a request.
 type answer struct {
 	kind    int64
 	seq     int64
@@ -140,7 +139,6 @@ func keys(prefix, name string) []string {
 // escape keeps names from ending the part of the key that decides its slot.
 var escape = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
 
-// args returns the script's arguments.
 func (r request) args(id string, t terms) []any {
 	return []any{
 		id, r.seq, r.hand, r.give, r.want, number(r.reserve), flag(r.leave),
@@ -149,7 +147,6 @@ func (r request) args(id string, t terms) []any {
 	}
 }
 
-// flag returns yes as scripts get it.
 func flag(yes bool) string {
 	if yes {
 		return "1"
@@ -159,7 +156,6 @@ func flag(yes bool) string {
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// parseAnswer converts the result of the script.
 func parseAnswer(v any) (answer, error) {
 	n, rest, ok := integers(v, 7)
 	if !ok || len(rest) > 0 {

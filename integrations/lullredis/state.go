@@ -56,16 +56,9 @@ func (l *ledger) state(now time.Duration) Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := Snapshot{
-		Mode:      l.mode(now),
-		Lease:     l.leased.Load(),
-		Share:     l.share.Load(),
-		Pool:      l.latest.pool,
-		Instances: int(l.latest.recent),
-		Members:   int(l.latest.members),
-		LastSync:  -1,
-		Syncs:     l.answers,
-		Failed:    l.failed,
-		Err:       l.failure,
+		Mode: l.mode(now), Lease: l.leased.Load(), Share: l.share.Load(), Pool: l.latest.pool,
+		Instances: int(l.latest.recent), Members: int(l.latest.members), LastSync: -1, Syncs: l.answers,
+		Failed: l.failed, Err: l.failure,
 	}
 	if l.answers > 0 {
 		s.LastSync = saturating.Since(l.answeredAt, now)

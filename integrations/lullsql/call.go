@@ -96,7 +96,6 @@ func noConn(db *sql.DB, err error) error {
 	return sqlcall.NoConn(err)
 }
 
-// callWith calls op with conn and gives conn back.
 func callWith(ctx context.Context, conn *sql.Conn, op func(context.Context, *sql.Conn) error) (lull.Verdict, error) {
 	defer conn.Close()
 	if err := op(ctx, conn); err != nil {

@@ -113,7 +113,6 @@ func isTooLong(err error) bool {
 	return code(err) == "InvalidParameterValue" && strings.Contains(api(err).ErrorMessage(), "Total VisibilityTimeout")
 }
 
-// isTooBig reports whether a message is larger than the queue takes.
 func isTooBig(err error) bool {
 	return code(err) == "BatchRequestTooLong" || code(err) == "InvalidParameterValue" && strings.Contains(api(err).ErrorMessage(), "shorter than")
 }

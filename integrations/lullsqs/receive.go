@@ -20,12 +20,9 @@ import (
 )
 
 const (
-	// answerTime is how long an answer may take, beyond the requested wait.
-	answerTime = 10 * time.Second
-	// lateAnswer is the same when nobody waits for it any more.
-	lateAnswer = 2 * time.Second
-	// repeatable is how long SQS recognises a receive by its attempt id.
-	repeatable = 5 * time.Minute
+	answerTime = 10 * time.Second // how long an answer may take, beyond the requested wait
+	lateAnswer = 2 * time.Second  // the same when nobody waits for it any more
+	repeatable = 5 * time.Minute  // how long SQS recognises a receive by its attempt id
 )
 
 // attempt is a receive from a FIFO queue that may have to be repeated under its id.

@@ -1,6 +1,7 @@
 package redial
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -20,9 +21,7 @@ import (
 // gives its clients that long to move. The dial is made at a random moment within it. An err that
 // is nil is replaced by one; over that is not positive changes nothing.
 func Drain(err error, over time.Duration) error {
-	if err == nil {
-		err = errors.New("redial: the server drains its connections")
-	}
+	err = cmp.Or(err, errors.New("redial: the server drains its connections"))
 	if over <= 0 {
 		return err
 	}
@@ -49,9 +48,7 @@ func Upgrade(err error, resp *http.Response) error {
 	if v.Kind == lull.KindSuccess {
 		return err
 	}
-	if err == nil {
-		err = fmt.Errorf("redial: the server answered with %s", resp.Status)
-	}
+	err = cmp.Or(err, fmt.Errorf("redial: the server answered with %s", resp.Status))
 	hint, _ := lullhttp.ParseHint(resp.Header, resp.StatusCode, time.Now())
 	switch {
 	case hint.After > 0:
@@ -84,7 +81,6 @@ func ParseRetry(value string) (d time.Duration, ok bool) {
 	return time.Duration(ms) * time.Millisecond, true
 }
 
-// verdict returns the verdict on an error of a dial or of a connection.
 func verdict(err error) lull.Verdict { return lull.VerdictOf(err, classify) }
 
 func classify(err error) lull.Verdict {

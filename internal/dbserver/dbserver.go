@@ -14,9 +14,11 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/internal/tail"
 )
@@ -77,17 +79,14 @@ func MariaDB(ready func(addr string) error) (*Server, error) {
 
 // create makes the directory with the data, and starts the server on a free port.
 func (s *Server) create(user string, install func(data string) []string, port string) (_ *Server, err error) {
-	if s.dir, err = os.MkdirTemp("", "lull-"+user); err != nil {
-		return nil, err
-	}
 	defer func() {
 		if err != nil {
 			os.RemoveAll(s.dir)
 		}
 	}()
-	if s.user, err = unprivileged(s.dir, user); err != nil { // PostgreSQL refuses to run as root
-		return nil, err
-	}
+	defer must.Catch(&err)
+	s.dir = must.Have(os.MkdirTemp("", "lull-"+user))
+	s.user = must.Have(unprivileged(s.dir, user)) // PostgreSQL refuses to run as root
 	args := install(filepath.Join(s.dir, "data"))
 	for try := 1; ; try++ { // MariaDB's fails now and then when several are at work
 		out, err := s.install(args)
@@ -96,14 +95,12 @@ func (s *Server) create(user string, install func(data string) []string, port st
 		}
 		os.RemoveAll(filepath.Join(s.dir, "data"))
 		if try == 3 {
-			return nil, fmt.Errorf("%s: %w\n%s", args[0], err, out)
+			must.Fail("%s: %w\n%s", args[0], err, out)
 		}
 	}
 	fixed := s.args
 	for range 3 { // the port may be taken by another meanwhile
-		if err = ports.Free(&s.Port); err != nil {
-			return nil, err
-		}
+		must.Succeed(ports.Free(&s.Port))
 		s.args = append(slices.Clip(fixed), port, strconv.Itoa(s.Port))
 		if err = s.Start(); err == nil {
 			return s, nil
@@ -193,7 +190,6 @@ func (s *Server) signal(what int) {
 	}
 }
 
-// findProgram finds a program in PATH or in dir.
 func findProgram(name, dir string) (string, error) {
 	if p, err := exec.LookPath(name); err == nil {
 		return p, nil
@@ -225,4 +221,55 @@ func postgresPrograms() (initdb, postgres string, err error) {
 func version(dir string) int {
 	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
 	return n
+}
+
+// A Shared starts the servers of a package's tests: one that they share, when the first of them needs it, and others that
+// belong to one test.
+type Shared struct {
+	Start func() (*Server, error)
+
+	once   sync.Once
+	server *Server
+	err    error
+}
+
+// Server returns the shared server.
+func (s *Shared) Server() (*Server, error) {
+	s.once.Do(func() { s.server, s.err = s.Start() })
+	return s.server, s.err
+}
+
+// Addr returns host and port of the shared server.
+func (s *Shared) Addr(t testing.TB) string {
+	t.Helper()
+	server, err := s.Server()
+	Need(t, err)
+	return server.Addr()
+}
+
+// Own starts a server that ends with the test.
+func (s *Shared) Own(t testing.TB) *Server {
+	t.Helper()
+	server, err := s.Start()
+	Need(t, err)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// Close stops the shared server, if there is one. It is for TestMain.
+func (s *Shared) Close() {
+	if s.server != nil {
+		s.server.Close()
+	}
+}
+
+// Need fails the test with err. If the server is not installed, it skips the test, unless CI is set.
+func Need(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, ErrAbsent) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -26,11 +27,7 @@ type Proxy struct {
 // NewProxy starts a proxy on a free port, for the duration of the test. It cuts the given share of the connections, each after
 // a random number of bytes below within.
 func NewProxy(t testing.TB, to string, share float64, within int) *Proxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))
 	p := &Proxy{l: l, to: to, cutShare: share, cutWithin: within, rand: seed.Rand(t)}
 	var under sync.WaitGroup
 	t.Cleanup(func() { l.Close(); under.Wait() })

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/sqlcall"
 )
 
@@ -17,8 +18,7 @@ import (
 type Tally struct {
 	// Write makes write n.
 	Write func(ctx context.Context, n int) error
-	// Rows returns how often each number is in the table.
-	Rows func() (map[int]int, error)
+	Rows  func() (map[int]int, error) // returns how often each number is in the table
 
 	done, unknown, failed atomic.Int64
 	mu                    sync.Mutex
@@ -48,10 +48,7 @@ func (r *Tally) write(ctx context.Context, n int) error {
 // check compares what was reported with the rows.
 func (r *Tally) check(t *testing.T) {
 	t.Helper()
-	there, err := r.Rows()
-	if err != nil {
-		t.Fatal(err)
-	}
+	there := must.Have(r.Rows())
 	twice, lost := 0, 0
 	for _, n := range there {
 		if n > 1 {
@@ -135,9 +132,7 @@ func (r *Tally) Restarts(t *testing.T, s *Server, deaf bool) {
 		t.Helper()
 		end()
 		await(what+": failures", &r.failed)
-		if err := s.Start(); err != nil {
-			t.Fatal(what, err)
-		}
+		must.Succeed(s.Start())
 		await(what+": writes afterwards", &r.done)
 	}
 	await("writes", &r.done)

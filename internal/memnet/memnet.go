@@ -201,12 +201,8 @@ func StartTLS(s *httptest.Server) {
 	dialInMemory(s)
 }
 
-// dialInMemory lets the server's own client dial in memory.
-func dialInMemory(s *httptest.Server) {
-	s.Client().Transport.(*http.Transport).DialContext = Dial
-}
+func dialInMemory(s *httptest.Server) { s.Client().Transport.(*http.Transport).DialContext = Dial }
 
-// An addr is an address of the network in memory.
 type addr string
 
 func (addr) Network() string  { return "tcp" }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/internal/tail"
 )
@@ -40,57 +41,45 @@ var ErrAbsent = errors.New("no RabbitMQ")
 
 // New is one that is not started yet. It takes messages until it uses that much memory, such as
 // "1GB". ready asks whether it answers.
-func New(memory string, ready func(url string) error) (*Server, error) {
+func New(memory string, ready func(url string) error) (n *Server, err error) {
+	defer must.Catch(&err)
 	program, epmd, err := programs()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrAbsent, err)
 	}
-	dir, err := os.MkdirTemp("", "lullamqp")
-	if err != nil {
-		return nil, err
-	}
-	n := &Server{Dir: dir, ready: ready, program: program, epmd: epmd}
-	if err := ports.Free(&n.Port, &n.Management); err != nil {
-		return nil, err
-	}
+	dir := must.Have(os.MkdirTemp("", "lullamqp"))
+	n = &Server{Dir: dir, ready: ready, program: program, epmd: epmd}
+	must.Succeed(ports.Free(&n.Port, &n.Management))
 	conf := fmt.Sprintf("listeners.tcp.1 = 127.0.0.1:%d\nmanagement.tcp.ip = 127.0.0.1\nmanagement.tcp.port = %d\n"+
 		"log.console.level = warning\ndisk_free_limit.absolute = 50MB\nvm_memory_high_watermark.absolute = %s\n", n.Port, n.Management, memory)
 	for name, text := range map[string]string{"rabbitmq.conf": conf, "advanced.config": "[].\n", "enabled_plugins": "[].\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			return nil, err
-		}
+		must.Succeed(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	for _, name := range []string{"home", "mnesia", "log", "plugins"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			return nil, err
-		}
+		must.Succeed(os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
-	return n, n.install()
+	n.install()
+	return n, nil
 }
 
 // install has the server start from n.Dir, with links to what it needs of the distribution. Erlang looks for each
 // module in every plugin's directory, so that a start with all of them takes nearly twice as long.
-func (n *Server) install() error {
-	program, err := filepath.EvalSymlinks(n.program)
-	if err != nil {
-		return err
-	}
+func (n *Server) install() {
+	program := must.Have(filepath.EvalSymlinks(n.program))
 	sbin := filepath.Dir(program)
 	plugins, _ := filepath.Glob(filepath.Join(sbin, "../plugins/*"))
 	if len(plugins) == 0 {
-		return fmt.Errorf("%s has no plugins in ../plugins: name a distribution's sbin/rabbitmq-server in %s", sbin, UseServer)
+		must.Fail("%s has no plugins in ../plugins: name a distribution's sbin/rabbitmq-server in %s", sbin, UseServer)
 	}
 	for _, plugin := range plugins {
 		name, _, _ := strings.Cut(filepath.Base(plugin), "-") // without the version
 		if strings.HasPrefix(name, "rabbitmq_") && !slices.Contains([]string{"rabbitmq_prelaunch", "rabbitmq_management", "rabbitmq_management_agent", "rabbitmq_web_dispatch"}, name) {
 			continue
 		}
-		if err := os.Symlink(plugin, filepath.Join(n.Dir, "plugins", filepath.Base(plugin))); err != nil {
-			return err
-		}
+		must.Succeed(os.Symlink(plugin, filepath.Join(n.Dir, "plugins", filepath.Base(plugin))))
 	}
 	n.program = filepath.Join(n.Dir, "sbin", filepath.Base(program))
-	return os.Symlink(sbin, filepath.Join(n.Dir, "sbin"))
+	must.Succeed(os.Symlink(sbin, filepath.Join(n.Dir, "sbin")))
 }
 
 // Set changes settings of the application rabbit that rabbitmq.conf may not know, each an Erlang term such as

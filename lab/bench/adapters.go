@@ -138,46 +138,29 @@ func overRedis(d *lull.Dependency) (_, _ op, stop func()) {
 // do. It returns when the client closes the connection.
 func answerRedis(conn net.Conn) {
 	defer conn.Close()
+	defer must.Catch(new(error))
 	r := bufio.NewReader(conn)
 	value, refusal := []byte("$1\r\nx\r\n"), []byte("-ERR unknown command\r\n")
 	for {
-		n, err := redisCount(r, '*')
-		if err != nil {
-			return
-		}
 		answer := refusal
-		for i := range n {
-			size, err := redisCount(r, '$')
-			if err != nil {
-				return
-			}
-			word, err := r.Peek(size)
-			if err != nil {
-				return
-			}
-			if i == 0 && bytes.EqualFold(word, []byte("get")) {
+		for i := range redisCount(r, '*') {
+			size := redisCount(r, '$')
+			if word := must.Have(r.Peek(size)); i == 0 && bytes.EqualFold(word, []byte("get")) {
 				answer = value
 			}
-			if _, err := r.Discard(size + len("\r\n")); err != nil {
-				return
-			}
+			must.Have(r.Discard(size + len("\r\n")))
 		}
-		if _, err := conn.Write(answer); err != nil {
-			return
-		}
+		must.Have(conn.Write(answer))
 	}
 }
 
 // redisCount reads a line that is a number after kind.
-func redisCount(r *bufio.Reader, kind byte) (int, error) {
-	line, err := r.ReadSlice('\n')
-	if err != nil {
-		return 0, err
-	}
+func redisCount(r *bufio.Reader, kind byte) int {
+	line := must.Have(r.ReadSlice('\n'))
 	if line[0] != kind {
-		return 0, io.ErrUnexpectedEOF
+		must.Succeed(io.ErrUnexpectedEOF)
 	}
-	return strconv.Atoi(string(bytes.TrimSpace(line[1:])))
+	return must.Have(strconv.Atoi(string(bytes.TrimSpace(line[1:]))))
 }
 
 // overAWS is the SDK's step that repeats, and the one in its place: a call of a client has some twenty

@@ -10,10 +10,9 @@ func (o op) bind(ctx context.Context) func() error { return func() error { retur
 
 // A caller is a library that makes calls to a function.
 type caller struct {
-	name string
-	does feature
-	// retryable is an error of the operation that this library tries again.
-	retryable error
+	name      string
+	does      feature
+	retryable error // an error of the operation that this library tries again
 	build     func() bindOp
 }
 
@@ -33,9 +32,7 @@ func calling(callers []caller, newOp func(failure error) op) []subject {
 	return subjects
 }
 
-func succeed(error) op {
-	return func(context.Context) error { return nil }
-}
+func succeed(error) op { return func(context.Context) error { return nil } }
 
 func failThrice(failure error) op {
 	var n uint

@@ -86,9 +86,7 @@ func byHand(ctx context.Context, op op) error {
 	}
 }
 
-func failsafeHedge() failsafe.Policy[any] {
-	return hedgepolicy.NewWithDelay[any](hedgeAfter)
-}
+func failsafeHedge() failsafe.Policy[any] { return hedgepolicy.NewWithDelay[any](hedgeAfter) }
 
 func failsafeBudgetedHedge() failsafe.Policy[any] {
 	return hedgepolicy.NewBuilderWithDelay[any](hedgeAfter).WithBudget(budget.New()).Build()

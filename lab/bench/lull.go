@@ -6,10 +6,15 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/integrations/lullotel"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/throttle"
@@ -82,4 +87,23 @@ func lullSender(name string, does feature, p lull.Policy) sender {
 
 func lullClient(rt http.RoundTripper, p lull.Policy, opts ...lullhttp.Option) *http.Client {
 	return must.Have(lullhttp.NewClient(p, append(opts, lullhttp.With(wiring...), lullhttp.WithBase(rt))...))
+}
+
+// metricsCallers are the whole of lull without metrics and with those of lullotel, which an
+// SDK keeps that nobody reads.
+func metricsCallers() []caller {
+	all := untimed()
+	all.Limit = bulkhead.Config{InFlight: inFlight}
+	const does = retries | budgeted | breaks | limited
+	return []caller{
+		lullCaller("lull", does, runOp, all),
+		lullCaller("lull timed", does, runOp, all, lull.WithTiming()),
+		lullCaller("lull counted", does, runOp, all, lull.WithObserver(telemetry())),
+		lullCaller("lull metrics", does, runOp, all, telemetry().Options()...),
+	}
+}
+
+func telemetry() *lullotel.Telemetry {
+	meters := metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))
+	return must.Have(lullotel.New(lullotel.WithMeterProvider(meters), lullotel.WithTracerProvider(noop.NewTracerProvider())))
 }

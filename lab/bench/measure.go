@@ -1,15 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/lullgo/lull/internal/must"
 )
@@ -27,7 +33,6 @@ type column struct {
 	Bytes, Allocs   int64
 }
 
-// A row is the result for one subject.
 type row struct {
 	Subject          string
 	Does             feature
@@ -42,7 +47,6 @@ type difference struct {
 	Serial, TwoCores column
 }
 
-// A result is the rows of one group.
 type result struct {
 	group group
 	rows  []row
@@ -84,8 +88,7 @@ func measureAll(groups []group, rounds int, one measurer, progress io.Writer) ([
 		r := result{group: g}
 		for si, s := range g.subjects {
 			r.rows = append(r.rows, row{
-				Subject: s.name, Does: s.does,
-				Serial:   summarise(samples[[3]int{gi, si, 1}]),
+				Subject: s.name, Does: s.does, Serial: summarise(samples[[3]int{gi, si, 1}]),
 				TwoCores: summarise(samples[[3]int{gi, si, 2}]),
 			})
 		}
@@ -93,8 +96,7 @@ func measureAll(groups []group, rounds int, one measurer, progress io.Writer) ([
 		for _, e := range g.extras {
 			i, j := g.index(e.subject), g.index(e.over)
 			r.rows[i].More = &difference{
-				Over:     e.over,
-				Serial:   subtract(samples[[3]int{gi, i, 1}], samples[[3]int{gi, j, 1}]),
+				Over: e.over, Serial: subtract(samples[[3]int{gi, i, 1}], samples[[3]int{gi, j, 1}]),
 				TwoCores: subtract(samples[[3]int{gi, i, 2}], samples[[3]int{gi, j, 2}]),
 			}
 		}
@@ -103,7 +105,6 @@ func measureAll(groups []group, rounds int, one measurer, progress io.Writer) ([
 	return results, nil
 }
 
-// setRatios fills in the ratios to the group's reference.
 func (r *result) setRatios() {
 	i := r.group.index(r.group.reference)
 	if i < 0 {
@@ -165,9 +166,7 @@ func measure(s subject, cores int) (sample, error) {
 		return sample{}, failure
 	}
 	return sample{
-		Ns:     float64(r.T.Nanoseconds()) / float64(r.N),
-		Bytes:  r.AllocedBytesPerOp(),
-		Allocs: r.AllocsPerOp(),
+		Ns: float64(r.T.Nanoseconds()) / float64(r.N), Bytes: r.AllocedBytesPerOp(), Allocs: r.AllocsPerOp(),
 	}, nil
 }
 
@@ -205,4 +204,47 @@ func loop(b *testing.B, s subject) (err error) {
 		}
 	})
 	return failure
+}
+
+// measureApart measures a subject in a process of its own, which is this command
+// again, with the flag -subject. In one process for all, those that come later pay
+// for what a subject leaves behind: goroutines that have ended but are looked at by
+// every collection, pools, timers, a heap that has been large.
+func measureApart(per time.Duration) measurer { //outside: no test comes to what it returns
+	return func(g group, s subject, cores int) (sample, error) {
+		program, err := os.Executable()
+		if err != nil {
+			return sample{}, err
+		}
+		var out, complaint bytes.Buffer
+		cmd := exec.Command(program, "-subject", g.name+"/"+s.name, "-cores", fmt.Sprint(cores), "-time", per.String())
+		cmd.Stdout, cmd.Stderr = &out, &complaint
+		if err := cmd.Run(); err != nil {
+			if text := strings.TrimSpace(complaint.String()); text != "" {
+				return sample{}, errors.New(strings.TrimPrefix(text, "bench: "))
+			}
+			return sample{}, err
+		}
+		var got sample
+		return got, json.Unmarshal(out.Bytes(), &got)
+	}
+}
+
+// measureHere is the other side of measureApart: it measures the subject of that
+// path, "group/subject", in this process.
+func measureHere(groups []group, path string, cores int, out io.Writer) error {
+	if cores < 1 {
+		return fmt.Errorf("-cores is %d: want 1 or more", cores)
+	}
+	name, part, _ := strings.Cut(path, "/")
+	for _, g := range groups {
+		if i := g.index(part); i >= 0 && g.name == name {
+			s, err := measure(g.subjects[i], cores)
+			if err != nil {
+				return err
+			}
+			return json.NewEncoder(out).Encode(s)
+		}
+	}
+	return fmt.Errorf("-subject %q: there is none", path)
 }

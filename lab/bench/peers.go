@@ -31,9 +31,7 @@ const (
 var errBlip = errors.New("blip")
 
 // stateless is a caller of which goroutines share nothing but its configuration.
-func stateless(bind bindOp) func() bindOp {
-	return func() bindOp { return bind }
-}
+func stateless(bind bindOp) func() bindOp { return func() bindOp { return bind } }
 
 func bare() caller {
 	return caller{"bare call", 0, errBlip, stateless(func(ctx context.Context, op op) func() error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -64,10 +65,7 @@ type stub struct{}
 func (stub) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		_, err := io.Copy(io.Discard, req.Body)
-		if closeErr := req.Body.Close(); err == nil {
-			err = closeErr
-		}
-		if err != nil {
+		if err := cmp.Or(err, req.Body.Close()); err != nil {
 			return nil, err
 		}
 	}
@@ -75,15 +73,7 @@ func (stub) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func answer(req *http.Request, status int) *http.Response {
-	return &http.Response{
-		StatusCode: status,
-		Proto:      "HTTP/1.1",
-		ProtoMajor: 1,
-		ProtoMinor: 1,
-		Header:     make(http.Header),
-		Body:       http.NoBody,
-		Request:    req,
-	}
+	return &http.Response{StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header), Body: http.NoBody, Request: req}
 }
 
 func senders() []sender {

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// printTables prints one table for each group.
 func printTables(w io.Writer, results []result, rounds int) error {
 	fmt.Fprintf(w, "%s %s/%s, %d cores; median and minimum of %d round(s)\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), rounds)

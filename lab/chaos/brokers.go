@@ -53,7 +53,6 @@ type serving interface {
 	stop() // for good
 }
 
-// broker is a connection to one.
 type broker interface {
 	declare(ctx context.Context)
 	queue(ctx context.Context, consumer string) queue.Broker
@@ -231,7 +230,6 @@ func connectNATS(ctx context.Context, at brokerAddress) broker {
 	return j
 }
 
-// await waits until it is connected.
 func (j *natsBroker) await(ctx context.Context) {
 	for !j.conn.IsConnected() && ctx.Err() == nil {
 		time.Sleep(20 * time.Millisecond)

@@ -204,7 +204,6 @@ func runBroker(ctx context.Context, s setting, name string, progress io.Writer) 
 	return r, ctx.Err()
 }
 
-// countEnds reads the log and the dead letters.
 func countEnds(ctx context.Context, b broker, log string, messages int, r *result) map[string][]messageEnd {
 	fates := map[string][]messageEnd{}
 	for _, c := range consumers {

@@ -49,7 +49,6 @@ func main() {
 	must.Main("chaos", 1, func() error { return run(ctx, s, os.Stdout, os.Stderr) })
 }
 
-// A setting is one kind of chaos.
 type setting struct {
 	brokers  string
 	messages int

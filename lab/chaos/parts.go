@@ -27,7 +27,6 @@ import (
 // partVariable makes a process a part of the program: it has an order, as JSON.
 const partVariable = "LULL_CHAOS_PART"
 
-// A partOrder is the task of a part.
 type partOrder struct {
 	Part   string // worker, inspect, redrive, server
 	Broker string

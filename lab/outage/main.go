@@ -18,14 +18,17 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
 
-	"github.com/lullgo/lull/internal/sleep"
+	"github.com/ThreeDotsLabs/watermill/message/router/middleware"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/sleep"
 )
 
 // A setting is the outage that all consumers live through.
@@ -49,35 +52,29 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, s, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "outage:", err)
-		os.Exit(1)
-	}
+	must.Main("outage", 1, func() error {
+		results, err := compare(ctx, s, os.Stderr)
+		if err != nil {
+			return err
+		}
+		return report(os.Stdout, s, results)
+	})
 }
 
 func (s setting) validate() error {
-	var wrong []string
-	check := func(ok bool, text string) {
-		if !ok {
-			wrong = append(wrong, text)
-		}
-	}
-	check(s.rate >= 1 && s.rate <= 1000, fmt.Sprintf("-rate is %v: want 1 to 1000 messages a second", s.rate))
-	check(s.before > 0 && s.outage > 0 && s.after > 0 && s.patience > 0, "-before, -outage, -after and -patience: want positive durations")
-	check(s.workers >= 1 && s.workers <= 256, fmt.Sprintf("-workers is %d: want 1 to 256", s.workers))
-	if len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "; "))
-	}
-	return nil
+	var l problem.List
+	l.Check(s.rate >= 1 && s.rate <= 1000, "-rate", s.rate, "1 to 1000 messages a second")
+	l.Check(min(s.before, s.outage, s.after, s.patience) > 0, "-before, -outage, -after, -patience", []time.Duration{s.before, s.outage, s.after, s.patience}, "positive durations")
+	l.Check(s.workers >= 1 && s.workers <= 256, "-workers", s.workers, "1 to 256")
+	return l.Err()
 }
 
-// A consumer is one of those compared.
 type consumer struct {
 	name     string
 	settings string // its settings, in a line
 	// start begins to consume the subject, calling handle for each message, and returns
 	// when it is ready. letters is how many dead letters it has made.
-	start func(ctx context.Context, at place, handle handler) (letters func() int, stop func(), err error)
+	start func(ctx context.Context, at place, handle handler) (letters func() int, stop func())
 }
 
 // handler calls the service for the message with that id.
@@ -91,23 +88,11 @@ type place struct {
 	workers int
 }
 
-func run(ctx context.Context, s setting, out, progress io.Writer) error {
-	results, err := compare(ctx, s, progress)
-	if err != nil {
-		return err
-	}
-	return report(out, s, results)
-}
-
 // compare has all consumers live through the outage, side by side.
-func compare(ctx context.Context, s setting, progress io.Writer) ([]result, error) {
-	if err := s.validate(); err != nil {
-		return nil, err
-	}
-	url, shutdown, err := startServer()
-	if err != nil {
-		return nil, err
-	}
+func compare(ctx context.Context, s setting, progress io.Writer) (_ []result, err error) {
+	defer must.Catch(&err)
+	must.Succeed(s.validate())
+	url, shutdown := startServer()
 	defer shutdown()
 	results := make([]result, len(consumers))
 	errs := make([]error, len(consumers))
@@ -131,55 +116,42 @@ func compare(ctx context.Context, s setting, progress io.Writer) ([]result, erro
 	}
 }
 
-func live(ctx context.Context, s setting, c consumer, url string, index int, began time.Time) (result, error) {
+func live(ctx context.Context, s setting, c consumer, url string, index int, began time.Time) (_ result, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", c.name, err)
+		}
+	}()
+	defer must.Catch(&err)
 	at := place{url: url, stream: fmt.Sprintf("S%d", index), subject: fmt.Sprintf("work%d.new", index), workers: s.workers}
-	conn, js, err := connect(url)
-	if err != nil {
-		return result{}, err
-	}
+	conn, js := connect(url)
 	defer conn.Close()
-	if _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: at.stream, Subjects: []string{at.subject}, Retention: jetstream.WorkQueuePolicy}); err != nil {
-		return result{}, err
-	}
+	must.Have(js.CreateStream(ctx, jetstream.StreamConfig{Name: at.stream, Subjects: []string{at.subject}, Retention: jetstream.WorkQueuePolicy}))
 	v := &service{downFrom: began.Add(s.before), downUntil: began.Add(s.before + s.outage), times: map[string]int{}, first: map[string]time.Time{}}
-	letters, stop, err := c.start(ctx, at, v.call)
-	if err != nil {
-		return result{}, fmt.Errorf("%s: %w", c.name, err)
-	}
+	letters, stop := c.start(ctx, at, v.call)
 	defer stop()
 	total := int(s.rate * (s.before + s.outage + s.after).Seconds())
 	for n := range total {
-		if err := sleep.For(ctx, time.Until(began.Add(time.Duration(float64(n)/s.rate*float64(time.Second))))); err != nil {
-			return result{}, err
-		}
+		must.Succeed(sleep.For(ctx, time.Until(began.Add(time.Duration(float64(n)/s.rate*float64(time.Second))))))
 		id := fmt.Sprintf("%s-%d", at.stream, n)
 		m := nats.NewMsg(at.subject)
 		m.Header.Set("_watermill_message_uuid", id) // as watermill's own publisher would
 		m.Data = []byte(id)
-		if _, err := js.PublishMsg(ctx, m); err != nil {
-			return result{}, err
-		}
+		must.Have(js.PublishMsg(ctx, m))
 	}
 	before := int(s.rate * (s.before + s.outage).Seconds())
-	for end := time.Now().Add(s.patience); ; {
+	for end := time.Now().Add(s.patience); ; must.Succeed(sleep.For(ctx, 50*time.Millisecond)) {
 		r := result{consumer: c, messages: total, dead: letters()}
 		v.count(&r, before)
 		if r.left <= 0 || time.Now().After(end) {
 			return r, nil
 		}
-		if err := sleep.For(ctx, 50*time.Millisecond); err != nil {
-			return result{}, err
-		}
 	}
 }
 
-func connect(url string) (*nats.Conn, jetstream.JetStream, error) {
-	conn, err := nats.Connect(url)
-	if err != nil {
-		return nil, nil, err
-	}
-	js, err := jetstream.New(conn)
-	return conn, js, err
+func connect(url string) (*nats.Conn, jetstream.JetStream) {
+	conn := must.Have(nats.Connect(url))
+	return conn, must.Have(jetstream.New(conn))
 }
 
 // A result counts how one consumer's messages ended, and the calls of its service.
@@ -211,4 +183,13 @@ func report(out io.Writer, s setting, results []result) error {
 		fmt.Fprintf(out, "%s: %s\n", r.name, r.settings)
 	}
 	return nil
+}
+
+var consumers = []consumer{
+	{"lull", "queue.Policy: ten attempts, waits below 1, 2, 4, ... 256 s, a circuit breaker for the service, a retry budget.", ours},
+	{"nats.go, Nak", "MaxDeliver 10, Nak on failure; what was delivered ten times stays in the stream, delivered no more, and is counted as a dead letter.", nak},
+	{"watermill", "Retry{MaxRetries: 3, InitialInterval: 100ms}, as in its own example, and PoisonQueue.",
+		watermillWith(middleware.Retry{MaxRetries: 3, InitialInterval: 100 * time.Millisecond})},
+	{"watermill, ten attempts", "Retry{MaxRetries: 9, InitialInterval: 1s, Multiplier: 2, MaxInterval: 10m, RandomizationFactor: 0.5}, which is as patient as lull's, and PoisonQueue. The message is held all the while, and AckWait is its default of 30 s.",
+		watermillWith(middleware.Retry{MaxRetries: 9, InitialInterval: time.Second, Multiplier: 2, MaxInterval: 10 * time.Minute, RandomizationFactor: 0.5})},
 }

@@ -2,37 +2,26 @@ package main
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 const maxDeliver = 10
 
 // nak is a loop over nats.go in which a failure is answered with Nak, and MaxDeliver is
 // relied on.
-func nak(ctx context.Context, at place, handle handler) (letters func() int, stop func(), err error) {
-	conn, js, err := connect(at.url)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := js.CreateConsumer(ctx, at.stream, jetstream.ConsumerConfig{Durable: "nak", AckPolicy: jetstream.AckExplicitPolicy, MaxDeliver: maxDeliver})
-	if err != nil {
-		return nil, nil, err
-	}
+func nak(ctx context.Context, at place, handle handler) (letters func() int, stop func()) {
+	conn, js := connect(at.url)
+	c := must.Have(js.CreateConsumer(ctx, at.stream, jetstream.ConsumerConfig{Durable: "nak", AckPolicy: jetstream.AckExplicitPolicy, MaxDeliver: maxDeliver}))
 	// What was delivered too often stays in the stream, and nobody gets it any more.
-	var mu sync.Mutex
-	lost := 0
-	if _, err := conn.Subscribe("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES."+at.stream+".>", func(*nats.Msg) {
-		mu.Lock()
-		defer mu.Unlock()
-		lost++
-	}); err != nil {
-		return nil, nil, err
-	}
+	var lost atomic.Int64
+	must.Have(conn.Subscribe("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES."+at.stream+".>", func(*nats.Msg) { lost.Add(1) }))
 	slots := make(chan struct{}, at.workers)
-	consuming, err := c.Consume(func(m jetstream.Msg) {
+	consuming := must.Have(c.Consume(func(m jetstream.Msg) {
 		slots <- struct{}{}
 		go func() {
 			defer func() { <-slots }()
@@ -42,16 +31,9 @@ func nak(ctx context.Context, at place, handle handler) (letters func() int, sto
 			}
 			m.Ack()
 		}()
-	})
-	if err != nil {
-		return nil, nil, err
+	}))
+	return func() int { return int(lost.Load()) }, func() {
+		consuming.Stop()
+		conn.Close()
 	}
-	return func() int {
-			mu.Lock()
-			defer mu.Unlock()
-			return lost
-		}, func() {
-			consuming.Stop()
-			conn.Close()
-		}, nil
 }

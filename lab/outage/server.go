@@ -1,23 +1,17 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
-func startServer() (url string, shutdown func(), err error) {
-	dir, err := os.MkdirTemp("", "lull-outage")
-	if err != nil {
-		return "", nil, err
-	}
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true})
-	if err != nil {
-		os.RemoveAll(dir)
-		return "", nil, err
-	}
+func startServer() (url string, shutdown func()) {
+	dir := must.Have(os.MkdirTemp("", "lull-outage"))
+	s := must.Have(server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true}))
 	s.Start()
 	shutdown = func() {
 		s.Shutdown()
@@ -26,7 +20,7 @@ func startServer() (url string, shutdown func(), err error) {
 	}
 	if !s.ReadyForConnections(10 * time.Second) {
 		shutdown()
-		return "", nil, errors.New("the NATS server does not come up")
+		must.Fail("the NATS server does not come up")
 	}
-	return s.ClientURL(), shutdown, nil
+	return s.ClientURL(), shutdown
 }

@@ -10,30 +10,22 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/ThreeDotsLabs/watermill/message/router/middleware"
 	"github.com/nats-io/nats.go"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // watermillWith is watermill's router with its retry and poison queue middleware, and
 // as many subscribers as there are workers.
-func watermillWith(retry middleware.Retry) func(context.Context, place, handler) (func() int, func(), error) {
-	return func(_ context.Context, at place, handle handler) (func() int, func(), error) {
+func watermillWith(retry middleware.Retry) func(context.Context, place, handler) (func() int, func()) {
+	return func(_ context.Context, at place, handle handler) (func() int, func()) {
 		logger := watermill.NopLogger{}
-		subscriber, err := wmnats.NewSubscriber(wmnats.SubscriberConfig{
+		subscriber := must.Have(wmnats.NewSubscriber(wmnats.SubscriberConfig{
 			URL: at.url, QueueGroupPrefix: at.stream, SubscribersCount: at.workers, AckWaitTimeout: 30 * time.Second, // its default
 			JetStream: wmnats.JetStreamConfig{DurablePrefix: at.stream, SubscribeOptions: []nats.SubOpt{nats.DeliverAll(), nats.AckExplicit()}},
-		}, logger)
-		if err != nil {
-			return nil, nil, err
-		}
-		router, err := message.NewRouter(message.RouterConfig{CloseTimeout: time.Second}, logger)
-		if err != nil {
-			return nil, nil, err
-		}
+		}, logger))
+		router := must.Have(message.NewRouter(message.RouterConfig{CloseTimeout: time.Second}, logger))
 		var letters counter
-		poison, err := middleware.PoisonQueue(&letters, "dead")
-		if err != nil {
-			return nil, nil, err
-		}
-		router.AddMiddleware(poison, retry.Middleware) // the outermost first
+		router.AddMiddleware(must.Have(middleware.PoisonQueue(&letters, "dead")), retry.Middleware) // the outermost first
 		router.AddConsumerHandler(at.stream, at.subject, subscriber, func(m *message.Message) error {
 			return handle(m.Context(), string(m.Payload))
 		})
@@ -44,12 +36,12 @@ func watermillWith(retry middleware.Retry) func(context.Context, place, handler)
 		case <-router.Running():
 		case err := <-ended:
 			stop()
-			return nil, nil, err
+			must.Succeed(err)
 		}
 		return letters.count, func() {
 			stop()
 			<-ended
-		}, nil
+		}
 	}
 }
 

@@ -8,22 +8,21 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
 func main() {
-	picture, err := draw(context.Background())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "picture:", err)
-		os.Exit(1)
-	}
-	fmt.Print(picture)
+	must.Main("picture", 1, func() error {
+		picture, err := draw(context.Background())
+		fmt.Print(picture)
+		return err
+	})
 }
 
 // Of the scenario.
@@ -51,23 +50,12 @@ const (
 	goodTitle, loadTitle = "Calls that succeed, per second", "Attempts that the service receives, per second"
 )
 
-// draw flies the policies and returns the picture.
-func draw(ctx context.Context) (string, error) {
-	outage, err := scenario.Find("metastable-stall")
-	if err != nil {
-		return "", err
-	}
+func draw(ctx context.Context) (_ string, err error) {
+	defer must.Catch(&err)
+	outage := must.Have(scenario.Find("metastable-stall"))
 	var results []sim.Result
 	for _, l := range lines {
-		c, err := battery.Preset(l.preset)
-		if err != nil {
-			return "", err
-		}
-		r, err := sim.Run(ctx, outage, c, sim.Options{Seed: 1})
-		if err != nil {
-			return "", err
-		}
-		results = append(results, r)
+		results = append(results, must.Have(sim.Run(ctx, outage, must.Have(battery.Preset(l.preset)), sim.Options{Seed: 1})))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="%s" font-size="13" role="img" aria-labelledby="title desc">`+"\n", width, height, fonts)

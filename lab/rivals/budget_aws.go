@@ -72,7 +72,7 @@ func (q *awsQuota) Withdraw(_ time.Duration, c budget.Class, _ func() uint64) bu
 	}
 }
 
-// End gives back what the last retry cost, or the increment if there was none,
+// Done gives back what the last retry cost, or the increment if there was none,
 // if the call succeeded.
 func (q *awsQuota) Done(_ time.Duration, success bool, last budget.Receipt, retries int) {
 	back := int64(last)

@@ -27,7 +27,7 @@ func envoyDefault() EnvoyConfig { return EnvoyConfig{Percent: 20, MinConcurrency
 //	allowed iff retries < max(⌊percent/100 × (active + pending)⌋, min)
 //
 // A retry counts from the moment it is granted, before its wait, until it is
-// settled. A call is active from Begin to End. (In Envoy a request that waits
+// settled. A call is active from Start to Done. (In Envoy a request that waits
 // for its retry is not active but its retry is already counted, so its limit is
 // a little lower in an outage.) Since it bounds concurrency alone, fast failures
 // with short waits pass as many retries as they can make.
@@ -46,7 +46,7 @@ func (e *envoyConcurrency) limit() int64 {
 	return max(int64(e.cfg.Percent/100*float64(active)), int64(e.cfg.MinConcurrency))
 }
 
-// Begin counts an active call.
+// Start counts an active call.
 func (e *envoyConcurrency) Start(time.Duration) { e.calls.Add(1) }
 
 // Withdraw counts a retry as under way, if the limit allows it.

@@ -88,7 +88,7 @@ func (b *finagleBucket) add(n int64) {
 	b.sum += n
 }
 
-// Begin deposits, unless OnSuccess.
+// Start deposits, unless OnSuccess.
 func (b *finagleBucket) Start(now time.Duration) {
 	if !b.onSuccess {
 		b.put(now)
@@ -115,7 +115,7 @@ func (b *finagleBucket) Withdraw(now time.Duration, _ budget.Class, _ func() uin
 	return budget.Grant{OK: true, Receipt: 1}
 }
 
-// End deposits, if the call succeeded and OnSuccess is set.
+// Done deposits, if the call succeeded and OnSuccess is set.
 func (b *finagleBucket) Done(now time.Duration, success bool, _ budget.Receipt, _ int) {
 	if success && b.onSuccess {
 		b.put(now)

@@ -24,27 +24,19 @@ func grpc() []Preset {
 		return Budget{GRPC: budget.GRPCConfig{MaxTokens: tokens, TokenRatio: 0.1}}
 	}
 	return []Preset{{
-		Name:   "grpc",
-		Title:  "gRPC: 4 attempts from 100 ms to 1 s, retryThrottling 10 tokens, 0.1 a success",
+		Name: "grpc", Title: "gRPC: 4 attempts from 100 ms to 1 s, retryThrottling 10 tokens, 0.1 a success",
 		Source: source,
 		Note:   note + " The throttle has no clock: an empty one opens after 51 calls that succeed, and each failed attempt takes a token, also where no retry is left.",
-		Policy: grpcPolicy(4),
-		Budget: throttle(10),
-		Reads:  reads,
+		Policy: grpcPolicy(4), Budget: throttle(10), Reads: reads,
 	}, {
-		Name:   "grpc-throttling-100",
-		Title:  "grpc with retryThrottling 100 tokens, 0.1 a success",
+		Name: "grpc-throttling-100", Title: "grpc with retryThrottling 100 tokens, 0.1 a success",
 		Source: source + "; 100 tokens are a generous service's choice",
 		Note:   note + " Fifty failures pass before the throttle shuts, in each process.",
-		Policy: grpcPolicy(4),
-		Budget: throttle(100),
-		Reads:  reads,
+		Policy: grpcPolicy(4), Budget: throttle(100), Reads: reads,
 	}, {
-		Name:   "grpc-no-throttling",
-		Title:  "grpc with 5 attempts, the most that it allows, and without retryThrottling",
+		Name: "grpc-no-throttling", Title: "grpc with 5 attempts, the most that it allows, and without retryThrottling",
 		Source: source,
 		Note:   note + " Without retryThrottling in the service config gRPC does not throttle at all.",
-		Policy: grpcPolicy(5),
-		Reads:  reads,
+		Policy: grpcPolicy(5), Reads: reads,
 	}}
 }

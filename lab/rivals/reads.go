@@ -8,14 +8,10 @@ import (
 // Reads sets what a client takes into account when an attempt fails. The zero Reads
 // takes only the failure into account.
 type Reads struct {
-	// Timeouts: an attempt that ran out of time is worth another.
-	Timeouts bool
-	// RetryAfter: it waits for as long as the server asks.
-	RetryAfter bool
-	// DontRetry: it does not repeat what the server asks not to repeat.
-	DontRetry bool
-	// RateLimits: it distinguishes refusals for being too fast (429) from other failures.
-	RateLimits bool
+	Timeouts   bool // an attempt that ran out of time is worth another
+	RetryAfter bool // it waits for as long as the server asks
+	DontRetry  bool // it does not repeat what the server asks not to repeat
+	RateLimits bool // it distinguishes refusals for being too fast (429) from other failures
 }
 
 // everything is all that lull takes into account.

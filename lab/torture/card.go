@@ -141,11 +141,7 @@ func WriteJSON(w io.Writer, cards []*Card) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	e.SetEscapeHTML(false)
-	return e.Encode(document{cards})
-}
-
-type document struct {
-	Cards []*Card `json:"cards"`
+	return e.Encode(map[string][]*Card{"cards": cards})
 }
 
 // mostJSON bounds what ReadJSON reads.
@@ -153,7 +149,9 @@ const mostJSON = 256 << 20
 
 // ReadJSON reads what WriteJSON wrote.
 func ReadJSON(r io.Reader) ([]*Card, error) {
-	var doc document
+	var doc struct {
+		Cards []*Card `json:"cards"`
+	}
 	switch err := json.NewDecoder(io.LimitReader(r, mostJSON)).Decode(&doc); {
 	case err == io.EOF:
 		return nil, errors.New("an empty file")

@@ -25,14 +25,13 @@ type Case struct {
 	timeout time.Duration
 	plan    plan
 	// limit is the time from the client's first connection on after which it is ended; defaultLimit if zero.
-	limit      time.Duration
-	door       door
-	doors      []arrival     // what becomes of the first connections
-	script     []answer      // the answers to the attempts of a call, in order; the last one repeats
-	alone      bool          // it measures short times: no other case runs beside it
-	usualDelay time.Duration // how long a good answer takes that is not in the script
-	// onlyReported: only the report of the client shows how it took the answer.
-	onlyReported bool
+	limit        time.Duration
+	door         door
+	doors        []arrival     // what becomes of the first connections
+	script       []answer      // the answers to the attempts of a call, in order; the last one repeats
+	alone        bool          // it measures short times: no other case runs beside it
+	usualDelay   time.Duration // how long a good answer takes that is not in the script
+	onlyReported bool          // only the report of the client shows how it took the answer
 	// exempt reports whether the case does not apply to the client; nil if it applies to all.
 	exempt func(*Seen) (finding, bool)
 	// judge finds out what the client did, and rules have a grade for each outcome. Right is made of the rules.
@@ -41,9 +40,8 @@ type Case struct {
 	field string // of the response, which only some clients claim to read; empty if the case has none
 	// maybeBusy reports whether a busy machine may be the cause of what was seen. The case is then tried again, up to
 	// mostTries times in all. If the machine was busy in the last try, too, there is no verdict, unless judgedWhenBusy.
-	maybeBusy func(*Seen) bool
-	// judgedWhenBusy: a busy machine can cause it once, but not in each try.
-	judgedWhenBusy bool
+	maybeBusy      func(*Seen) bool
+	judgedWhenBusy bool // a busy machine can cause it once, but not in each try
 	// retriedLonger: if nothing arrived in time, or usualDelay is set, the times of the next try are twice as long.
 	retriedLonger bool
 	timesFactor   int // by which the times of this try are longer; 0 is 1
@@ -69,7 +67,6 @@ func (c Case) slackFor(d time.Duration) time.Duration {
 	return d * time.Duration(max(1, c.timesFactor))
 }
 
-// result is that of a case that was not graded yet.
 func (c Case) result() Result {
 	return Result{Case: c.Name, Group: c.Group, Does: c.Does, Right: c.Right, Source: c.Source}
 }

@@ -26,7 +26,6 @@ func bodyCases() []Case {
 	}
 }
 
-// What the server plays.
 var (
 	faultEarly   = &fault{name: "early"}                 // the answer comes before the body was read, and the connection closes
 	faultMidBody = &fault{name: "mid-body", reset: true} // in the middle of the request's body
@@ -46,7 +45,6 @@ func writeEarly(conn net.Conn, status int, header http.Header, body string) {
 	conn.Close()
 }
 
-// What clients do in these cases.
 const (
 	sameBytes   outcome = "sends the same bytes in each attempt"
 	otherBytes  outcome = "sends other bytes in a later attempt"

@@ -50,7 +50,6 @@ var (
 	faultIdle        = &fault{name: "idle", reset: true} // a good answer; then the idle connection is reset
 )
 
-// What clients do in these cases.
 const (
 	reportedFailure outcome = "reports the failure"
 	tookHalf        outcome = "takes half an answer for a whole one"
@@ -107,7 +106,6 @@ func connectsAgain(s *Seen) finding {
 	return did(single, "one connection, and the call failed")
 }
 
-// idle is the judge of a connection that ended while it was idle.
 func idle(s *Seen) finding {
 	if second := s.of(1); s.Finished[1].OK {
 		return did(again, "%s for the second call, which succeeded", words.Plural(len(second), "attempt"))

@@ -26,7 +26,6 @@ func connectionCases() []Case {
 	}
 }
 
-// What clients do in these cases.
 const (
 	oneConnection  outcome = "uses one connection for all attempts"
 	newConnections outcome = "makes new connections for its retries"
@@ -37,7 +36,6 @@ const (
 	unknownCA      outcome = "was not told of the certificate"
 )
 
-// connectionsOf returns how many connections carried attempts.
 func connectionsOf(list []Attempt) int {
 	seen := map[int]bool{}
 	for _, a := range list {
@@ -46,7 +44,6 @@ func connectionsOf(list []Attempt) int {
 	return len(seen)
 }
 
-// reuse is the judge of connections across the attempts of a call.
 func reuse(s *Seen) finding {
 	list := s.first()
 	if len(list) < 2 {
@@ -77,7 +74,6 @@ func handshakes(s *Seen) finding {
 	return did(either(many, manyHandshakes, fewHandshakes), "%s for %s and %s", words.Plural(s.Accepted, "handshake"), words.Plural(calls, "call"), words.Plural(len(s.Attempts), "attempt"))
 }
 
-// overTLS is the judge of whether the client knows the certificate at all.
 func overTLS(s *Seen) finding {
 	if len(s.Attempts) == 0 {
 		return did(unknownCA, "the client was not told of the certificate: %s", words.Short(s.call().Text))

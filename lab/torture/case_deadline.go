@@ -38,7 +38,6 @@ func deadlineCases() []Case {
 	}
 }
 
-// What the server plays.
 var (
 	faultSilent  = &fault{name: "silent"}  // nothing, until the client goes
 	faultTrickle = &fault{name: "trickle"} // a body of which a byte comes now and then
@@ -62,7 +61,6 @@ func (s *site) trickle(w http.ResponseWriter) {
 	}
 }
 
-// What clients do in these cases.
 const (
 	endedInTime     outcome = "ends at most four seconds after its time is up"
 	endedLate       outcome = "ends more than four seconds after its time is up"
@@ -90,7 +88,6 @@ func mayHideThatItIsInTime(s *Seen) bool {
 	return len(s.first()) == 0 || s.Late > usualLateness && s.graded().Grade == Warn
 }
 
-// inTime is the judge of a timeout that the caller has set.
 func inTime(s *Seen) finding {
 	return endsBy(s, s.Case.timeout+s.Case.slackFor(slack), endedInTime, endedLate)
 }
@@ -129,7 +126,6 @@ func late(s *Seen) (Attempt, bool) {
 	return Attempt{}, false
 }
 
-// wholeCall is the judge of a timeout that is for the call, not for each attempt.
 func wholeCall(s *Seen) finding {
 	list := s.first()
 	if len(list) == 0 {
@@ -180,7 +176,6 @@ func mayHideWhetherItSleeps(s *Seen) bool {
 	return s.Late > usualLateness && noSleep(s).outcome == gaveUpAtOnce && s.sleptAfterTheAnswer() > s.Case.timeout/4
 }
 
-// cancelled is the judge of attempts that nobody waits for.
 func cancelled(s *Seen) finding {
 	list := s.first()
 	if len(list) == 0 {
@@ -197,7 +192,6 @@ func cancelled(s *Seen) finding {
 	return did(cancelledIt, "the server learned %s after the attempt arrived that nobody waits for it", words.Rounded(list[0].Gone-list[0].Arrived))
 }
 
-// ownTimeout is the judge of a client to which its caller has given no timeout.
 func ownTimeout(s *Seen) finding {
 	if s.call().Ended != "" {
 		return did(stillWaited, "no timeout of its own: it still waited after %s", words.Rounded(s.Took))

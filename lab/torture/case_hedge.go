@@ -25,7 +25,6 @@ func hedgeCases() []Case {
 	}
 }
 
-// What clients do in these cases.
 const (
 	hedgedWell   outcome = "sends a second one beside it and cancels the one that lost"
 	noHedge      outcome = "does not hedge"

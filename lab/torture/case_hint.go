@@ -65,7 +65,6 @@ func hintCases() []Case {
 	}
 }
 
-// What clients do in these cases.
 const (
 	keptHint     outcome = "comes back no earlier than asked"
 	stayedAway   outcome = "does not come back"
@@ -91,7 +90,6 @@ func early(list []Attempt) (before, at Attempt, found bool) {
 	return Attempt{}, Attempt{}, false
 }
 
-// obeyed reports whether a client waits for what a Retry-After asks.
 func obeyed(s *Seen) bool {
 	list := s.first()
 	_, _, found := early(list)
@@ -103,7 +101,6 @@ func obeyed(s *Seen) bool {
 // reads no hint; who is late in each of them does.
 func mayHideThatItReadsNoHint(s *Seen) bool { return s.Late > usualLateness && obeyed(s) }
 
-// hint is the judge of what the server asks for.
 func hint(s *Seen) finding {
 	list := s.first()
 	if p, a, found := early(list); found {
@@ -177,9 +174,7 @@ func unrequested(s *Seen) finding {
 }
 
 // mayHideAnOverflow reports whether a busy machine can be why clients do not seem to come back at once.
-func mayHideAnOverflow(s *Seen) bool {
-	return s.hints && !s.atOnce && mayHideThatThereWasNoWait(s)
-}
+func mayHideAnOverflow(s *Seen) bool { return s.hints && !s.atOnce && mayHideThatThereWasNoWait(s) }
 
 // overflowHint is the judge of a number that no machine can hold.
 func overflowHint(s *Seen) finding {

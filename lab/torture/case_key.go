@@ -26,7 +26,6 @@ func keyCases() []Case {
 	}
 }
 
-// What clients do in these cases.
 const (
 	sameKeys    outcome = "sends the same key in each attempt"
 	severalKeys outcome = "sends different keys in the attempts of a call"
@@ -35,7 +34,6 @@ const (
 	keyForEach  outcome = "sends one key in all attempts of a call and another in the next call"
 )
 
-// keyHeaders are what idempotency keys are called.
 var keyHeaders = []string{"Idempotency-Key", "X-Idempotency-Key", "Paypal-Request-Id"}
 
 // keysOf returns the different keys of attempts. Those without one count as an empty one.
@@ -72,7 +70,6 @@ func sameKey(s *Seen) finding {
 	return did(sameKeys, "%s, one key", words.Plural(len(list), "attempt"))
 }
 
-// ownKeys is the judge of clients that make keys themselves.
 func ownKeys(s *Seen) finding {
 	a, b := keysOf(s.of(0)), keysOf(s.of(1))
 	switch {

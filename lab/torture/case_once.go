@@ -78,7 +78,6 @@ func onceCases() []Case {
 	})
 }
 
-// What clients do in these cases.
 const (
 	sentOnce       outcome = "sends it once"
 	sentAgain      outcome = "sends it again"
@@ -86,7 +85,6 @@ const (
 	ownKey         outcome = "sends it again with an Idempotency-Key that it made and that all attempts share"
 )
 
-// once is the judge of what must come once.
 func once(s *Seen) finding { return s.onceOf(0) }
 
 // onceOf is once for one of the calls.

@@ -19,7 +19,6 @@ func recoveryCases() []Case {
 	}
 }
 
-// What clients do in these cases.
 const (
 	isBack    outcome = "lets at least half of the calls succeed three seconds after the end"
 	staysDown outcome = "fails more than half of the calls then"

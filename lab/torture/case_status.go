@@ -53,7 +53,6 @@ func statusCases() []Case {
 // fortyClients are enough to see whether there is a wait: one that came back soon could have drawn a short one.
 var fortyClients = plan{calls: 40, fresh: true, every: 25 * time.Millisecond}
 
-// faultHints is a 103 before the answer.
 var faultHints = &fault{name: "early-hints"}
 
 func writeHints(w http.ResponseWriter) {
@@ -62,7 +61,6 @@ func writeHints(w http.ResponseWriter) {
 	w.Header().Del("Link")
 }
 
-// What clients do in these cases.
 const (
 	again         outcome = "repeats it and takes the 200"
 	againInVain   outcome = "gives up after it has repeated it"
@@ -84,7 +82,6 @@ func (s *Seen) lost() finding {
 	return did(lostTheAnswer, "%s, and the call failed although one before the last was answered with 200: %s", words.Plural(len(list), "attempt"), why)
 }
 
-// repetition is the judge of a failure that may be repeated.
 func repetition(s *Seen) finding {
 	n, call := len(s.first()), s.call()
 	switch {
@@ -118,7 +115,6 @@ func repetitionAfterAWait(s *Seen) finding {
 	return did(f.outcome, "%s; half of the clients waited for more than %s", f.why, words.Rounded(waits[len(waits)/2]))
 }
 
-// bounded is the judge of how often a call is tried.
 func bounded(s *Seen) finding {
 	n, call := len(s.first()), s.call()
 	switch {

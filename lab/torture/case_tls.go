@@ -15,14 +15,12 @@ func tlsCases() []Case {
 	}
 }
 
-// What clients do in these cases.
 const (
 	sentIt         outcome = "sends its request to that server"
 	sentNothing    outcome = "sends nothing and does not connect again"
 	connectedAgain outcome = "connects again"
 )
 
-// untrusted is the judge of certificates that must not be believed.
 func untrusted(s *Seen) finding {
 	switch n := len(s.first()); {
 	case n > 0:

@@ -20,7 +20,6 @@ func volumeCases() []Case {
 	}
 }
 
-// What clients do in these cases.
 const (
 	fewMore        outcome = "makes at most 1.3 attempts for each call"
 	manyMore       outcome = "makes more than 1.3 attempts for each call"
@@ -33,7 +32,6 @@ const (
 	noBreaker      outcome = "sends more and so shows no circuit breaker"
 )
 
-// finishedCalls returns how many calls ended by themselves, and how many of those succeeded.
 func (s *Seen) finishedCalls() (ended, ok int) {
 	for _, f := range s.Finished {
 		if f.Ended == "" {
@@ -46,7 +44,6 @@ func (s *Seen) finishedCalls() (ended, ok int) {
 	return ended, ok
 }
 
-// volume is the judge of how many attempts a call costs in an outage.
 func volume(s *Seen) finding {
 	n := len(s.Finished)
 	ratio := float64(len(s.Attempts)) / float64(n)
@@ -61,7 +58,6 @@ func brownOut(s *Seen) finding {
 	return did(either(ratio > 2, moreThanTwice, atMostTwice), "%.2f attempts a call; %.0f %% of the calls succeeded", ratio, float64(ok)/n*100)
 }
 
-// layered is the judge of retries that multiply.
 func layered(s *Seen) finding {
 	ended, _ := s.finishedCalls()
 	if ended < len(s.Finished) && len(s.Attempts) < len(s.Finished) {

@@ -34,7 +34,6 @@ func waitCases() []Case {
 	}
 }
 
-// What clients do in these cases.
 const (
 	waited             outcome = "waits before it repeats it"
 	onlyFirstAtOnce    outcome = "makes its first retry without a wait but not the others"
@@ -94,7 +93,6 @@ func areInstant(waits []time.Duration) bool {
 	return len(waits) >= fewest && belowInstant(waits) > unlikely(len(waits), 0.1)
 }
 
-// belowInstant returns how many of sorted waits are below instant.
 func belowInstant(waits []time.Duration) int {
 	n, _ := slices.BinarySearch(waits, instant)
 	return n
@@ -133,7 +131,6 @@ func (s *Seen) mayHideNoWait(waits []time.Duration) bool {
 	return waits[len(waits)/2] < 10*instant || s.Late > usualLateness && waits[len(waits)/20] < instant
 }
 
-// firstWait is the judge of the wait before the first retry.
 func firstWait(s *Seen) finding {
 	waits := s.waits(1)
 	switch {
@@ -293,7 +290,6 @@ func jitter(s *Seen) finding {
 	return did(random, "the shortest of %d waits are %s, the median is %s, the longest %s", len(waits), words.Rounded(low), words.Rounded(median), words.Rounded(waits[len(waits)-1]))
 }
 
-// herdSize is how many clients fail together.
 const herdSize = 20
 
 // A round is clients that failed together.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/tail"
 )
 
@@ -137,24 +138,13 @@ type resident struct {
 // is busy.
 const readyTimeout = time.Minute
 
-func startResident(ctx context.Context, args, env []string, exit time.Duration) (*resident, error) {
+func startResident(ctx context.Context, args, env []string, exit time.Duration) (_ *resident, err error) {
+	defer must.Catch(&err)
 	r := &resident{cmd: exec.Command(args[0], args[1:]...), exit: exit, exited: make(chan struct{}), waiting: map[int]chan Outcome{}}
-	r.cmd.SysProcAttr = child.OwnGroup()
-	r.cmd.Env = env
-	errs, err := r.cmd.StderrPipe()
-	if err != nil {
-		return nil, err
-	}
-	if r.stdin, err = r.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := r.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.cmd.Start(); err != nil {
-		return nil, err
-	}
+	r.cmd.SysProcAttr, r.cmd.Env = child.OwnGroup(), env
+	errs, out := must.Have(r.cmd.StderrPipe()), must.Have(r.cmd.StdoutPipe())
+	r.stdin = must.Have(r.cmd.StdinPipe())
+	must.Succeed(r.cmd.Start())
 	ready, errsRead := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(errsRead)
@@ -209,7 +199,6 @@ func (r *resident) read(out io.Reader, ready chan struct{}) {
 	io.Copy(io.Discard, out) // after a line that is too long
 }
 
-// parseAnswer reads a line of an adapter.
 func parseAnswer(line string) (id int, o Outcome, ok bool) {
 	fields := strings.SplitN(line, "\t", 4)
 	if len(fields) < 2 {

@@ -9,7 +9,6 @@ import (
 // usualLateness is how late a timer may be on an idle machine.
 const usualLateness = 5 * time.Millisecond
 
-// A timerWatch measures how late timers are.
 type timerWatch struct {
 	began time.Time
 	stop  chan struct{}
@@ -21,7 +20,6 @@ type timerWatch struct {
 
 type tick struct{ at, late time.Duration }
 
-// newWatch returns a timerWatch that runs until its close.
 func newWatch() *timerWatch {
 	const every = 10 * time.Millisecond
 	w := &timerWatch{began: time.Now(), stop: make(chan struct{})}

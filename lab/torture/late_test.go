@@ -355,7 +355,7 @@ func (s stubborn) Do(*http.Request) (*http.Response, error) {
 
 // A call ends when the client ends it. Its timeout is for the client alone: whoever ended the call for it would hide that it does not.
 func TestNobodyEndsACallForTheClient(t *testing.T) {
-	a := must.Have(newAuthority())
+	a := newAuthority()
 	synctest.Test(t, func(t *testing.T) {
 		client := make(stubborn)
 		session := must.Have(HTTP("stubborn", func(*http.Transport) (Doer, error) { return client, nil }).Start(t.Context(), Env{CA: a.pem}, true))

@@ -23,7 +23,6 @@ func (r rules) grade(o outcome) Grade {
 	panic(fmt.Sprintf("no rule for a client that %s", o))
 }
 
-// and returns the rules with more outcomes.
 func (r rules) and(more rules) rules {
 	both := rules{}
 	for _, some := range []rules{r, more} {

@@ -81,7 +81,7 @@ func (s Seen) onConnections(of int) Seen {
 // as is what was seen of a client that does these things at all.
 func (s Seen) as(names ...string) Seen {
 	for _, name := range names {
-		s.traits = s.traits.with(name)
+		s.traits = s.traits.with(name, nil)
 	}
 	return s
 }

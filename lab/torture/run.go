@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/torture/internal/words"
 )
 
@@ -26,9 +27,8 @@ type Options struct {
 	// Limit is the most time that a case gives the client, from its first connection on. It is also the
 	// most until that connection, but three times as long on a busy machine. Zero means what each case
 	// has chosen, which is 24 seconds for most.
-	Limit time.Duration
-	// Progress is called when a case is over, one call at a time.
-	Progress func(done, all int, last Result)
+	Limit    time.Duration
+	Progress func(done, all int, last Result) // called when a case is over, one call at a time
 }
 
 // Run runs the cases with a client, and returns its card. If ctx ends, Run returns the error of
@@ -58,7 +58,7 @@ func Run(ctx context.Context, client Client, o Options) (*Card, error) {
 	for i, t := range g.runCases(ctx, first, len(first), g.runCase, nil) {
 		if t != nil {
 			known[first[i].Name] = t
-			g.traits = g.traits.withShown(t.seen)
+			g.traits = g.traits.with(first[i].Name, t.seen)
 		}
 	}
 	again := func(ctx context.Context, c Case) *triedCase {
@@ -161,16 +161,10 @@ type grader struct {
 	runs       atomic.Int64
 }
 
-func newGrader(client Client) (*grader, error) {
-	a, err := newAuthority()
-	if err != nil {
-		return nil, err
-	}
-	folder, err := os.MkdirTemp("", "lull-torture-")
-	if err != nil {
-		return nil, err
-	}
-	g := &grader{client: client, name: strings.ToLower(rand.Text()[:8]), floodLimit: defaultFloodLimit, authority: a, folder: folder, env: Env{CA: a.pem, CAFile: filepath.Join(folder, "ca.pem")}}
+func newGrader(client Client) (g *grader, err error) {
+	defer must.Catch(&err)
+	a, folder := newAuthority(), must.Have(os.MkdirTemp("", "lull-torture-"))
+	g = &grader{client: client, name: strings.ToLower(rand.Text()[:8]), floodLimit: defaultFloodLimit, authority: a, folder: folder, env: Env{CA: a.pem, CAFile: filepath.Join(folder, "ca.pem")}}
 	if err := os.WriteFile(g.env.CAFile, a.pem, 0o600); err != nil {
 		os.RemoveAll(folder)
 		return nil, err
@@ -251,19 +245,15 @@ func (g *grader) runOnce(ctx context.Context, c Case) *triedCase {
 	if err != nil {
 		return without(true, "the case could not listen: %v", err)
 	}
+	defer s.close()
 	s.run = fmt.Sprintf("%s-%d", g.name, g.runs.Add(1))
 	session, err := g.client.Start(ctx, g.env, c.plan.shared() || c.plan.fresh && c.plan.count() > 1)
 	if err != nil {
-		s.close()
 		return without(true, "the client does not start: %v", err)
 	}
-	single := false
-	if one, ok := session.(interface{ single() bool }); ok {
-		single = one.single()
-	}
-	if single && c.plan.shared() {
+	one, single := session.(interface{ single() bool })
+	if single = single && one.single(); single && c.plan.shared() {
 		session.Close()
-		s.close()
 		return without(false, "each call is a process of its own, and they share nothing")
 	}
 	l.began = time.Now()
@@ -282,7 +272,6 @@ func (g *grader) runOnce(ctx context.Context, c Case) *triedCase {
 	if t.Note = session.Close(); t.Note != "" {
 		t.Events = append(t.Events, Event{l.now(), 0, t.Note})
 	}
-	s.close()
 	t.seen.Finished = finished
 	t.Attempts, t.Took, t.Calls = l.arrived, t.seen.Took, len(finished)
 	return t
@@ -309,7 +298,6 @@ func (g *grader) startTimer(c Case, l *log, limit time.Duration, end func()) *ti
 	return timer
 }
 
-// makeCalls makes the calls of a case, and returns how they ended.
 func (g *grader) makeCalls(ctx context.Context, c Case, s *site, session Session, single bool) []Finished {
 	n := c.plan.count()
 	if single && c.plan.rounds == 0 {
@@ -388,7 +376,6 @@ func (g *grader) makeCalls(ctx context.Context, c Case, s *site, session Session
 // mostProcesses is how many processes stand for many calls, where each is one.
 const mostProcesses = 100
 
-// bodyOf returns the body of a case, and a file with it.
 func (g *grader) bodyOf(c Case) ([]byte, string) {
 	if c.body == 0 {
 		return nil, ""

@@ -40,7 +40,6 @@ type Attempt struct {
 	Whole  bool   // the body was read to its end
 }
 
-// open reports whether it has neither been answered nor left.
 func (a Attempt) open() bool { return a.Answered == 0 && a.Gone == 0 }
 
 // A Finished is what the client reported about a call.
@@ -87,20 +86,10 @@ var traitCases = []struct {
 	}},
 }
 
-// withShown returns t with the trait of the case that was seen, if the case shows it.
-func (t traits) withShown(s *Seen) traits {
+// with returns t with the trait that the case of that name is for, unless the case was seen and does not show it.
+func (t traits) with(name string, s *Seen) traits {
 	for _, b := range traitCases {
-		if b.name == s.Case.Name && b.shows(s) {
-			*b.trait(&t) = true
-		}
-	}
-	return t
-}
-
-// with returns t with the trait that the case of that name is for.
-func (t traits) with(name string) traits {
-	for _, b := range traitCases {
-		if b.name == name {
+		if b.name == name && (s == nil || b.shows(s)) {
 			*b.trait(&t) = true
 		}
 	}
@@ -124,7 +113,6 @@ type Seen struct {
 	Proto2 bool // a request came by HTTP/2
 }
 
-// of returns the attempts of a call, in order.
 func (s *Seen) of(call int) (list []Attempt) {
 	for _, a := range s.Attempts {
 		if a.Call == call {
@@ -136,7 +124,6 @@ func (s *Seen) of(call int) (list []Attempt) {
 
 func (s *Seen) first() []Attempt { return s.of(0) }
 
-// log collects what is seen while the case runs.
 type log struct {
 	began time.Time
 
@@ -206,7 +193,7 @@ func (l *log) arrive(a Attempt) (index, number int, reused bool) {
 	return len(l.attempts) - 1, a.Number, reused
 }
 
-// meet is called with each connection and request, with l.mu held.
+// firstContact is called with each connection and request, with l.mu held.
 func (l *log) firstContact() {
 	if l.onFirstContact != nil {
 		l.onFirstContact()
@@ -223,7 +210,6 @@ func (l *log) update(index int, by func(*Attempt)) {
 	by(&l.attempts[index])
 }
 
-// open reports whether an attempt has neither been answered nor left.
 func (l *log) hasOpenAttempt() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

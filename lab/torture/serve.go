@@ -33,7 +33,6 @@ type waitingRun struct {
 	sites map[string]*site // by the case
 }
 
-// mostRuns bounds what a server keeps.
 const mostRuns = 64
 
 // onlyReportedWhy is the text of NoVerdict for a case that needs the client's own report.
@@ -46,10 +45,6 @@ func Listen(address string, cases []Case) (*Server, error) {
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, fmt.Errorf("the address is %q: want a loopback address with a port, such as 127.0.0.1:8555", address)
 	}
-	a, err := newAuthority()
-	if err != nil {
-		return nil, err
-	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
@@ -57,7 +52,7 @@ func Listen(address string, cases []Case) (*Server, error) {
 	if cases == nil {
 		cases = Cases()
 	}
-	s := &Server{cases: cases, authority: a, listener: listener, runs: map[string]*waitingRun{}}
+	s := &Server{cases: cases, authority: newAuthority(), listener: listener, runs: map[string]*waitingRun{}}
 	s.http = newServer(s)
 	s.gate = &gate{Listener: listener, log: newLog(0, nil)}
 	go s.http.Serve(s.gate)
@@ -81,11 +76,7 @@ func (s *Server) Close() error {
 	s.closed = true
 	for _, run := range s.runs {
 		for _, site := range run.sites {
-			if site.listener != nil {
-				site.close()
-			} else {
-				close(site.ended)
-			}
+			site.close()
 		}
 	}
 	return err
@@ -104,7 +95,6 @@ func (s *Server) Cards() []*Card {
 	return cards
 }
 
-// card judges what a run has met.
 func (r *waitingRun) card(name string, cases []Case) *Card {
 	card := &Card{Name: name, Began: r.began, Took: time.Since(r.began)}
 	var met []triedCase
@@ -142,11 +132,10 @@ func verdictSoFar(seen *Seen, all map[string]*Seen) Verdict {
 		b := all[basic]
 		var both []traits
 		for _, t := range possible {
-			if b != nil {
-				both = append(both, t.withShown(b))
-				continue
+			if b == nil {
+				both = append(both, t)
 			}
-			both = append(both, t, t.with(basic))
+			both = append(both, t.with(basic, b))
 		}
 		possible = both
 		if b == nil {

@@ -32,12 +32,11 @@ type site struct {
 	server   *http.Server
 	ended    chan struct{} // closed when the case ends
 	round    roundBarrier
-	// deeper makes a call to a deeper layer with the client that is being graded, and reports
+	// callLayer makes a call to a deeper layer with the client that is being graded, and reports
 	// whether it succeeded.
 	callLayer func(call, depth int) bool
 }
 
-// openSite listens for a case.
 func openSite(c Case, a *authority, l *log) (*site, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -63,12 +62,7 @@ func openSite(c Case, a *authority, l *log) (*site, error) {
 		return s, nil
 	}
 	s.base = "https://" + address
-	leaf, err := a.leaf(c.door)
-	if err != nil {
-		listener.Close()
-		return nil, err
-	}
-	config := &tls.Config{Certificates: []tls.Certificate{leaf}, NextProtos: []string{"h2", "http/1.1"}}
+	config := &tls.Config{Certificates: []tls.Certificate{a.leaf(c.door)}, NextProtos: []string{"h2", "http/1.1"}}
 	if c.door == doorFrames {
 		go s.server.Serve(framedGate{gate, s, config})
 		return s, nil
@@ -97,14 +91,12 @@ func newServer(h http.Handler) *http.Server {
 	return s
 }
 
-// greeted notes a completed handshake, once for each connection.
 func (s *site) noteHandshake(conn net.Conn) {
 	if n, ok := withoutTLS(conn).(*countedConn); ok && n.greeted.CompareAndSwap(false, true) {
 		s.log.note(0, "TLS is agreed on connection %d", n.number)
 	}
 }
 
-// url returns the address of a call.
 func (s *site) url(call, depth int) string {
 	url := fmt.Sprintf("%s/t/%s/%s/%d", s.base, s.c.Name, s.run, call)
 	if depth > 0 {
@@ -122,7 +114,9 @@ func (s *site) close() {
 	if s.held != nil {
 		s.held.Close()
 	}
-	s.listener.Close()
+	if s.listener != nil {
+		s.listener.Close()
+	}
 }
 
 // A gate accepts connections, counts them, and turns those away that the case says.
@@ -190,7 +184,6 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, withoutTLS(conn))
 }
 
-// withoutTLS returns the connection under TLS.
 func withoutTLS(conn net.Conn) net.Conn {
 	switch c := conn.(type) {
 	case *framedConn:
@@ -237,10 +230,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if ans.gather > 0 {
 		s.waitForRound(r.Context(), ans.gather)
 	}
-	if ans.fault == faultSilent || ans.delay > 0 {
-		if s.holdBack(r.Context(), ans, index, call, number) {
-			return
-		}
+	if (ans.fault == faultSilent || ans.delay > 0) && s.holdBack(r.Context(), ans, index, call, number) {
+		return
 	}
 	var until time.Duration
 	header := http.Header{}
@@ -285,7 +276,7 @@ func (a answer) describe(header http.Header) string {
 	return b.String()
 }
 
-// wait holds an answer back. It reports whether the client, or the case, is gone.
+// holdBack holds an answer back. It reports whether the client, or the case, is gone.
 func (s *site) holdBack(ctx context.Context, ans answer, index, call, number int) bool {
 	var due <-chan time.Time
 	if ans.fault != faultSilent {
@@ -340,7 +331,6 @@ func (s *site) waitForRound(ctx context.Context, size int) {
 	}
 }
 
-// read reads a body and records it.
 func (s *site) readBody(body io.Reader, index int, whole bool) {
 	sum := sha256.New()
 	n, err := io.Copy(sum, body)
@@ -386,13 +376,9 @@ func (s *site) write(w http.ResponseWriter, header http.Header, ans answer, reus
 		io.WriteString(w, body)
 		return
 	}
-	h, ok := w.(http.Hijacker)
-	if !ok {
-		panic(http.ErrAbortHandler) // HTTP/2: the stream is reset
-	}
-	conn, _, err := h.Hijack()
+	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		panic(http.ErrAbortHandler)
+		panic(http.ErrAbortHandler) // HTTP/2 cannot: the stream is reset
 	}
 	conn.SetDeadline(time.Now().Add(5 * time.Second))
 	if ans.fault == faultEarly {
@@ -415,7 +401,7 @@ func (s *site) write(w http.ResponseWriter, header http.Header, ans answer, reus
 // pause lets bytes be read before a reset discards them.
 func pause() { time.Sleep(20 * time.Millisecond) }
 
-// layer answers as a service between the caller and the last one: it makes a call with the
+// serveLayer answers as a service between the caller and the last one: it makes a call with the
 // client that is graded, and fails if that fails.
 func (s *site) serveLayer(w http.ResponseWriter, r *http.Request, call, depth int) {
 	s.log.note(call, "a request arrives at layer %d", depth+1)

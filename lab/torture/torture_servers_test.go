@@ -372,7 +372,7 @@ func TestProgramsThatMisbehave(t *testing.T) {
 // this machine is given the port at which nobody listens.
 func TestPortsAreNotShared(t *testing.T) {
 	t.Parallel()
-	a := must.Have(newAuthority())
+	a := newAuthority()
 	cases := must.Have(Select([]string{"once-400", "broken-refused"}))
 	for _, c := range cases {
 		l := newLog(mostAttempts, func() {})

@@ -40,7 +40,6 @@ var postpone = step{Settlement: queue.Settlement{Outcome: queue.Defer}}
 // walk takes a message through these steps. After each it comes as the attempt that queue.Broker describes, with what
 // was lost, and as it was.
 func (b *tester) walk(steps ...step) {
-	b.Helper()
 	b.send("hello")
 	first := b.receiveOne()
 	b.equal("attempt", first.Attempt, 1)
@@ -91,7 +90,6 @@ func (b *tester) walk(steps ...step) {
 
 // receiveAttempt takes the next delivery, which must be that attempt of that message.
 func (b *tester) receiveAttempt(what string, of *queue.Delivery, n int) *queue.Delivery {
-	b.Helper()
 	d := b.receiveOne()
 	b.equal(what+": id", d.ID, of.ID)
 	b.equal(what+": body", clip(d.Body), clip(of.Body))

@@ -14,17 +14,18 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A CommandLine is how the program lull names the queues of an address of a Target.
 type CommandLine struct {
-	Broker  string   // the URL
-	Refused string   // likewise, of a broker that is not there
-	Dead    string   // the queue of dead letters
-	To      string   // the queue
-	Env     []string // NAME=value, beside what the process has
-	// Mistaken are targets that are none, each with a part of the program's error.
-	Mistaken map[string]string
+	Broker   string            // the URL
+	Refused  string            // likewise, of a broker that is not there
+	Dead     string            // the queue of dead letters
+	To       string            // the queue
+	Env      []string          // NAME=value, beside what the process has
+	Mistaken map[string]string // targets that are none, each with a part of the program's error
 	// Held is for how long letters stay out that a process had which was killed. Zero: its
 	// connection ends, and they are back.
 	Held time.Duration
@@ -129,7 +130,6 @@ func Program(t testing.TB) string {
 }
 
 func (b *tester) run(c *exec.Cmd) (stdout string, code int, stderr string) {
-	b.Helper()
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	err := c.Run()
@@ -144,12 +144,9 @@ func (b *tester) run(c *exec.Cmd) (stdout string, code int, stderr string) {
 
 // interruptRedrive ends a redrive when that many more messages have come of it, which it takes and adds to seen. It returns the exit code.
 func (b *tester) interruptRedrive(c *exec.Cmd, how os.Signal, after int, seen map[string]int) int {
-	b.Helper()
 	var errs bytes.Buffer
 	c.Stderr = &errs
-	if err := c.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(c.Start())
 	for range after {
 		d := b.receiveOne()
 		seen[string(d.Body)]++
@@ -165,7 +162,6 @@ func (b *tester) interruptRedrive(c *exec.Cmd, how os.Signal, after int, seen ma
 
 // mistakes have one clear line each, and an exit code.
 func (b *tester) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
-	b.Helper()
 	type mistake struct {
 		args []string
 		code int
@@ -197,7 +193,6 @@ func (b *tester) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
 
 // inspected holds what lull queue inspect shows against what is there.
 func (b *tester) inspected(lull func(...string) *exec.Cmd, line CommandLine, n int) {
-	b.Helper()
 	out, code, stderr := b.run(lull("queue", "inspect", line.Broker, line.Dead, "--json", "--reason", "odd"))
 	if code != 0 || stderr != "" {
 		b.Fatalf("inspect: exit code %d, %s", code, stderr)

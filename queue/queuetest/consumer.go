@@ -40,12 +40,6 @@ func (t *tally) add(m *queue.Message) {
 	t.seen[string(m.Body)] = append(t.seen[string(m.Body)], m.Attempt)
 }
 
-func (t *tally) attempts(body string) []int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.seen[body]
-}
-
 func (t *tally) all() map[string][]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,17 +133,17 @@ func consumerLong(b *tester) {
 	r := b.start(b.Connection, plain(3, 20*time.Millisecond), queue.Config{}, handler)
 	other := b.start(b.connect(), plain(3, 20*time.Millisecond), queue.Config{}, handler)
 	b.await("it is acknowledged", func() bool {
-		return r.settled(queue.Ack)+other.settled(queue.Ack) == 1 || !fixed && len(seen.attempts("long")) > 1
+		return r.settled(queue.Ack)+other.settled(queue.Ack) == 1 || !fixed && len(seen.all()["long"]) > 1
 	})
 	r.stop()
 	other.stop()
 	if fixed {
-		b.equal("attempts", seen.attempts("long"), []int{1, 2})
+		b.equal("attempts", seen.all()["long"], []int{1, 2})
 		if len(ended) != 1 || ended[0] <= 0 {
 			b.Errorf("the context ended %v before the lease", ended)
 		}
 	} else {
-		b.equal("attempts", seen.attempts("long"), []int{1})
+		b.equal("attempts", seen.all()["long"], []int{1})
 		b.equal("contexts that ended", len(ended), 0)
 		b.equal("leases that were lost", r.count(queue.EventLeaseLost)+other.count(queue.EventLeaseLost), 0)
 	}
@@ -252,7 +246,6 @@ func consumerPoison(b *tester, how string, others, workers, attempts int) {
 		sent = append(sent, fmt.Sprint(i))
 	}
 	b.send(slices.Insert(sent, min(5, others), how)...)
-	j := job{Work: workPoison, Address: b.address, Lease: b.o.Lease, Attempts: attempts, Concurrency: 1 + others/2}
 	type said struct {
 		line string // empty: it has ended
 		by   int
@@ -260,7 +253,7 @@ func consumerPoison(b *tester, how string, others, workers, attempts int) {
 	lines := make(chan said, 1000)
 	all := make([]*worker, workers)
 	begin := func(i int) {
-		all[i] = startWorker(b, j, func(line string) { lines <- said{line, i} })
+		all[i] = b.startWorker(workPoison, attempts, 1+others/2, func(line string) { lines <- said{line, i} })
 	}
 	for i := range all {
 		begin(i)

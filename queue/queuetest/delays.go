@@ -47,7 +47,6 @@ func delayed(b *tester, o queue.MessageOutcome) {
 
 // arrive takes the next message and returns how late it is.
 func (b *tester) arrive(due []time.Time) time.Duration {
-	b.Helper()
 	d := b.receiveOne()
 	now := time.Now()
 	i, _ := strconv.Atoi(string(d.Body))

@@ -15,7 +15,6 @@ var extendChecks = []check{
 }
 
 func (b *tester) extends() {
-	b.Helper()
 	if !b.can.Extends {
 		b.Skip("not for this broker: leases cannot be extended, or there are none")
 	}

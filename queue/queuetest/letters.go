@@ -19,7 +19,6 @@ var letterChecks = []check{
 
 // makeLetters makes dead letters of these bodies, and returns them sorted.
 func (b *tester) makeLetters(n int) (all []string) {
-	b.Helper()
 	for i := range n {
 		body := fmt.Sprintf("letter %02d", i)
 		b.send(body)
@@ -49,9 +48,7 @@ func lettersRead(b *tester) {
 		b.remove(from, l) // it is gone already
 	})
 	for body, n := range seen {
-		if n != 1 {
-			b.Errorf("%s was returned %d times", body, n)
-		}
+		b.equal("how often "+body+" was returned", n, 1)
 	}
 	b.equal("letters in a second reading", len(seen), len(all))
 	b.closeReading(from)
@@ -76,7 +73,6 @@ func lettersGroup(b *tester) {
 }
 
 func (b *tester) firstLetters(from queue.DeadLetters, most int) []*queue.Letter {
-	b.Helper()
 	got, err := b.next(from, most)
 	if err != nil {
 		b.Fatalf("Next: %v", err)
@@ -87,7 +83,6 @@ func (b *tester) firstLetters(from queue.DeadLetters, most int) []*queue.Letter 
 // eventually reads until there are n letters: what a reading has held comes back when a
 // lease lapses.
 func (b *tester) eventually(n int) (got []string) {
-	b.Helper()
 	for began := time.Now(); ; time.Sleep(b.o.Lease / 4) {
 		got = bodies(b.letters(false))
 		if len(got) >= n || b.gaveUp(began) {

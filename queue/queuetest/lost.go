@@ -16,7 +16,6 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// How NothingLost goes about it.
 const (
 	lostWorkers  = 3
 	lostKills    = 4
@@ -40,7 +39,6 @@ func NothingLost(t *testing.T, target Target) {
 	}
 }
 
-// lost is one run of it.
 type lost struct {
 	*tester
 	n       int
@@ -102,7 +100,6 @@ func nothingLost(t testing.TB, target Target, order queue.Order) {
 }
 
 func (l *lost) sendAll() {
-	l.Helper()
 	var senders sync.WaitGroup
 	numbers := make(chan int)
 	for range 16 {
@@ -134,10 +131,7 @@ func (l *lost) sendAll() {
 	}
 }
 
-func (l *lost) addWorker() *worker {
-	l.Helper()
-	return startWorker(l.TB, job{Work: workHandle, Address: l.address, Lease: l.o.Lease, Attempts: lostAttempts}, l.hear)
-}
+func (l *lost) addWorker() *worker { return l.startWorker(workHandle, lostAttempts, 0, l.hear) }
 
 func (l *lost) hear(line string) {
 	word, number, _ := strings.Cut(line, " ")
@@ -177,7 +171,6 @@ func (l *lost) progress() (accepted int, still time.Duration) {
 
 // disrupt kills workers and restarts the broker while messages are handled, until all were.
 func (l *lost) disrupt() {
-	l.Helper()
 	looked := time.Now()
 	for {
 		accepted, still := l.progress()
@@ -248,7 +241,6 @@ func (l *lost) settleDown() {
 }
 
 func (l *lost) count(sent, handled time.Duration) {
-	l.Helper()
 	l.expectEmptyFor(time.Second, "after all were handled") // the leases of all that was out have ended
 	reasons, letters := map[string]int{}, map[int]int{}
 	for _, x := range l.letters(false) {
@@ -292,15 +284,12 @@ func (l *lost) count(sent, handled time.Duration) {
 	for _, r := range slices.Sorted(maps.Keys(reasons)) {
 		why = append(why, fmt.Sprint(reasons[r], " ", r))
 	}
+	all := 0
+	for _, n := range letters {
+		all += n
+	}
 	l.Logf("%d messages sent in %v, handled in %v by %d workers; %d workers killed, %d restarts of the broker", l.n, sent.Round(10*time.Millisecond),
 		handled.Round(10*time.Millisecond), lostWorkers, l.kills, l.restarts)
 	l.Logf("handled once %d, more than once %d; failed for a while %d times; dead letters %d (%s) of %d messages; lost %d",
-		once, again, l.blipped, sum(letters), strings.Join(why, ", "), len(letters), len(nowhere))
-}
-
-func sum(m map[int]int) (n int) {
-	for _, x := range m {
-		n += x
-	}
-	return n
+		once, again, l.blipped, all, strings.Join(why, ", "), len(letters), len(nowhere))
 }

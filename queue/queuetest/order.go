@@ -19,14 +19,12 @@ var orderChecks = []check{
 }
 
 func (b *tester) ordered() {
-	b.Helper()
 	if b.can.Order == queue.Unordered {
 		b.Skip("not for this broker: no order is kept")
 	}
 }
 
 func (b *tester) sendIn(group string, bodies ...string) {
-	b.Helper()
 	for _, body := range bodies {
 		b.sendOne(queue.Outgoing{Group: group, Body: []byte(body)})
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/tail"
 	"github.com/lullgo/lull/queue"
@@ -45,10 +47,7 @@ const (
 func Main(m *testing.M, connect func(ctx context.Context, address string) (*Connection, error)) int {
 	if text := os.Getenv(workerVariable); text != "" {
 		var j job
-		if err := json.Unmarshal([]byte(text), &j); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(2)
-		}
+		must.Succeed(json.Unmarshal([]byte(text), &j))
 		j.do(connect)
 		os.Exit(0)
 	}
@@ -57,7 +56,6 @@ func Main(m *testing.M, connect func(ctx context.Context, address string) (*Conn
 	return m.Run()
 }
 
-// worker is a process that was started with a job.
 type worker struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
@@ -73,32 +71,20 @@ const (
 
 // startWorker starts a worker, which ends when the test does. hear gets each line that it prints, one after the other,
 // and an empty one when it has ended.
-func startWorker(t testing.TB, j job, hear func(line string)) *worker { //outside: only for a broker that other processes can reach
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _ := json.Marshal(j)
-	w := &worker{cmd: exec.Command(self, "-test.run=^$"), ended: make(chan struct{})}
-	w.cmd.Env = append(os.Environ(), workerVariable+"="+string(text))
+func (b *tester) startWorker(work string, attempts, concurrency int, hear func(line string)) *worker { //outside: only for a broker that other processes can reach
+	j := job{work, b.address, b.o.Lease, attempts, concurrency}
+	w := &worker{cmd: exec.Command(must.Have(os.Executable()), "-test.run=^$"), ended: make(chan struct{})}
+	w.cmd.Env = append(os.Environ(), workerVariable+"="+string(must.Have(json.Marshal(j))))
 	stderr := &tail.Tail{}
 	w.cmd.Stderr = stderr
-	stdout, err := w.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.stdin, err = w.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
+	stdout := must.Have(w.cmd.StdoutPipe())
+	w.stdin = must.Have(w.cmd.StdinPipe())
+	must.Succeed(w.cmd.Start())
+	b.Cleanup(func() {
 		w.kill()
 		w.wait()
-		if s := stderr.String(); s != "" && t.Failed() {
-			t.Logf("a worker says on its standard error:\n%s", s)
+		if s := stderr.String(); s != "" && b.Failed() {
+			b.Logf("a worker says on its standard error:\n%s", s)
 		}
 	})
 	in := bufio.NewScanner(stdout)
@@ -113,7 +99,7 @@ func startWorker(t testing.TB, j job, hear func(line string)) *worker { //outsid
 		close(w.ended)
 	}()
 	if !ready {
-		t.Fatalf("a worker did not begin (does TestMain call queuetest.Main?): %s", stderr)
+		b.Fatalf("a worker did not begin (does TestMain call queuetest.Main?): %s", stderr)
 	}
 	return w
 }
@@ -123,9 +109,7 @@ func (w *worker) stop() { w.stdin.Close() } // it lets its handlers end
 func (w *worker) wait() { <-w.ended }
 
 // printLine writes a line at once: what was printed is not lost when the process is killed.
-func printLine(format string, a ...any) {
-	os.Stdout.Write(fmt.Appendf(nil, format+"\n", a...))
-}
+func printLine(format string, a ...any) { os.Stdout.Write(fmt.Appendf(nil, format+"\n", a...)) }
 
 // do is the main function of a worker. It connects again when its connection has failed.
 func (j job) do(connect connector) {
@@ -145,16 +129,6 @@ func (j job) do(connect connector) {
 	}
 }
 
-// die ends this process as kill -9 does.
-func die() { //outside: it is called in such a process
-	p, err := os.FindProcess(os.Getpid())
-	if err == nil {
-		p.Kill()
-	}
-	select {}
-}
-
-// connectAndWork works with one connection.
 func (j job) connectAndWork(ctx context.Context, connect connector) error {
 	c, err := connect(ctx, j.Address)
 	if err != nil {
@@ -209,7 +183,7 @@ func redriveAndDie(ctx context.Context, c *Connection) error {
 	if err != nil {
 		return err
 	}
-	p, err := queue.Redrive(ctx, &stuckReading{DeadLetters: from, after: 2, fail: die}, c.Sender, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
+	p, err := queue.Redrive(ctx, &stuckReading{DeadLetters: from, after: 2, fail: child.KillSelf}, c.Sender, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
 	printLine("%v, %v", p, err)
 	return err
 }
@@ -223,7 +197,7 @@ func handlePoison(_ context.Context, m *queue.Message) error {
 		if body == "exit" {
 			os.Exit(3)
 		}
-		die()
+		child.KillSelf()
 	}
 	time.Sleep(200 * time.Millisecond)
 	printLine("done %s", body)

@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -50,8 +51,7 @@ type Options struct {
 	// its consumer. Letters that a reading takes out (Connection.Letters) should have
 	// that lease too.
 	Lease time.Duration
-	// Order is one of Target.Orders.
-	Order queue.Order
+	Order queue.Order // one of Target.Orders
 	// Attempts is how often a message may be delivered without the broker stepping in:
 	// its own limit must be larger by 2 at least.
 	Attempts int
@@ -74,9 +74,7 @@ func (x Target) withDefaults() Target {
 	if len(x.Orders) == 0 {
 		x.Orders = []queue.Order{queue.Unordered}
 	}
-	if x.Lease == 0 {
-		x.Lease = 2 * time.Second
-	}
+	x.Lease = cmp.Or(x.Lease, 2*time.Second)
 	return x
 }
 
@@ -87,9 +85,8 @@ const allVariable = "LULL_QUEUETEST_ALL"
 type connector = func(ctx context.Context, address string) (*Connection, error)
 
 type check struct {
-	name string
-	run  func(b *tester)
-	// process: it needs another process.
+	name    string
+	run     func(b *tester)
 	process bool
 }
 
@@ -126,7 +123,6 @@ func Run(t *testing.T, target Target) {
 	}
 }
 
-// in runs c as a test.
 func (c check) in(t *testing.T, target Target, order queue.Order) {
 	if why, skip := target.Skip[c.name]; skip {
 		t.Skip("not for this broker: " + why)

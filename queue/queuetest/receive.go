@@ -186,7 +186,6 @@ func endedContexts(b *tester) {
 	ended, cancel := context.WithCancel(b.ctx)
 	cancel()
 	wantCanceled := func(what string, err error) {
-		b.Helper()
 		if !errors.Is(err, context.Canceled) {
 			b.Errorf("%s with a context that has ended says %v", what, err)
 		}

@@ -17,7 +17,6 @@ type recorder struct {
 	failed   bool
 	skipped  bool
 	said     []string
-	helpers  map[string]bool // names of functions
 	cleanups []func()
 }
 
@@ -55,7 +54,7 @@ func (r *recorder) reportTo(t testing.TB) {
 
 func (r *recorder) text() string { return strings.Join(r.said, "\n") }
 
-// note keeps text, and the line of the test that reports it.
+// note keeps text, and the line of the check that reports it: checks are functions, and methods help them.
 func (r *recorder) note(failed bool, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,24 +63,11 @@ func (r *recorder) note(failed bool, text string) {
 	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers)])
 	for {
 		frame, more := frames.Next()
-		if r.helpers[frame.Function] && more {
-			continue
+		if !more || !strings.Contains(frame.Function, "queuetest.(*") {
+			r.said = append(r.said, fmt.Sprintf("%s:%d: %s", filepath.Base(frame.File), frame.Line, strings.TrimSpace(text)))
+			return
 		}
-		r.said = append(r.said, fmt.Sprintf("%s:%d: %s", filepath.Base(frame.File), frame.Line, strings.TrimSpace(text)))
-		return
 	}
-}
-
-func (r *recorder) Helper() {
-	var caller [1]uintptr
-	runtime.Callers(2, caller[:])
-	frame, _ := runtime.CallersFrames(caller[:]).Next()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.helpers == nil {
-		r.helpers = map[string]bool{}
-	}
-	r.helpers[frame.Function] = true
 }
 
 func (r *recorder) Log(a ...any)              { r.note(false, fmt.Sprintln(a...)) }

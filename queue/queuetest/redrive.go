@@ -1,6 +1,7 @@
 package queuetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -22,14 +23,11 @@ var redriveChecks = []check{
 }
 
 func (b *tester) redrive(ctx context.Context, from queue.DeadLetters, c queue.RedriveConfig, progress func(queue.LetterResult)) (queue.Progress, error) {
-	if c.Rate == 0 {
-		c.Rate = math.Inf(1)
-	}
+	c.Rate = cmp.Or(c.Rate, math.Inf(1))
 	return queue.Redrive(ctx, from, b.Sender, c, progress)
 }
 
 func (b *tester) redriven(c queue.RedriveConfig) queue.Progress {
-	b.Helper()
 	p, err := b.redrive(b.ctx, b.reading(b.Connection), c, nil)
 	if err != nil {
 		b.Fatalf("Redrive: %v (%v)", err, p)
@@ -100,7 +98,6 @@ func redriveSome(b *tester) {
 // drain takes n messages out of the queue, and sees that there are no more. It counts
 // them by body.
 func (b *tester) drain(n int) map[string]int {
-	b.Helper()
 	seen := map[string]int{}
 	b.drainInto(seen, n)
 	return seen
@@ -108,7 +105,6 @@ func (b *tester) drain(n int) map[string]int {
 
 // drainInto is drain where some of the n messages were seen before.
 func (b *tester) drainInto(seen map[string]int, n int) {
-	b.Helper()
 	take := func(got []*queue.Delivery) {
 		for _, d := range got {
 			seen[string(d.Body)]++
@@ -181,7 +177,6 @@ func (s *stuckReading) Remove(ctx context.Context, l *queue.Letter) error {
 // sent and not removed. A letter may still be out with the reading that has ended, so it looks more than once. Then all
 // have come: once each where the broker deduplicates, else at least once.
 func (b *tester) redriveRest(n, removed, unremoved int) {
-	b.Helper()
 	moved := removed
 	for began := time.Now(); moved < n && !b.gaveUp(began); time.Sleep(b.o.Lease / 4) {
 		moved += b.redriven(queue.RedriveConfig{}).Moved
@@ -217,7 +212,7 @@ func redriveCut(b *tester) {
 func redriveKilled(b *tester) {
 	const n = 6
 	b.makeLetters(n)
-	w := startWorker(b, job{Work: workRedrive, Address: b.address, Lease: b.o.Lease}, func(line string) {
+	w := b.startWorker(workRedrive, 0, 0, func(line string) {
 		switch line {
 		case "":
 		case lineLate:

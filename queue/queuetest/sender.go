@@ -38,9 +38,7 @@ func sendConcurrently(b *tester) {
 		}
 	}
 	for body, n := range seen {
-		if n != 1 {
-			b.Errorf("message %s came %d times", body, n)
-		}
+		b.equal("how often message "+body+" came", n, 1)
 	}
 	b.expectEmpty("after Ack")
 }

@@ -178,9 +178,7 @@ func settleConcurrently(b *tester) {
 	work.Wait()
 	b.equal("messages", len(last), n)
 	for body, attempt := range last {
-		if attempt != 2 {
-			b.Errorf("message %s: the last attempt is %d, want 2", body, attempt)
-		}
+		b.equal("the last attempt of message "+body, attempt, 2)
 	}
 	b.expectEmpty("after Ack")
 }

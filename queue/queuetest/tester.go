@@ -15,13 +15,13 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
 // patience is after how long something that does not happen never will.
 const patience = 3 * time.Minute
 
-// tester is one queue under test.
 type tester struct {
 	testing.TB
 	target  Target
@@ -37,7 +37,6 @@ type tester struct {
 }
 
 func newTester(t testing.TB, target Target, order queue.Order) *tester {
-	t.Helper()
 	b := &tester{TB: t, target: target, o: Options{Lease: target.Lease, Order: order, Attempts: 20}}
 	b.address = target.Declare(t, b.o)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
@@ -55,7 +54,6 @@ func newTester(t testing.TB, target Target, order queue.Order) *tester {
 
 // connect is another connection. It is closed when the test ends, if it was not before.
 func (b *tester) connect() *Connection {
-	b.Helper()
 	var c *Connection
 	var err error
 	for {
@@ -79,14 +77,12 @@ func (b *tester) group() string { return fmt.Sprintf("group-%d", b.groups.Add(1)
 
 // send sends messages with these bodies, each in a group of its own.
 func (b *tester) send(bodies ...string) {
-	b.Helper()
 	for _, body := range bodies {
 		b.sendOne(queue.Outgoing{Body: []byte(body), Headers: queue.Headers{"kind": "test"}})
 	}
 }
 
 func (b *tester) sendOne(o queue.Outgoing) {
-	b.Helper()
 	if o.Group == "" {
 		o.Group = b.group()
 	}
@@ -103,7 +99,6 @@ func (b *tester) want(n int) queue.Want { return queue.Want{Max: n, Lease: b.o.L
 // passes reports whether err is a failure of the moment, as those whom brokers serve must bear
 // a few of: a connection may break on the best of days.
 func (b *tester) passes(err error) bool {
-	b.Helper()
 	if v := lull.Classify(err); err == nil || v.Kind != lull.KindTransient || b.failures.Add(1) > 3 {
 		return false
 	}
@@ -112,7 +107,6 @@ func (b *tester) passes(err error) bool {
 }
 
 func (b *tester) next(from queue.DeadLetters, most int) (got []*queue.Letter, err error) {
-	b.Helper()
 	for {
 		if got, err = from.Next(b.ctx, most); !b.passes(err) {
 			return got, err
@@ -122,7 +116,6 @@ func (b *tester) next(from queue.DeadLetters, most int) (got []*queue.Letter, er
 
 // receive waits for messages, of which there must be one at least.
 func (b *tester) receive(c *Connection, most int) []*queue.Delivery {
-	b.Helper()
 	for {
 		got, err := c.Broker.Receive(b.ctx, b.want(most))
 		switch {
@@ -142,24 +135,18 @@ func (b *tester) receive(c *Connection, most int) []*queue.Delivery {
 	}
 }
 
-func (b *tester) receiveOne() *queue.Delivery {
-	b.Helper()
-	return b.receive(b.Connection, 1)[0]
-}
+func (b *tester) receiveOne() *queue.Delivery { return b.receive(b.Connection, 1)[0] }
 
 // receiveAll waits for n messages. None of them is settled meanwhile, so it takes messages
 // that are no longer than a lease away.
 func (b *tester) receiveAll(c *Connection, n int) (all []*queue.Delivery) {
-	b.Helper()
 	for len(all) < n {
 		all = append(all, b.receive(c, min(n-len(all), 10))...)
 	}
 	return all
 }
 
-// checkDelivery checks what holds for every delivery.
 func (b *tester) checkDelivery(d *queue.Delivery) {
-	b.Helper()
 	now := time.Now()
 	if len(d.ID) < 1 || len(d.ID) > 512 {
 		b.Errorf("an id of %d bytes, want 1 to 512: %q", len(d.ID), d.ID)
@@ -184,7 +171,6 @@ func (b *tester) checkDelivery(d *queue.Delivery) {
 
 // expectNothing fails the test if a message comes within that time.
 func (b *tester) expectNothing(c *Connection, d time.Duration, what string) {
-	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, d)
 	defer cancel()
 	for ctx.Err() == nil {
@@ -209,7 +195,6 @@ func clip(body []byte) string {
 }
 
 func (b *tester) settle(c *Connection, d *queue.Delivery, s queue.Settlement) {
-	b.Helper()
 	if err := b.trySettle(c, d, s); err != nil {
 		b.Fatalf("Settle (%v) of a delivery that is held: %v", s.Outcome, err)
 	}
@@ -225,25 +210,21 @@ func (b *tester) trySettle(c *Connection, d *queue.Delivery, s queue.Settlement)
 
 // retryAndReceive settles d with Retry, and takes its next delivery, which must be attempt n.
 func (b *tester) retryAndReceive(what string, d *queue.Delivery, n int) *queue.Delivery {
-	b.Helper()
 	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry})
 	return b.receiveAttempt(what, d, n)
 }
 
 func (b *tester) ack(d *queue.Delivery) {
-	b.Helper()
 	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Ack})
 }
 
 // expectLost settles a delivery that is not held, and must not be able to.
 func (b *tester) expectLost(c *Connection, d *queue.Delivery, s queue.Settlement, what string) {
-	b.Helper()
 	if err := b.trySettle(c, d, s); !errors.Is(err, queue.ErrLost) {
 		b.Errorf("%s: Settle (%v) says %v, want ErrLost", what, s.Outcome, err)
 	}
 }
 
-// envelope is one for a dead letter.
 func envelope(id string) *queue.Envelope {
 	return &queue.Envelope{Reason: "test", Code: "code", Attempts: 1, Source: "orders", OriginalID: id, LastFailure: time.Now()}
 }
@@ -251,7 +232,6 @@ func envelope(id string) *queue.Envelope {
 // letLapse lets go of d without settling it: by waiting for its lease to lapse, or by
 // ending the connection, in place of which there is then another.
 func (b *tester) letLapse(d *queue.Delivery) {
-	b.Helper()
 	if b.can.Leases {
 		time.Sleep(time.Until(d.Lease))
 		return
@@ -260,7 +240,6 @@ func (b *tester) letLapse(d *queue.Delivery) {
 }
 
 func (b *tester) reconnect() {
-	b.Helper()
 	if err := b.Close(); err != nil {
 		b.Errorf("Close: %v", err)
 	}
@@ -270,7 +249,6 @@ func (b *tester) reconnect() {
 // expectEmpty sees to it that nothing is in the queue: ready, waiting for no longer than a
 // lease, or out.
 func (b *tester) expectEmpty(what string) {
-	b.Helper()
 	wait := b.o.Lease + b.o.Lease/2
 	if !b.can.Leases {
 		b.reconnect()
@@ -281,7 +259,6 @@ func (b *tester) expectEmpty(what string) {
 
 // expectEmptyFor is empty for what was out at most until the end of wait.
 func (b *tester) expectEmptyFor(wait time.Duration, what string) {
-	b.Helper()
 	b.expectNothing(b.Connection, wait, what)
 	if b.Depth == nil {
 		return
@@ -301,7 +278,6 @@ func (b *tester) expectEmptyFor(wait time.Duration, what string) {
 
 // letters are all dead letters, read with a connection of its own, left where they are or removed.
 func (b *tester) letters(remove bool) (all []*queue.Letter) {
-	b.Helper()
 	from := b.reading(b.Connection)
 	defer b.closeReading(from)
 	b.readAll(from, 10, func(l *queue.Letter) {
@@ -315,7 +291,6 @@ func (b *tester) letters(remove bool) (all []*queue.Letter) {
 
 // readAll visits the letters of a reading, of which no more than most come at a time.
 func (b *tester) readAll(from queue.DeadLetters, most int, visit func(*queue.Letter)) {
-	b.Helper()
 	for {
 		got, err := b.next(from, most)
 		switch {
@@ -333,14 +308,12 @@ func (b *tester) readAll(from queue.DeadLetters, most int, visit func(*queue.Let
 }
 
 func (b *tester) remove(from queue.DeadLetters, l *queue.Letter) {
-	b.Helper()
 	if err := from.Remove(b.ctx, l); err != nil {
 		b.Fatalf("Remove: %v", err)
 	}
 }
 
 func (b *tester) reading(c *Connection) queue.DeadLetters {
-	b.Helper()
 	from, err := c.Letters(b.ctx)
 	if err != nil {
 		b.Fatalf("Letters: %v", err)
@@ -381,14 +354,12 @@ func (r *reading) Close(ctx context.Context) error {
 }
 
 func (b *tester) closeReading(from queue.DeadLetters) {
-	b.Helper()
 	if err := from.Close(b.ctx); err != nil {
 		b.Errorf("Close of the reading: %v", err)
 	}
 }
 
 func (b *tester) letter() *queue.Letter {
-	b.Helper()
 	all := b.letters(false)
 	if len(all) != 1 {
 		b.Fatalf("%d dead letters, want 1", len(all))
@@ -406,7 +377,6 @@ func bodies(all []*queue.Letter) (out []string) {
 }
 
 func (b *tester) equal(what string, got, want any) {
-	b.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		b.Errorf("%s: %v, want %v", what, got, want)
 	}
@@ -426,30 +396,22 @@ func plain(n int, wait time.Duration) lull.Policy {
 
 // running is a consumer that runs until stop.
 type running struct {
-	b        *tester
-	consumer *queue.Consumer
-	dep      *lull.Dependency
-	cancel   context.CancelFunc
-	done     chan error
+	b      *tester
+	dep    *lull.Dependency
+	cancel context.CancelFunc
+	done   chan error
 
 	mu     sync.Mutex
 	events []queue.Event
 }
 
 func (b *tester) start(c *Connection, p lull.Policy, config queue.Config, h queue.Handler) *running {
-	b.Helper()
-	r := &running{b: b, done: make(chan error, 1)}
-	var err error
-	if r.dep, err = lull.NewDependency("backend", p); err != nil {
-		b.Fatal(err)
-	}
+	r := &running{b: b, done: make(chan error, 1), dep: must.Have(lull.NewDependency("backend", p))}
 	config.Lease = b.o.Lease
-	if r.consumer, err = queue.New("orders", c.Broker, r.dep, h, config, queue.WithObserver(r.observe)); err != nil {
-		b.Fatal(err)
-	}
+	consumer := must.Have(queue.New("orders", c.Broker, r.dep, h, config, queue.WithObserver(r.observe)))
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
-	go func() { r.done <- r.consumer.Run(ctx) }()
+	go func() { r.done <- consumer.Run(ctx) }()
 	b.Cleanup(func() { r.end() }) // if the test ends early
 	return r
 }
@@ -474,7 +436,6 @@ func (r *running) count(kind queue.EventKind, outcomes ...queue.MessageOutcome) 
 	return n
 }
 
-// end stops it, and returns what comes of it.
 func (r *running) end() error {
 	r.cancel()
 	select {
@@ -488,7 +449,6 @@ func (r *running) end() error {
 
 // stop stops it, and it must be well.
 func (r *running) stop() {
-	r.b.Helper()
 	if err := r.end(); err != nil {
 		r.b.Errorf("Run: %v", err)
 	}
@@ -500,7 +460,6 @@ func (b *tester) gaveUp(since time.Time) bool {
 }
 
 func (b *tester) await(what string, so func() bool) {
-	b.Helper()
 	for began := time.Now(); !so(); {
 		if b.gaveUp(began) {
 			b.Fatalf("%s: not within %v", what, time.Since(began))

@@ -16,7 +16,6 @@ const maxRepeats = 5
 // it has no time to answer. What a check finds then is not the broker's fault. So a check that fails while calls or timers
 // are late has no verdict: it is repeated, with a queue of its own and longer leases.
 func (c check) runTrial(t testing.TB, target Target, order queue.Order) {
-	t.Helper()
 	for n := 0; ; n++ {
 		r := &recorder{TB: t}
 		var b *tester

@@ -17,7 +17,6 @@ var (
 // net/http has for a connection anyway. From there on it doubles.
 const firstRead = 4 << 10
 
-// readBody reads all of the request's body, if it is no longer than limit.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
@@ -44,7 +43,6 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return b.Bytes(), err
 }
 
-// withBody returns r with a body that is read from memory.
 func withBody(r *http.Request, body []byte) *http.Request {
 	r = r.WithContext(r.Context())
 	r.Body = http.NoBody

@@ -11,7 +11,6 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// exchange is one request with a key.
 type exchange struct {
 	m              *Middleware
 	next           http.Handler

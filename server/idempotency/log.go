@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -60,10 +61,7 @@ func (e Event) level() slog.Level {
 }
 
 func (e Event) log(ctx context.Context, l *slog.Logger, level slog.Level) {
-	if l == nil {
-		l = slog.Default()
-	}
-	if !l.Enabled(ctx, level) {
+	if l = cmp.Or(l, slog.Default()); !l.Enabled(ctx, level) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 5)

@@ -80,9 +80,8 @@ func NewMemoryStore(c MemoryStoreConfig) (*MemoryStore, error) {
 	}
 	return &MemoryStore{
 		maxEntries: cmp.Or(c.MaxEntries, DefaultMemoryEntries),
-		maxBytes:   cmp.Or(c.MaxBytes, DefaultMemoryBytes),
-		entries:    make(map[string]*entry),
-		held:       make(map[string]holding),
+		maxBytes:   cmp.Or(c.MaxBytes, DefaultMemoryBytes), entries: make(map[string]*entry),
+		held: make(map[string]holding),
 	}, nil
 }
 
@@ -240,9 +239,7 @@ func (m *MemoryStore) keepUntil(e *entry, until time.Time) {
 }
 
 // addCapped returns t+d, with d cut to what Times can still be compared by.
-func addCapped(t time.Time, d time.Duration) time.Time {
-	return t.Add(min(d, math.MaxInt64/2))
-}
+func addCapped(t time.Time, d time.Duration) time.Time { return t.Add(min(d, math.MaxInt64/2)) }
 
 // expiry is a heap of entries by forgetAt.
 type expiry []*entry

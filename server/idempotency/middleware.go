@@ -93,11 +93,9 @@ func New(store Store, c Config, opts ...Option) (*Middleware, error) {
 		return nil, fmt.Errorf("idempotency: Transactional is true: want a store that is a Transactor; %T is none", store)
 	}
 	m := &Middleware{
-		store:        store,
-		config:       c.WithDefaults(),
-		payload:      func(_ *http.Request, body []byte) []byte { return body },
-		undoSlots:    make(chan struct{}, maxUndo),
-		pendingFrees: map[string]int{},
+		store: store, config: c.WithDefaults(),
+		payload:   func(_ *http.Request, body []byte) []byte { return body },
+		undoSlots: make(chan struct{}, maxUndo), pendingFrees: map[string]int{},
 	}
 	for _, o := range opts {
 		if err := o(m); err != nil {
@@ -182,13 +180,9 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	x := &exchange{
 		m: m, next: next, w: w, key: key, body: body,
 		claim: Claim{
-			Key:           storeKey,
-			Caller:        callerOf(scope, storeKey),
-			Fingerprint:   fingerprint(r, scope, m.payload(r, body)),
-			Lease:         m.config.Lease,
-			Retention:     m.config.Retention,
-			Resume:        m.config.Resume,
-			CommitTimeout: m.saveTimeout(),
+			Key: storeKey, Caller: callerOf(scope, storeKey),
+			Fingerprint: fingerprint(r, scope, m.payload(r, body)), Lease: m.config.Lease,
+			Retention: m.config.Retention, Resume: m.config.Resume, CommitTimeout: m.saveTimeout(),
 		},
 	}
 	rand.Read(x.claim.Token[:])
@@ -237,9 +231,7 @@ func safe(method string) bool {
 
 // idempotent reports whether a method changes something, but no more when it is repeated
 // (RFC 9110, 9.2.2).
-func idempotent(method string) bool {
-	return method == http.MethodPut || method == http.MethodDelete
-}
+func idempotent(method string) bool { return method == http.MethodPut || method == http.MethodDelete }
 
 // detach is the context of the handler, and of the claim before it: the request's,
 // which unless Config.FollowClient does not end with the client's connection.

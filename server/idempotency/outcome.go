@@ -65,7 +65,6 @@ const (
 	abandonKey                      // the outcome is unknown
 )
 
-// event returns the event that observers get once the verdict is stored.
 func (v keyDecision) event() EventKind {
 	switch v {
 	case releaseKey:

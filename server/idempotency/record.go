@@ -70,7 +70,6 @@ const sumSize = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seal appends the checksum of b.
 func seal(b []byte) []byte { return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)) }
 
 func appendString[S ~string | ~[]byte](b []byte, s S) []byte {

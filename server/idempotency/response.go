@@ -218,7 +218,6 @@ func hasBody(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// replay sends a record again.
 func replay(w http.ResponseWriter, r Record) {
 	h := w.Header()
 	maps.Copy(h, r.Header)

@@ -40,7 +40,6 @@ func (x *exchange) keyedRequest(resumed bool) *KeyedRequest {
 	return &KeyedRequest{Key: x.key, Resumed: resumed, Token: x.claim.Token}
 }
 
-// handlerRequest returns the handler's request.
 func (x *exchange) handlerRequest(ctx context.Context, a *KeyedRequest) *http.Request {
 	return withBody(x.r.WithContext(context.WithValue(ctx, keyedRequestKey{}, a)), x.body)
 }

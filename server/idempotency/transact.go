@@ -10,7 +10,6 @@ import (
 	"github.com/lullgo/lull"
 )
 
-// transact runs the request in a transaction of the store.
 func (x *exchange) transact(t Transactor) {
 	m := x.m
 	p := newResponse(x.w, m.config.MaxResponse)

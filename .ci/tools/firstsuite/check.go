@@ -15,7 +15,6 @@ import (
 	"github.com/lullgo/lull/internal/must"
 )
 
-// A finding is a use that a test comes to.
 type finding struct {
 	used
 	by string // the test, and how it comes to it
@@ -29,7 +28,6 @@ func (f finding) String() string {
 	return fmt.Sprintf("%s: %s (%s): %s", f.pos, f.what, f.by, where)
 }
 
-// A source is a parsed file.
 type source struct {
 	file
 	isTest     bool // otherwise the package is made for tests
@@ -45,8 +43,7 @@ type function struct {
 	isType           bool   // it is a type, which mentions those of its fields
 	uses             []used
 	calls            []called
-	// makesBubble: it passes a parameter to synctest.Test.
-	makesBubble bool
+	makesBubble      bool // it passes a parameter to synctest.Test
 }
 
 // used is a use of something that depends on the machine.
@@ -57,7 +54,6 @@ type used struct {
 	reason string // of an exception
 }
 
-// called is a mention of other functions.
 type called struct {
 	key      string
 	inBubble bool
@@ -127,7 +123,6 @@ type walk struct {
 	waiting   map[string][]visit // for a type, by its key
 }
 
-// A visit is of a function, by a way.
 type visit struct {
 	called
 	by string
@@ -179,7 +174,6 @@ const local = "·"
 
 func short(key string) string { return key[strings.LastIndex(key, "/")+1:] }
 
-// importsOf returns the imported packages by the names that they have in the file.
 func importsOf(f *ast.File) map[string]string {
 	m := map[string]string{}
 	for _, spec := range f.Imports {
@@ -193,7 +187,6 @@ func importsOf(f *ast.File) map[string]string {
 	return m
 }
 
-// imports reports whether the file imports the package.
 func imports(file, pkg string) bool {
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
 	return err == nil && slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == strconv.Quote(pkg) })

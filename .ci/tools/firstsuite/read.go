@@ -9,7 +9,6 @@ import (
 	"github.com/lullgo/lull/ci/internal/tool"
 )
 
-// A reader reads one function.
 type reader struct {
 	*source
 	functions map[string]*function
@@ -23,7 +22,6 @@ type reader struct {
 	bubbles   bool            // it makes a bubble somewhere: what is in its tables runs there
 }
 
-// read adds the functions and types of the file.
 func (p *source) read(functions map[string]*function, makers map[string]bool) {
 	silent := tool.SilentExamples(p.ast)
 	for _, decl := range p.ast.Decls {
@@ -82,7 +80,6 @@ func (p *source) reader(functions map[string]*function, makers map[string]bool, 
 	return &reader{source: p, functions: functions, makers: makers, into: f, locals: map[string]string{}, bound: map[*ast.FuncLit]bool{}, name: key}
 }
 
-// funcParams returns the names of the parameters that are functions.
 func funcParams(t *ast.FuncType) []string {
 	var names []string
 	for _, field := range t.Params.List {
@@ -196,7 +193,6 @@ func (r *reader) bind(id *ast.Ident, value ast.Expr, inBubble bool) {
 	}
 }
 
-// note notes what the node itself uses.
 func (r *reader) note(n ast.Node, inBubble bool) {
 	what, k := r.use(n)
 	if k == "" || k == clock && (inBubble || !r.isTest) {

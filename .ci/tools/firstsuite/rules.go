@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/token"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,18 +41,15 @@ var comparing = []string{"Sub", "Before", "After", "Compare", "Equal"}
 // generous is how long a test may wait for something else than the clock.
 const generous = time.Minute
 
-// units are the durations that have names.
 var units = map[string]time.Duration{"Nanosecond": 1, "Microsecond": time.Microsecond, "Millisecond": time.Millisecond,
 	"Second": time.Second, "Minute": time.Minute, "Hour": time.Hour}
 
 // isGenerous reports whether one of the arguments is a constant of at least a minute.
 func (p *source) isGenerous(args []ast.Expr) bool {
-	for _, arg := range args {
-		if d, ok := constant.Int64Val(constant.ToInt(p.duration(arg))); ok && time.Duration(d) >= generous {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(args, func(arg ast.Expr) bool {
+		d, ok := constant.Int64Val(constant.ToInt(p.duration(arg)))
+		return ok && time.Duration(d) >= generous
+	})
 }
 
 // duration returns the value of a constant expression, or an unknown one.
@@ -113,7 +111,6 @@ func (p *source) isNow(e ast.Expr) bool {
 	return path == "time" && name == "Now"
 }
 
-// exceptionsOf returns the exceptions of a file by line.
 func exceptionsOf(fset *token.FileSet, f *ast.File) map[int]map[kind]string {
 	byLine := map[int]map[kind]string{}
 	for _, group := range f.Comments {

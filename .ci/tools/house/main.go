@@ -79,14 +79,12 @@ func printSeconds(out io.Writer, file string) error {
 	return nil
 }
 
-// A house is what stands in the repository.
 type house struct {
 	files   []file
 	modules int
 	folders map[string]bool // at the root, but those whose names begin with a point
 }
 
-// A file is one of Go.
 type file struct {
 	path string // from the root, with slashes
 	text string

@@ -68,7 +68,6 @@ func (h *house) pairs(tests bool) (all []pair) {
 	return all
 }
 
-// alike reports whether the windows at i and j are the same.
 func alike(lines []line, i, j int) bool {
 	return i >= 0 && j < len(lines) && lines[i].window != "" && lines[i].window == lines[j].window
 }
@@ -85,7 +84,6 @@ func begins(lines []line, i, j int) bool {
 
 var brackets = strings.Fields("{ } ( ) [ ] , ;")
 
-// windows sets the windows of the lines of a file.
 func windows(lines []line) []line {
 	for i := 0; i+shared <= len(lines); i++ {
 		var window []string

@@ -114,7 +114,6 @@ func zzRan(block int, errs ...error) {
 }
 `
 
-// A goBlock is a block of Go code, and where it stands.
 type goBlock struct {
 	Where, Text string
 	own         string // the package that it is a comment of
@@ -169,7 +168,6 @@ func scan() *source {
 	return s
 }
 
-// A testFile is a file of tests.
 type testFile struct {
 	path, text string
 	syntax     *ast.File
@@ -287,7 +285,6 @@ func unqualified(all []tok, pkg string) (left []tok) {
 	return left
 }
 
-// same reports whether the tokens of a text are those that are wanted.
 func same(want, text []tok) bool {
 	for i, w := range want {
 		if w.text == "..." {

@@ -72,11 +72,9 @@ var (
 	// attribute is a link in HTML.
 	attribute = regexp.MustCompile(`\b(?:src|srcset|href)="([^"]+)"`)
 	// id is an anchor in HTML.
-	id = regexp.MustCompile(`<[^>]*\b(?:id|name)="([^"]+)"`)
-	// heading is a heading with its number signs.
+	id      = regexp.MustCompile(`<[^>]*\b(?:id|name)="([^"]+)"`)
 	heading = regexp.MustCompile(`^ {0,3}#{1,6}\s+(.*?)\s*#*$`)
-	// code is code within a line.
-	code = regexp.MustCompile("`[^`]*`")
+	code    = regexp.MustCompile("`[^`]*`")
 	// named is the name of a page of docs in a file that is no page.
 	named = regexp.MustCompile(`\bdocs/[a-z-]+\.md(?:#[a-z0-9_-]+)?`)
 	// linked is a link in a heading.
@@ -86,8 +84,7 @@ var (
 // readPage finds the links and headings of a Markdown text outside of code.
 func readPage(text string) page {
 	p := page{anchors: map[string]bool{}}
-	fence := ""
-	number := 0
+	fence, number := "", 0
 	for line := range strings.Lines(text) {
 		number++
 		line = strings.TrimRight(line, "\r\n")

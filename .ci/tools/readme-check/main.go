@@ -91,14 +91,12 @@ func commands(pages []string) string {
 	return script.String()
 }
 
-// A block is a fenced one.
 type block struct {
 	line    int // of its first line, from 1
 	text    string
 	skipped bool // the line before it is a comment "not run"
 }
 
-// blocks are the fenced blocks of a Markdown text in the given language.
 func blocks(text, language string) []block {
 	var found []block
 	fence, before := "", "" // before: the last line with text outside of blocks

@@ -73,7 +73,6 @@ func main() {
 	must.Main("release", 1, func() error { return release(ctx, os.Stdout, ".", s) })
 }
 
-// release releases the repository at root.
 func release(ctx context.Context, out io.Writer, root string, s settings) (err error) {
 	defer must.Catch(&err)
 	checkVersion(s.version)

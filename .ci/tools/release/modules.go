@@ -19,7 +19,6 @@ import (
 	"github.com/lullgo/lull/internal/must"
 )
 
-// A mod is a module of the workspace.
 type mod struct {
 	path   string
 	dir    string // from the root, with slashes
@@ -99,7 +98,6 @@ func setVersion(tree, proxy string, modules []*mod, version string) map[string][
 	return changed
 }
 
-// requireVersion changes the module's requirements.
 func (m *mod) requireVersion(version string, modules []*mod) {
 	for _, n := range m.needed {
 		must.Succeed(m.file.AddRequire(n.path, version))

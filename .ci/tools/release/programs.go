@@ -20,12 +20,10 @@ import (
 	"github.com/lullgo/lull/internal/must"
 )
 
-// A platform is one that programs are built for.
 type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "_" + p.arch }
 
-// platforms are those that lull is released for.
 var platforms = []platform{
 	{"linux", "amd64"}, {"linux", "arm64"},
 	{"darwin", "amd64"}, {"darwin", "arm64"},

@@ -41,7 +41,6 @@ func newStranger(ctx context.Context, tmp string, out io.Writer) *stranger {
 	return s
 }
 
-// run runs a command in dir and returns all that it printed.
 func (s *stranger) run(dir string, env []string, name string, args ...string) string {
 	c := exec.CommandContext(s.ctx, name, args...)
 	c.Dir, c.Env = dir, append(s.env[:len(s.env):len(s.env)], env...)
@@ -85,7 +84,6 @@ type printed struct {
 	args []string
 }
 
-// ofLull are the programs of lull.
 var ofLull = []program{
 	{"cmd/lull", [][]string{
 		{"--version"},

@@ -22,8 +22,7 @@ var ErrOutcomeUnknown = sqlcall.ErrOutcomeUnknown
 // here that the statement provably had no effect, because it did not reach the server or because
 // the server has undone it. Use it with lull.WithClassifier for calls of lull.Do.
 func Classify(err error) lull.Verdict {
-	var dial *pgconn.ConnectError
-	if errors.As(err, &dial) {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		err = &sqlcall.DialError{Err: err}
 	}
 	return sqlcall.Classify(err)
@@ -96,7 +95,6 @@ func transact(ctx context.Context, conn *pgxpool.Conn, opts pgx.TxOptions, twice
 	return err
 }
 
-// onConn calls op with a connection and releases it.
 func onConn(ctx context.Context, pool *pgxpool.Pool, op func(context.Context, *pgxpool.Conn) error) (lull.Verdict, error) {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {

@@ -44,7 +44,4 @@ func (c Config) Validate() error {
 	return l.Err()
 }
 
-// quoted returns the name of the table in SQL.
-func (c Config) quoted() string {
-	return `"` + strings.ReplaceAll(c.Table, ".", `"."`) + `"`
-}
+func (c Config) quoted() string { return `"` + strings.ReplaceAll(c.Table, ".", `"."`) + `"` }

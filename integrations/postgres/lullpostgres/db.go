@@ -35,7 +35,6 @@ type (
 	}
 )
 
-// exec runs a query that returns no row.
 func exec(ctx context.Context, q querier, query string) error {
 	if err := q.row(ctx, query, nil, nil); !errors.Is(err, sql.ErrNoRows) { // which pgx.ErrNoRows is, too
 		return err

@@ -2,7 +2,6 @@ package lullpostgres
 
 import "strings"
 
-// statements are the statements for one table.
 type statements struct {
 	claim, claimAlone           string // beside others; alone, for a transaction
 	extend, complete, release   string

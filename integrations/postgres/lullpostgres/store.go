@@ -160,7 +160,6 @@ func (s *Store) Release(ctx context.Context, key string, token idempotency.Fenci
 	return err
 }
 
-// own runs one of the owner's statements.
 func (s *Store) own(ctx context.Context, call, query string, key string, token idempotency.FencingToken, more ...any) error {
 	args := append([]any{key, token[:], s.lock(key)}, more...)
 	err := errContended

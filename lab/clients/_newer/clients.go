@@ -23,9 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func main() {
-	adapter.Main(adapter.Clients{"client-go": newKubernetes, "google-api-go": newStorage})
-}
+func main() { adapter.Main(adapter.Clients{"client-go": newKubernetes, "google-api-go": newStorage}) }
 
 // newKubernetes returns client-go's REST client, with which those of all kinds are made.
 func newKubernetes(base *http.Transport) (torture.Doer, error) {

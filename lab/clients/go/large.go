@@ -61,8 +61,7 @@ func overS3(over *http.Client, r *http.Request) (*http.Response, error) {
 	default:
 		err = errors.New("S3 has no " + r.Method + " of an object's key")
 	}
-	var failed *smithyhttp.ResponseError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		return adapter.Status(failed.HTTPStatusCode()), nil
 	}
 	if err != nil {

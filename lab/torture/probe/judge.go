@@ -362,9 +362,7 @@ func refusalRateLimit(s *seen) torture.Verdict {
 	return torture.NotApplicable.Because("there are no RateLimit fields")
 }
 
-func refusalProblem(s *seen) torture.Verdict {
-	return problems(s.refusals())
-}
+func refusalProblem(s *seen) torture.Verdict { return problems(s.refusals()) }
 
 func refusalCache(s *seen) torture.Verdict {
 	list := s.refusals()

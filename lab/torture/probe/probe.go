@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/lab/torture"
 	"github.com/lullgo/lull/lab/torture/internal/words"
@@ -40,7 +41,7 @@ type survey struct {
 	// after is an earlier survey that is made first. If needs it sees nothing where that saw nothing.
 	after string
 	needs bool
-	run   func(*prober, context.Context) error
+	run   func(*prober, context.Context)
 }
 
 // surveys are made in this order.
@@ -58,7 +59,6 @@ var surveys = []survey{
 	{"left", "busy", false, (*prober).abandon},
 }
 
-// seen is what was seen of a server.
 type seen struct {
 	target  Target
 	by      map[string][]exchange
@@ -66,7 +66,6 @@ type seen struct {
 	took    map[string]time.Duration
 }
 
-// all returns the exchanges of all surveys.
 func (s *seen) all() []exchange {
 	var list []exchange
 	for _, survey := range surveys {
@@ -132,7 +131,11 @@ func Run(ctx context.Context, t Target, o Options) (*torture.Card, error) {
 			return nil
 		}
 		p.survey, p.start = name, time.Now()
-		err := s.run(p, ctx)
+		err := func() (err error) {
+			defer must.Catch(&err)
+			s.run(p, ctx)
+			return nil
+		}()
 		p.took[name] = time.Since(p.start)
 		var not notSeen
 		switch {
@@ -203,21 +206,24 @@ func (p *prober) checkGone(ctx context.Context, survey string) error {
 	return goneError("the server does not answer any more: " + why)
 }
 
-// one makes a request and records it.
-func (p *prober) sendOne(ctx context.Context, x exchange, body []byte, header ...string) (*exchange, error) {
-	if err := p.take(ctx, 1); err != nil {
-		return nil, err
-	}
+// The functions of surveys, and those that they call, fail as those of package must do.
+
+func (p *prober) sendOne(ctx context.Context, x exchange, body []byte, header ...string) *exchange {
+	must.Succeed(p.take(ctx, 1))
 	y := p.send(ctx, p.start, x, body, header...)
 	p.by[p.survey] = append(p.by[p.survey], y)
-	return &p.by[p.survey][len(p.by[p.survey])-1], context.Cause(ctx)
+	must.Succeed(context.Cause(ctx))
+	return &p.by[p.survey][len(p.by[p.survey])-1]
 }
 
-// round makes requests at once, each over a lane of its own, and records them.
-func (p *prober) sendRound(ctx context.Context, list []exchange, body []byte) error {
-	if err := p.take(ctx, len(list)); err != nil {
-		return err
-	}
+// failNotSeen ends a survey that could not see what it is for.
+func failNotSeen(format string, args ...any) {
+	must.Succeed(notSeen(fmt.Sprintf("not seen: "+format, args...)))
+}
+
+// sendRound makes requests at once, each over a lane of its own, and records them.
+func (p *prober) sendRound(ctx context.Context, list []exchange, body []byte) {
+	must.Succeed(p.take(ctx, len(list)))
 	got := make([]exchange, len(list))
 	var all sync.WaitGroup
 	for i, x := range list {
@@ -226,47 +232,37 @@ func (p *prober) sendRound(ctx context.Context, list []exchange, body []byte) er
 	}
 	all.Wait()
 	p.by[p.survey] = append(p.by[p.survey], got...)
-	return context.Cause(ctx)
+	must.Succeed(context.Cause(ctx))
 }
 
 // calls is what the server does at peace.
-func (p *prober) calls(ctx context.Context) error {
-	for range 10 {
-		x, err := p.sendOne(ctx, p.get(""), nil)
-		if err != nil || x.status == 0 {
-			return err
-		}
+func (p *prober) calls(ctx context.Context) {
+	for n := 0; n < 10 && p.sendOne(ctx, p.get(""), nil).status > 0; n++ {
 	}
-	return nil
 }
 
-// get is a GET of the URL.
 func (p *prober) get(what string) exchange {
 	return exchange{what: what, method: "GET", path: p.base.RequestURI()}
 }
 
-// post is a POST with a key.
 func (p *prober) post(what, key string) exchange {
 	return exchange{what: what, method: "POST", path: p.target.Post, key: key}
 }
 
 // keys makes the POSTs of the draft's table, one after the other. The new key is between the
 // two requests with the same: what an answer has of a clock does not make them the same.
-func (p *prober) keys(ctx context.Context) error {
+func (p *prober) keys(ctx context.Context) {
 	if p.target.NoPost {
-		return notSeen("not seen: no POST was allowed")
+		failNotSeen("no POST was allowed")
 	}
 	key := newKey()
-	first, err := p.sendOne(ctx, p.post("the first", key), p.target.Body)
-	if err != nil {
-		return err
-	}
+	first := p.sendOne(ctx, p.post("the first", key), p.target.Body)
 	if !first.ok() {
 		what := "no answer"
 		if first.status > 0 {
 			what = strconv.Itoa(first.status) + " (" + http.StatusText(first.status) + ")"
 		}
-		return notSeen(fmt.Sprintf("not seen: a POST with a key to %s gets %s; name a path that takes it, its body and what authorizes it", p.target.Post, what))
+		failNotSeen("a POST with a key to %s gets %s; name a path that takes it, its body and what authorizes it", p.target.Post, what)
 	}
 	for _, x := range []struct {
 		what, key string
@@ -278,17 +274,13 @@ func (p *prober) keys(ctx context.Context) error {
 		{"the same, a third time", key, p.target.Body},
 		{"without a key", "", p.target.Body},
 	} {
-		if x.body == nil {
-			continue
-		}
-		if _, err := p.sendOne(ctx, p.post(x.what, x.key), x.body); err != nil {
-			return err
+		if x.body != nil {
+			p.sendOne(ctx, p.post(x.what, x.key), x.body)
 		}
 	}
 	if why, claimed := claimsKeys(&p.seen); !claimed {
-		return notSeen(why)
+		must.Succeed(notSeen(why))
 	}
-	return nil
 }
 
 // rounds of requests with the same key at once: a race may be won a few times.
@@ -297,46 +289,36 @@ const (
 	atOnce = 8
 )
 
-func (p *prober) atOnce(ctx context.Context) error {
+func (p *prober) atOnce(ctx context.Context) {
 	for range rounds {
-		list := slices.Repeat([]exchange{p.post("", newKey())}, min(atOnce, p.together))
-		if err := p.sendRound(ctx, list, p.target.Body); err != nil {
-			return err
-		}
+		p.sendRound(ctx, slices.Repeat([]exchange{p.post("", newKey())}, min(atOnce, p.together)), p.target.Body)
 	}
-	return nil
 }
 
-func (p *prober) afterError(ctx context.Context) error {
+func (p *prober) afterError(ctx context.Context) {
 	if p.target.Fail == "" {
-		return notSeen("not seen: no path is known whose POST fails")
+		failNotSeen("no path is known whose POST fails")
 	}
 	key := newKey()
 	for _, what := range []string{"the first", "the same again"} {
 		x := p.post(what, key)
 		x.path = p.target.Fail
-		if _, err := p.sendOne(ctx, x, p.target.Body); err != nil {
-			return err
-		}
+		p.sendOne(ctx, x, p.target.Body)
 	}
 	if first := p.by["error"][0]; first.status < 500 {
-		return notSeen(fmt.Sprintf("not seen: a POST to %s gets %d, and not 500 or above", p.target.Fail, first.status))
+		failNotSeen("a POST to %s gets %d, and not 500 or above", p.target.Fail, first.status)
 	}
-	return nil
 }
 
-func (p *prober) expect(ctx context.Context) error {
+func (p *prober) expect(ctx context.Context) {
 	if p.target.NoPost {
-		return notSeen("not seen: no POST was allowed")
+		failNotSeen("no POST was allowed")
 	}
-	_, err := p.sendOne(ctx, p.post("", newKey()), p.target.Body, "Expect: 100-continue")
-	return err
+	p.sendOne(ctx, p.post("", newKey()), p.target.Body, "Expect: 100-continue")
 }
 
-func (p *prober) old(ctx context.Context) error {
-	if err := p.take(ctx, 1); err != nil {
-		return err
-	}
+func (p *prober) old(ctx context.Context) {
+	must.Succeed(p.take(ctx, 1))
 	x, body := p.get(""), []byte(nil)
 	var header []string
 	if !p.target.NoPost {
@@ -344,53 +326,41 @@ func (p *prober) old(ctx context.Context) error {
 		header = []string{"Expect: 100-continue"}
 	}
 	p.by["old"] = []exchange{p.wire.old(ctx, p.start, x, body, header...)}
-	return nil
 }
 
-func (p *prober) late(ctx context.Context) error {
-	x, err := p.sendOne(ctx, p.get("at peace"), nil)
-	if err != nil {
-		return err
+func (p *prober) late(ctx context.Context) {
+	if x := p.sendOne(ctx, p.get("at peace"), nil); !x.ok() {
+		failNotSeen("a GET at peace gets %s", x.short())
 	}
-	if !x.ok() {
-		return notSeen(fmt.Sprintf("not seen: a GET at peace gets %s", x.short()))
-	}
-	_, err = p.sendOne(ctx, p.get("no time left"), nil, "Lull-Timeout: 0")
-	return err
+	p.sendOne(ctx, p.get("no time left"), nil, "Lull-Timeout: 0")
 }
 
 // leastSlow is how long a path takes that is slow: long enough for what a busy machine adds.
 const leastSlow = time.Second
 
 // slow asks the slow path, and returns how long it takes.
-func (p *prober) slow(ctx context.Context, x exchange, header ...string) (*exchange, error) {
+func (p *prober) slow(ctx context.Context, x exchange, header ...string) *exchange {
 	if p.target.Slow == "" {
-		return nil, notSeen("not seen: no path is known that takes a second or longer")
+		failNotSeen("no path is known that takes a second or longer")
 	}
 	x.method, x.path = "GET", p.target.Slow
 	return p.sendOne(ctx, x, nil, header...)
 }
 
-func (p *prober) baseline(ctx context.Context) (*exchange, error) {
-	x, err := p.slow(ctx, exchange{what: "at peace"})
+func (p *prober) baseline(ctx context.Context) *exchange {
+	x := p.slow(ctx, exchange{what: "at peace"})
 	switch {
-	case err != nil:
-		return nil, err
 	case !x.ok():
-		return nil, notSeen(fmt.Sprintf("not seen: a GET of %s gets %s", p.target.Slow, x.short()))
+		failNotSeen("a GET of %s gets %s", p.target.Slow, x.short())
 	case x.took < leastSlow:
-		return nil, notSeen(fmt.Sprintf("not seen: %s takes %s, and a second is needed", p.target.Slow, words.Rounded(x.took)))
+		failNotSeen("%s takes %s, and a second is needed", p.target.Slow, words.Rounded(x.took))
 	}
-	return x, nil
+	return x
 }
 
-func (p *prober) short(ctx context.Context) error {
-	peace, err := p.baseline(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = p.slow(ctx, exchange{what: "a quarter of that time"}, "Lull-Timeout: "+strconv.FormatInt((peace.took/4).Milliseconds(), 10))
-	return err
+func (p *prober) short(ctx context.Context) {
+	peace := p.baseline(ctx)
+	p.slow(ctx, exchange{what: "a quarter of that time"}, "Lull-Timeout: "+strconv.FormatInt((peace.took/4).Milliseconds(), 10))
 }
 
 // wantedRefusals is how many refusals are looked for, and mostRounds bounds how often.
@@ -399,24 +369,21 @@ const (
 	mostRounds     = 12
 )
 
-func (p *prober) busy(ctx context.Context) error {
+func (p *prober) busy(ctx context.Context) {
 	for n := 0; n < mostRounds; n++ {
 		list := p.crowd()
 		if n > 0 && int(p.left.Load()) < len(list)+p.requests/3 { // the rest is for others
 			break
 		}
-		if err := p.sendRound(ctx, list, nil); err != nil {
-			return err
-		}
+		p.sendRound(ctx, list, nil)
 		refused := len(p.refusals())
 		if n > 0 && refused >= wantedRefusals || n == 3 && refused == 0 {
 			break
 		}
 	}
 	if !slices.ContainsFunc(p.by["busy"], func(x exchange) bool { return x.refused() || !x.ok() }) {
-		return notSeen(fmt.Sprintf("not seen: none of %s to %s, %d at once, was refused; name a path that refuses, or send more at once", words.Plural(len(p.by["busy"]), "request"), p.target.Busy, p.together))
+		failNotSeen("none of %s to %s, %d at once, was refused; name a path that refuses, or send more at once", words.Plural(len(p.by["busy"]), "request"), p.target.Busy, p.together)
 	}
-	return nil
 }
 
 // crowd is as many GETs of the busy path as may be sent at once.
@@ -428,7 +395,7 @@ func (p *prober) crowd() []exchange {
 // the others, so that neither kind comes first.
 const attemptRounds = 6
 
-func (p *prober) attempts(ctx context.Context) error {
+func (p *prober) attempts(ctx context.Context) {
 	for n := range attemptRounds {
 		list := p.crowd()
 		for i := range list {
@@ -439,24 +406,15 @@ func (p *prober) attempts(ctx context.Context) error {
 		if n > 1 && int(p.left.Load()) < 2*len(list) {
 			break
 		}
-		if err := p.sendRound(ctx, list, nil); err != nil {
-			return err
-		}
+		p.sendRound(ctx, list, nil)
 	}
-	return nil
 }
 
 // abandon fills the server with slow work, goes away, and asks whether there is room again before
 // that work would have been done.
-func (p *prober) abandon(ctx context.Context) error {
-	peace, err := p.baseline(ctx)
-	if err != nil {
-		return err
-	}
-	whole := peace.took
-	if err := p.take(ctx, p.together); err != nil {
-		return err
-	}
+func (p *prober) abandon(ctx context.Context) {
+	whole := p.baseline(ctx).took
+	must.Succeed(p.take(ctx, p.together))
 	fill, leave := context.WithCancelCause(ctx)
 	defer leave(errLeft)
 	left := make([]exchange, p.together)
@@ -467,28 +425,16 @@ func (p *prober) abandon(ctx context.Context) error {
 			left[i] = p.send(fill, p.start, exchange{what: "fill", method: "GET", path: p.target.Slow, lane: i}, nil)
 		})
 	}
-	if err := sleep.For(ctx, whole/4); err != nil {
-		return err
-	}
+	must.Succeed(sleep.For(ctx, whole/4))
 	leave(errLeft)
 	all.Wait()
 	p.by["left"] = append(p.by["left"], left...)
 	for range 2 {
-		if err := sleep.For(ctx, whole/8); err != nil {
-			return err
-		}
-		if time.Since(start) > whole*7/10 {
-			break
-		}
-		x, err := p.slow(ctx, exchange{what: "afterwards", lane: p.together})
-		if err != nil {
-			return err
-		}
-		if x.ok() {
+		must.Succeed(sleep.For(ctx, whole/8))
+		if time.Since(start) > whole*7/10 || p.slow(ctx, exchange{what: "afterwards", lane: p.together}).ok() {
 			break
 		}
 	}
-	return nil
 }
 
 // short is what came of an exchange, for a sentence.

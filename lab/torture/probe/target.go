@@ -36,12 +36,11 @@ type Target struct {
 
 // Options are how a server is graded. The zero Options are the recommended ones.
 type Options struct {
-	Cases    []Case  // nil means all
-	Requests int     // the most in all; zero means DefaultRequests
-	Rate     float64 // the most in a second, after Together at once; zero means DefaultRate
-	Together int     // the most at once; zero means DefaultTogether
-	// Progress is called when a case is over, one call at a time.
-	Progress func(done, all int, last torture.Result)
+	Cases    []Case                                   // nil means all
+	Requests int                                      // the most in all; zero means DefaultRequests
+	Rate     float64                                  // the most in a second, after Together at once; zero means DefaultRate
+	Together int                                      // the most at once; zero means DefaultTogether
+	Progress func(done, all int, last torture.Result) // called when a case is over, one call at a time
 }
 
 // The defaults of the zero Options.

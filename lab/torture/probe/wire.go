@@ -20,17 +20,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/lab/torture/internal/words"
 )
 
 const (
-	// patience is how long a request may take.
-	patience = 30 * time.Second
-	// continueWithin is how long the body waits for a 100.
-	continueWithin = 5 * time.Second
-	// mostBody bounds what is read of an answer.
-	mostBody = 1 << 20
+	patience       = 30 * time.Second // how long a request may take
+	continueWithin = 5 * time.Second  // how long the body waits for a 100
+	mostBody       = 1 << 20          // bounds what is read of an answer
 )
 
 var (
@@ -131,7 +129,6 @@ func newWire(t Target, u *url.URL, o Options) *wire {
 	return w
 }
 
-// address returns host and port.
 func (w *wire) address() string {
 	if w.base.Port() != "" {
 		return w.base.Host
@@ -257,7 +254,6 @@ func (w *wire) send(ctx context.Context, began time.Time, x exchange, body []byt
 	return finish(resp.StatusCode, resp.Header, answer, whole, nil)
 }
 
-// request returns the request of an exchange.
 func (w *wire) request(ctx context.Context, x exchange, body []byte, header []string) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, x.method, w.base.Scheme+"://"+w.base.Host+x.path, bytes.NewReader(body))
 	if err != nil {
@@ -295,35 +291,23 @@ var errLeft = errors.New("the client left")
 // old makes a request of HTTP/1.0 and returns the statuses that came, the final one last.
 func (w *wire) old(ctx context.Context, began time.Time, x exchange, body []byte, header ...string) exchange {
 	x.began = time.Since(began)
-	err := func() error {
+	err := func() (err error) {
+		defer must.Catch(&err)
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		conn, err := w.dial(ctx, "tcp", w.address())
-		if err != nil {
-			return err
-		}
+		conn := must.Have(w.dial(ctx, "tcp", w.address()))
 		defer conn.Close()
 		stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 		defer stop()
 		if w.base.Scheme == "https" {
 			conn = tls.Client(conn, &tls.Config{ServerName: w.base.Hostname()})
 		}
-		r, err := w.request(ctx, x, body, header)
-		if err != nil {
-			return err
-		}
+		r := must.Have(w.request(ctx, x, body, header))
 		var b bytes.Buffer
-		if err := r.Write(&b); err != nil {
-			return err
-		}
-		if _, err := conn.Write(bytes.Replace(b.Bytes(), []byte(" HTTP/1.1\r\n"), []byte(" HTTP/1.0\r\n"), 1)); err != nil {
-			return err
-		}
+		must.Succeed(r.Write(&b))
+		must.Have(conn.Write(bytes.Replace(b.Bytes(), []byte(" HTTP/1.1\r\n"), []byte(" HTTP/1.0\r\n"), 1)))
 		for in := bufio.NewReader(io.LimitReader(conn, mostBody)); x.status == 0; {
-			resp, err := http.ReadResponse(in, r)
-			if err != nil {
-				return err
-			}
+			resp := must.Have(http.ReadResponse(in, r))
 			if resp.StatusCode < 200 {
 				x.infos = append(x.infos, resp.StatusCode)
 			}
@@ -341,9 +325,6 @@ func (w *wire) old(ctx context.Context, began time.Time, x exchange, body []byte
 }
 
 // newKey returns an Idempotency-Key: a String of Structured Fields, as the draft wants it.
-func newKey() string {
-	return `"lull-probe-` + strings.ToLower(rand.Text()) + `"`
-}
+func newKey() string { return `"lull-probe-` + strings.ToLower(rand.Text()) + `"` }
 
-// oneLine returns the beginning of a text as one line.
 func oneLine(text string) string { return words.Short(strings.Join(strings.Fields(text), " ")) }

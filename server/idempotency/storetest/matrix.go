@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -33,8 +35,7 @@ type Outliving struct {
 	// Matrix comes between. Nil: the store is not on a network.
 	Address func(place string) (addr string, through func(addr string) string)
 
-	// Exclusive: one process at a time may have it open.
-	Exclusive bool
+	Exclusive bool // one process at a time may have it open
 
 	// Transactional: the servers have Config.Transactional set. Effect then carries
 	// out something in the transaction of ctx, under a name that is new for each key,
@@ -55,18 +56,16 @@ func Matrix(t *testing.T, o Outliving) {
 	if o.Transactional && o.Effect == nil {
 		t.Fatal("storetest: Transactional needs an Effect and Effects")
 	}
-	in, dir := os.Getenv(childEnv), ""
+	in := os.Getenv(childEnv)
 	var c childConfig
 	if in == "" {
-		dir = t.TempDir()
-	} else if err := json.Unmarshal([]byte(in), &c); err != nil {
-		t.Fatal(err)
+		c.Dir = t.TempDir()
 	} else {
-		dir = c.Dir
+		must.Succeed(json.Unmarshal([]byte(in), &c))
 	}
 	if o.Effect == nil {
-		o.Effect = func(_ context.Context, _ idempotency.Store, name string) error { return appendLine(dir, name) }
-		o.Effects = func(t *testing.T, _, name string) int { return countLines(t, dir, name) }
+		o.Effect = func(_ context.Context, _ idempotency.Store, name string) error { return appendLine(c.Dir, name) }
+		o.Effects = func(t *testing.T, _, name string) int { return countLines(t, c.Dir, name) }
 	}
 	if in != "" {
 		serveChild(t, o, c) // does not return
@@ -74,8 +73,9 @@ func Matrix(t *testing.T, o Outliving) {
 	if testing.Short() {
 		t.Skip("storetest: the matrix of killed processes is not short")
 	}
-	m := matrix{T: t, o: o, place: o.Place(t), dir: dir}
-	fmt.Fprintln(m.table(), "killed\tresume\teffects before\tretry\teffects after\tonce more")
+	m := matrix{T: t, o: o, place: o.Place(t), dir: c.Dir}
+	m.w = tabwriter.NewWriter(&m.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(m.w, "killed\tresume\teffects before\tretry\teffects after\tonce more")
 	points := []point{beforeClaim, afterClaim, beforeEffect, afterEffect, afterHandler, afterComplete, afterResponse}
 	for _, resume := range []bool{false, true} {
 		var all []killed // their leases end beside each other
@@ -107,18 +107,13 @@ type matrix struct {
 	w     *tabwriter.Writer
 }
 
-func (m *matrix) table() io.Writer {
-	m.w = tabwriter.NewWriter(&m.out, 0, 0, 2, ' ', 0)
-	return m.w
-}
-
 // deadLease is the lease of servers that are killed; that of those that are not is the
 // default, so that a slow machine does not make them look dead.
 const deadLease = 500 * time.Millisecond
 
-func (m *matrix) start(kill point, resume bool, lease time.Duration) *child {
+func (m *matrix) start(kill point, resume bool, lease time.Duration) *server {
 	m.Helper()
-	return startChild(m.T, childConfig{Place: m.place, Dir: m.dir, Kill: kill, Resume: resume, Lease: lease})
+	return startServer(m.T, childConfig{Place: m.place, Dir: m.dir, Kill: kill, Resume: resume, Lease: lease})
 }
 
 func (m *matrix) effects(name string) int { return m.o.Effects(m.T, m.place, name) }
@@ -151,8 +146,7 @@ func (m *matrix) kill(at point, resume bool) killed {
 	return killed{at, resume, name, m.effects(name)}
 }
 
-// row asks another server.
-func (m *matrix) row(second *child, k killed) {
+func (m *matrix) row(second *server, k killed) {
 	m.Helper()
 	got := m.final(second.url, k.name)
 	after := m.effects(k.name)
@@ -189,7 +183,7 @@ func (m *matrix) row(second *child, k killed) {
 // many sends requests with one key to two servers at once.
 func (m *matrix) many() {
 	const n = 200
-	servers := []*child{m.start("", false, idempotency.DefaultLease)}
+	servers := []*server{m.start("", false, idempotency.DefaultLease)}
 	if !m.o.Exclusive {
 		servers = append(servers, m.start("", false, idempotency.DefaultLease))
 	}
@@ -267,33 +261,22 @@ func (a answer) String() string {
 
 var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
-func post(url, key, body string) (answer, error) {
-	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		return answer{}, err
-	}
+func post(url, key, body string) (a answer, err error) {
+	defer must.Catch(&err)
+	req := must.Have(http.NewRequest(http.MethodPost, url, strings.NewReader(body)))
 	req.Header.Set("Idempotency-Key", `"`+key+`"`)
-	resp, err := client.Do(req)
-	if err != nil {
-		return answer{}, err
-	}
+	resp := must.Have(client.Do(req))
 	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return answer{}, err
-	}
-	a := answer{status: resp.StatusCode, kind: string(b), replayed: resp.Header.Get("Idempotency-Replayed") == "true"}
+	b := must.Have(io.ReadAll(resp.Body))
+	a = answer{status: resp.StatusCode, kind: string(b), replayed: resp.Header.Get("Idempotency-Replayed") == "true"}
 	if resp.Header.Get("Content-Type") == "application/problem+json" {
 		var p struct{ Type string }
-		if err := json.Unmarshal(b, &p); err != nil {
-			return answer{}, err
-		}
+		must.Succeed(json.Unmarshal(b, &p))
 		_, a.kind, _ = strings.Cut(p.Type, "idempotency-")
 	}
 	return a, nil
 }
 
-// countLines is how many lines have been appended to the file of that name.
 func countLines(t *testing.T, dir, name string) int {
 	b, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil && !os.IsNotExist(err) {
@@ -308,8 +291,5 @@ func appendLine(dir, name string) error {
 		return err
 	}
 	_, err = f.WriteString("done\n")
-	if err2 := f.Close(); err == nil {
-		err = err2
-	}
-	return err
+	return errors.Join(err, f.Close())
 }

@@ -1,9 +1,9 @@
 package storetest
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/internal/tail"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -84,26 +87,12 @@ func (s steps) Transact(ctx context.Context, c idempotency.Claim, run func(conte
 func serveChild(t *testing.T, o Outliving, c childConfig) {
 	kill := func(p point) {
 		if p == c.Kill {
-			self, err := os.FindProcess(os.Getpid())
-			if err == nil {
-				err = self.Kill()
-			}
-			if err != nil {
-				fmt.Fprintln(os.Stderr, "storetest: cannot kill myself:", err)
-				os.Exit(3)
-			}
-			select {} // until the signal is there
+			child.KillSelf()
 		}
 	}
 	store := o.Open(t, c.Place)
-	m, err := idempotency.New(steps{store, kill}, idempotency.Config{
-		Lease:         c.Lease,
-		Resume:        c.Resume,
-		Transactional: o.Transactional,
-	}, idempotency.WithScope(idempotency.SharedScope))
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := idempotency.Config{Lease: c.Lease, Resume: c.Resume, Transactional: o.Transactional}
+	m := must.Have(idempotency.New(steps{store, kill}, config, idempotency.WithScope(idempotency.SharedScope)))
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		name, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -129,10 +118,7 @@ func serveChild(t *testing.T, o Outliving, c childConfig) {
 		w.WriteHeader(http.StatusCreated)
 		io.WriteString(w, outcome)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))
 	answer := m.Wrap(http.HandlerFunc(handler))
 	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer.ServeHTTP(w, r)
@@ -143,87 +129,58 @@ func serveChild(t *testing.T, o Outliving, c childConfig) {
 	os.Exit(0)
 }
 
-// child is a server in a process of its own.
-type child struct {
-	cmd   *exec.Cmd
-	stdin io.Closer
-	url   string
-	rest  chan string // what it printed on after it was ready
+// A server is one in a process of its own.
+type server struct {
+	*child.Child
+	url string
+	out tail.Tail
 }
 
-func startChild(t *testing.T, c childConfig) *child {
+func startServer(t *testing.T, c childConfig) *server {
 	t.Helper()
-	env, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var pattern []string
 	for part := range strings.SplitSeq(t.Name(), "/") {
 		pattern = append(pattern, "^"+regexp.QuoteMeta(part)+"$")
 	}
-	cmd := exec.Command(self, "-test.run="+strings.Join(pattern, "/"), "-test.count=1", "-test.timeout=5m")
-	cmd.Env = append(os.Environ(), childEnv+"="+string(env))
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &child{cmd: cmd, stdin: stdin, rest: make(chan string, 1)}
-	t.Cleanup(func() { cmd.Process.Kill() }) // nothing, if it has ended
-	lines := bufio.NewScanner(stdout)
-	var printed strings.Builder
-	for lines.Scan() {
-		if addr, ok := strings.CutPrefix(lines.Text(), ready); ok {
-			p.url = "http://" + addr + "/effects"
-			break
+	cmd := exec.Command(must.Have(os.Executable()), "-test.run="+strings.Join(pattern, "/"), "-test.count=1", "-test.timeout=5m")
+	cmd.Env = append(os.Environ(), childEnv+"="+string(must.Have(json.Marshal(c))))
+	p := &server{}
+	cmd.Stdout, cmd.Stderr = &p.out, os.Stderr
+	p.Child = must.Have(child.Start(cmd))
+	t.Cleanup(p.Kill)
+	err := p.Await(func() error {
+		_, after, _ := strings.Cut(p.out.String()+"\n", ready)
+		addr, _, ok := strings.Cut(after, "\n")
+		if !ok {
+			return errors.New("it prints no address")
 		}
-		printed.WriteString(lines.Text() + "\n")
+		p.url = "http://" + addr + "/effects"
+		return nil
+	}, 5*time.Millisecond, time.Minute)
+	if err != nil {
+		t.Fatalf("the server did not start: %v\n%s", err, &p.out)
 	}
-	if p.url == "" {
-		t.Fatalf("the server did not start: %v\n%s", cmd.Wait(), printed.String())
-	}
-	go func() {
-		b, _ := io.ReadAll(stdout)
-		p.rest <- string(b)
-	}()
 	return p
 }
 
 // wait is for a server that kills itself.
-func (p *child) wait(t *testing.T, killed bool) {
+func (p *server) wait(t *testing.T, killed bool) {
 	t.Helper()
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		select {
-		case <-ended:
-		case <-time.After(30 * time.Second):
-			t.Errorf("the server has not ended by itself")
-			p.cmd.Process.Kill()
-		}
-	}()
-	rest := <-p.rest
-	err := p.cmd.Wait()
+	select {
+	case <-p.Ended:
+	case <-time.After(30 * time.Second):
+		t.Errorf("the server has not ended by itself")
+		p.Kill()
+	}
 	// A process that was killed by a signal has no exit code, but on Windows.
-	if signalled := p.cmd.ProcessState.ExitCode() == -1; killed != (err != nil) || killed && !signalled && runtime.GOOS != "windows" {
-		t.Errorf("the server ended with %v, and printed %q", err, rest)
+	if signalled := p.ProcessState.ExitCode() == -1; killed == p.ProcessState.Success() || killed && !signalled && runtime.GOOS != "windows" {
+		t.Errorf("the server ended with %v, and printed %q", p.ProcessState, &p.out)
 	}
 }
 
 // stop ends a server that is well.
-func (p *child) stop(t *testing.T) {
+func (p *server) stop(t *testing.T) {
 	t.Helper()
-	p.stdin.Close()
+	p.In.Close()
 	p.wait(t, false)
 }

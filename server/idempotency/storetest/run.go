@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -30,11 +31,9 @@ type Options struct {
 // Run runs the tests as subtests of t. open returns the store to be tested; it is
 // called once for each. It need not be empty: keys are random.
 func Run(t *testing.T, open func(t *testing.T) idempotency.Store, o Options) {
+	o.Concurrent = cmp.Or(o.Concurrent, 200)
 	if o.MaxRecord == 0 {
 		o.MaxRecord = 1<<20 + 64<<10
-	}
-	if o.Concurrent == 0 {
-		o.Concurrent = 200
 	}
 	for _, test := range []struct {
 		name string
@@ -88,10 +87,8 @@ type tester struct {
 // request is a claim for a new key by a new owner.
 func request() idempotency.Claim {
 	c := idempotency.Claim{
-		Key:         "storetest:" + rand.Text(),
-		Fingerprint: sha256.Sum256([]byte("a request")),
-		Lease:       long,
-		Retention:   2 * long,
+		Key: "storetest:" + rand.Text(), Fingerprint: sha256.Sum256([]byte("a request")), Lease: long,
+		Retention: 2 * long,
 	}
 	rand.Read(c.Token[:])
 	return c

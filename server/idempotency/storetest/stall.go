@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -32,11 +33,8 @@ func (m *matrix) stalls() {
 	fmt.Fprintln(w, "stood still after\tthe request\thandlers\tafterwards\thandlers\teffects\tonce more")
 	for packets, held := 0, true; held; packets++ {
 		var ran atomic.Int64
-		keys, err := idempotency.New(store, idempotency.Config{Store: policy, Transactional: m.o.Transactional},
-			idempotency.WithScope(idempotency.SharedScope))
-		if err != nil {
-			m.Fatal(err)
-		}
+		config := idempotency.Config{Store: policy, Transactional: m.o.Transactional}
+		keys := must.Have(idempotency.New(store, config, idempotency.WithScope(idempotency.SharedScope)))
 		s := httptest.NewServer(keys.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			name, err := io.ReadAll(r.Body)
 			ran.Add(1)
@@ -100,10 +98,7 @@ type gate struct {
 }
 
 func startGate(t *testing.T, to string) *gate {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))
 	g := &gate{Listener: l, to: to, left: -1, open: make(chan struct{})}
 	t.Cleanup(func() {
 		l.Close()

@@ -8,7 +8,6 @@ import (
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-// transactions are the tests of a Transactor.
 func (t *tester) transactions() {
 	s, ok := t.s.(idempotency.Transactor)
 	if !ok {

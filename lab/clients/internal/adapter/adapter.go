@@ -37,7 +37,6 @@ func Main(clients Clients) {
 	}
 }
 
-// serve reads calls and makes them.
 func serve(client torture.Client) (err error) {
 	defer must.Catch(&err)
 	ca, err := os.ReadFile(os.Getenv("LULL_TORTURE_CA"))
@@ -65,7 +64,6 @@ func serve(client torture.Client) (err error) {
 	return lines.Err()
 }
 
-// parse reads a call.
 func parse(line string) (id string, c torture.Call, err error) {
 	f := strings.Split(line, "\t")
 	if len(f) != 7 {

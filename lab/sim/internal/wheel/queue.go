@@ -52,9 +52,7 @@ func (q *Queue) Len() int { return q.n }
 // Push adds an event. It comes after all those pending for the same time. A time
 // before that of the last popped event counts as that time.
 func (q *Queue) Push(at int64, data uint64) {
-	if at < q.now {
-		at = q.now
-	}
+	at = max(at, q.now)
 	if q.n == 0 {
 		q.restart()
 	}

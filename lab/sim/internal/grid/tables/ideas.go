@@ -7,6 +7,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -19,10 +20,7 @@ const stall = 10 * second
 var zero = sim.Contender{Name: "the zero Policy"}
 
 func none() sim.Contender {
-	c, err := battery.Preset("none")
-	if err != nil {
-		panic(err)
-	}
+	c := must.Have(battery.Preset("none"))
 	c.Name = "no retry"
 	return c
 }
@@ -34,14 +32,12 @@ func idea(name string, change func(*lull.Policy)) sim.Contender {
 }
 
 // compare prints what each of cs takes to recover, and how it does in peace.
-func compare(p *printer, cs []sim.Contender) error {
-	if err := p.recoveries(cs, fleets, cell{length: stall}); err != nil {
-		return err
-	}
-	return p.successes("1 % / 10 % errors", cs, shares(fleets, 0.01, 0.1))
+func compare(p *printer, cs []sim.Contender) {
+	p.recoveries(cs, fleets, cell{length: stall})
+	p.successes("1 % / 10 % errors", cs, shares(fleets, 0.01, 0.1))
 }
 
-func prices(p *printer) error {
+func prices(p *printer) {
 	cs := []sim.Contender{none()}
 	for _, n := range []float64{1, 5, 10} {
 		c := idea(fmt.Sprintf("a time-out costs %v", n), func(p *lull.Policy) {
@@ -52,10 +48,10 @@ func prices(p *printer) error {
 		cs = append(cs, c)
 	}
 	cs = append(cs, idea("the rule", func(p *lull.Policy) { p.Breaker.Off = true }))
-	return compare(p, cs)
+	compare(p, cs)
 }
 
-func breakers(p *printer) error {
+func breakers(p *printer) {
 	var cs []sim.Contender
 	add := func(name string, b breaker.Config) {
 		cs = append(cs, sim.Contender{Name: name, Policy: lull.Policy{Breaker: b}})
@@ -78,9 +74,7 @@ func breakers(p *printer) error {
 		{"Errors that return at once, for", cell{outage: sim.Errors, length: 30 * second}},
 	} {
 		fmt.Fprintf(p.out, "\n%s %v:\n", o.title, o.length)
-		if err := p.recoveries(cs, fleets, o.cell); err != nil {
-			return err
-		}
+		p.recoveries(cs, fleets, o.cell)
 	}
-	return p.successes("1 % / 10 % / 30 % errors", cs, shares(fleets, 0.01, 0.1, 0.3))
+	p.successes("1 % / 10 % / 30 % errors", cs, shares(fleets, 0.01, 0.1, 0.3))
 }

@@ -14,12 +14,14 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A table is one of those of the page, or two that belong together.
 type table struct {
 	name, title string
-	print       func(*printer) error
+	print       func(*printer)
 }
 
 var tables = []table{
@@ -47,13 +49,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	p.ctx = ctx
-	if err := run(p, flag.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "tables:", err)
-		os.Exit(1)
-	}
+	must.Main("tables", 1, func() error { return run(p, flag.Args()) })
 }
 
-func run(p *printer, names []string) error {
+func run(p *printer, names []string) (err error) {
+	defer must.Catch(&err)
 	if p.seeds < 1 {
 		return fmt.Errorf("-seeds is %d: want at least 1", p.seeds)
 	}
@@ -64,19 +64,12 @@ func run(p *printer, names []string) error {
 		return nil
 	}
 	for _, name := range names {
-		if err := p.table(name); err != nil {
-			return err
+		i := slices.IndexFunc(tables, func(t table) bool { return t.name == name })
+		if i < 0 {
+			return fmt.Errorf("no table is called %q: run without a name for the list", name)
 		}
+		fmt.Fprintf(p.out, "`go run ./lab/sim/internal/grid/tables -seeds %d %s`\n", p.seeds, name)
+		tables[i].print(p)
 	}
 	return nil
-}
-
-// table prints the table of that name, with the command that prints it.
-func (p *printer) table(name string) error {
-	i := slices.IndexFunc(tables, func(t table) bool { return t.name == name })
-	if i < 0 {
-		return fmt.Errorf("no table is called %q: run without a name for the list", name)
-	}
-	fmt.Fprintf(p.out, "`go run ./lab/sim/internal/grid/tables -seeds %d %s`\n", p.seeds, name)
-	return tables[i].print(p)
 }

@@ -4,17 +4,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/sim"
 )
 
-func presets(p *printer) error {
+func presets(p *printer) {
 	cs := append([]sim.Contender{zero}, battery.Presets()...)
 	some := []int{100, 10_000}
-	if err := p.recoveries(cs, some, cell{length: stall}); err != nil {
-		return err
-	}
-	return p.successes("1 % / 10 % errors", cs, shares(some, 0.01, 0.1))
+	p.recoveries(cs, some, cell{length: stall})
+	p.successes("1 % / 10 % errors", cs, shares(some, 0.01, 0.1))
 }
 
 // A cure is something that the server does.
@@ -34,12 +33,8 @@ var cures = []cure{
 }
 
 // server compares measures of the server, for 100,000 processes that call once in two minutes.
-func server(p *printer) error {
-	cs, err := named("full-jitter")
-	if err != nil {
-		return err
-	}
-	cs = append([]sim.Contender{none(), zero}, cs...)
+func server(p *printer) {
+	cs := []sim.Contender{none(), zero, must.Have(battery.Preset("full-jitter"))}
 	names := make([]string, len(cures))
 	for i, c := range cures {
 		names[i] = c.name
@@ -51,28 +46,21 @@ func server(p *printer) error {
 			columns = append(columns, column[sim.Contender]{c.Name, []sim.Contender{c}})
 		}
 		fmt.Fprintf(p.out, "\nLoad %v; seconds to recover, and %% of the calls of the first minute after the stall that succeed:\n", load)
-		err := lines(p, "the service's queue", names, cures, columns, func(cure cure, c sim.Contender) (string, error) { return p.recoveryWith(c, cell, cure) })
-		if err != nil {
-			return err
-		}
+		lines(p, "the service's queue", names, cures, columns, func(cure cure, c sim.Contender) string { return p.recoveryWith(c, cell, cure) })
 	}
-	return nil
 }
 
 // recoveryWith returns the time to recover with a cure, and the share of calls that succeed
 // in the minute after the outage.
-func (p *printer) recoveryWith(c sim.Contender, cell cell, cure cure) (string, error) {
+func (p *printer) recoveryWith(c sim.Contender, cell cell, cure cure) string {
 	var sum time.Duration
 	var succeeded, calls float64
 	for seed := range p.seeds {
 		s := cell.scenario()
 		cure.apply(&s.Services[0])
-		r, err := sim.Run(p.ctx, s, c, sim.Options{Seed: uint64(seed + 1)})
-		if err != nil {
-			return "", err
-		}
+		r := must.Have(sim.Run(p.ctx, s, c, sim.Options{Seed: uint64(seed + 1)}))
 		if !r.Recovery.Recovered {
-			return "never", nil
+			return "never"
 		}
 		sum += r.Recovery.Time
 		from := int((before + cell.length) / r.Series.Step)
@@ -81,5 +69,5 @@ func (p *printer) recoveryWith(c sim.Contender, cell cell, cure cure) (string, e
 			succeeded += r.Series.Good[i] * r.Series.Calls[i]
 		}
 	}
-	return fmt.Sprintf("%.0f s, %.0f %%", (sum / time.Duration(p.seeds)).Seconds(), 100*succeeded/calls), nil
+	return fmt.Sprintf("%.0f s, %.0f %%", (sum / time.Duration(p.seeds)).Seconds(), 100*succeeded/calls)
 }

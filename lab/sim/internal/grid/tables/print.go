@@ -6,19 +6,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// fly does n pieces of work side by side and returns the error of the first that failed.
-func (p *printer) fly(n int, work func(i int) error) error {
+// fly does n pieces of work side by side. It fails with the error of the first that failed.
+func (p *printer) fly(n int, work func(i int)) {
 	errs := make([]error, n)
 	sim.Each(n, p.workers, func(i int) {
-		if errs[i] = p.ctx.Err(); errs[i] == nil {
-			errs[i] = work(i)
-		}
+		defer must.Catch(&errs[i])
+		must.Succeed(p.ctx.Err())
+		work(i)
 	})
-	return cmp.Or(errs...)
+	must.Succeed(cmp.Or(errs...))
 }
 
 // A column is a heading, and the cells under it. Strokes separate the entries of a row in it.
@@ -28,16 +29,16 @@ type column[T any] struct {
 }
 
 // rows flies every row through every cell and prints a table of the entries.
-func rows[T any](p *printer, corner string, cs []sim.Contender, columns []column[T], entry func(sim.Contender, T) (string, error)) error {
+func rows[T any](p *printer, corner string, cs []sim.Contender, columns []column[T], entry func(sim.Contender, T) string) {
 	names := make([]string, len(cs))
 	for i, c := range cs {
 		names[i] = c.Name
 	}
-	return lines(p, corner, names, cs, columns, entry)
+	lines(p, corner, names, cs, columns, entry)
 }
 
 // lines is rows for any kind of row.
-func lines[R, T any](p *printer, corner string, names []string, cs []R, columns []column[T], entry func(R, T) (string, error)) error {
+func lines[R, T any](p *printer, corner string, names []string, cs []R, columns []column[T], entry func(R, T) string) {
 	type place struct{ row, col, i int }
 	var places []place
 	text := make([][][]string, len(cs))
@@ -50,14 +51,10 @@ func lines[R, T any](p *printer, corner string, names []string, cs []R, columns 
 			}
 		}
 	}
-	err := p.fly(len(places), func(i int) (err error) {
+	p.fly(len(places), func(i int) {
 		at := places[i]
-		text[at.row][at.col][at.i], err = entry(cs[at.row], columns[at.col].cells[at.i])
-		return err
+		text[at.row][at.col][at.i] = entry(cs[at.row], columns[at.col].cells[at.i])
 	})
-	if err != nil {
-		return err
-	}
 	fmt.Fprintf(p.out, "\n| %s |", corner)
 	for _, c := range columns {
 		fmt.Fprintf(p.out, " %s |", c.head)
@@ -71,32 +68,26 @@ func lines[R, T any](p *printer, corner string, names []string, cs []R, columns 
 		fmt.Fprintln(p.out)
 	}
 	fmt.Fprintln(p.out)
-	return nil
 }
 
 var someLoads = []float64{0.2, 0.8, 0.95}
 
 // recoveries prints the times to recover from an outage at someLoads, with a column for each fleet.
-func (p *printer) recoveries(cs []sim.Contender, fleets []int, outage cell) error {
+func (p *printer) recoveries(cs []sim.Contender, fleets []int, outage cell) {
 	var columns []column[cell]
-	for _, n := range fleets {
-		outage.processes = n
-		columns = append(columns, column[cell]{count(n), atLoads(outage)})
+	for _, outage.processes = range fleets {
+		c := column[cell]{head: count(outage.processes)}
+		for _, outage.load = range someLoads {
+			c.cells = append(c.cells, outage)
+		}
+		columns = append(columns, c)
 	}
-	return rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, columns, p.recovery)
-}
-
-// atLoads is a cell at each of someLoads.
-func atLoads(c cell) (all []cell) {
-	for _, c.load = range someLoads {
-		all = append(all, c)
-	}
-	return all
+	rows(p, "seconds to recover at load 0.2 / 0.8 / 0.95; processes:", cs, columns, p.recovery)
 }
 
 // successes prints the shares of calls that succeed in peace.
-func (p *printer) successes(at string, cs []sim.Contender, columns []column[quiet]) error {
-	return rows(p, "% of calls that succeed at "+at+"; processes:", cs, columns, p.success)
+func (p *printer) successes(at string, cs []sim.Contender, columns []column[quiet]) {
+	rows(p, "% of calls that succeed at "+at+"; processes:", cs, columns, p.success)
 }
 
 // shares is a column for each fleet, with an entry for each share of errors.
@@ -116,7 +107,7 @@ func shares(fleets []int, errors ...float64) []column[quiet] {
 // they were.
 const enough = 12 * second
 
-func (p *printer) recovery(c sim.Contender, cell cell) (string, error) {
+func (p *printer) recovery(c sim.Contender, cell cell) string {
 	var sum time.Duration
 	back := 0
 	for seed := range uint64(p.seeds) {
@@ -125,9 +116,7 @@ func (p *printer) recovery(c sim.Contender, cell cell) (string, error) {
 			// It ended in a dip after it had been well.
 			r, err = sim.Run(p.ctx, cell.scenario(), c, sim.Options{Seed: seed + 1})
 		}
-		if err != nil {
-			return "", err
-		}
+		must.Succeed(err)
 		if r.Recovery.Recovered {
 			back++
 			sum += r.Recovery.Time
@@ -135,24 +124,21 @@ func (p *printer) recovery(c sim.Contender, cell cell) (string, error) {
 	}
 	switch back {
 	case 0:
-		return "never", nil
+		return "never"
 	case p.seeds:
-		return fmt.Sprintf("%.0f", (sum / time.Duration(back)).Seconds()), nil
+		return fmt.Sprintf("%.0f", (sum / time.Duration(back)).Seconds())
 	}
-	return fmt.Sprintf("never in %d of %d", p.seeds-back, p.seeds), nil
+	return fmt.Sprintf("never in %d of %d", p.seeds-back, p.seeds)
 }
 
-func (p *printer) success(c sim.Contender, peace quiet) (string, error) {
+func (p *printer) success(c sim.Contender, peace quiet) string {
 	var sum battery.Figures
 	for seed := range uint64(p.seeds) {
-		r, err := sim.Run(p.ctx, peace.scenario(), c, sim.Options{Seed: seed + 1})
-		if err != nil {
-			return "", err
-		}
+		r := must.Have(sim.Run(p.ctx, peace.scenario(), c, sim.Options{Seed: seed + 1}))
 		f := battery.FiguresOf(&r)
 		sum.Good, sum.Calls = sum.Good+f.Good, sum.Calls+f.Calls
 	}
-	return percent(sum.Share()), nil
+	return percent(sum.Share())
 }
 
 // percent never rounds up to 100.

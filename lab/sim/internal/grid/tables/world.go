@@ -11,15 +11,13 @@ import (
 // lab/battery/TABLES.md describes it.
 
 const (
-	capacity  = 1000 // requests/s
-	spikeRate = 2500 // calls/s
-	// before is how long all is well before the outage.
-	before = 60 * second
+	capacity  = 1000        // requests/s
+	spikeRate = 2500        // calls/s
+	before    = 60 * second // how long all is well before the outage
 	// after is how long a policy is watched after it: who has not recovered by then
 	// never does.
-	after = 600 * second
-	// peaceTime is how long peace is watched.
-	peaceTime      = 600 * second
+	after          = 600 * second
+	peaceTime      = 600 * second // how long peace is watched
 	attemptTimeout = second
 )
 
