@@ -26,9 +26,9 @@ func NewLog(l *slog.Logger) Observer {
 func logLosses(ctx context.Context, e Event) { logEvent(ctx, nil, e, slog.LevelError) }
 
 // logEvent writes a line, if it is of that level or above.
-func logEvent(ctx context.Context, l *slog.Logger, e Event, least slog.Level) {
+func logEvent(ctx context.Context, l *slog.Logger, e Event, minLevel slog.Level) {
 	level, message, do := describeEvent(e)
-	if level < least {
+	if level < minLevel {
 		return
 	}
 	if l == nil {

@@ -179,7 +179,7 @@ func (m *MemoryBroker) group(e *entry) string {
 	return ""
 }
 
-// schedule puts e into the schedule at e.at.
+// schedule puts e into the schedule at e.readyAt.
 func (m *MemoryBroker) schedule(e *entry) {
 	if e.index < 0 {
 		heap.Push(&m.next, e)
