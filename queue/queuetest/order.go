@@ -18,7 +18,7 @@ var orderChecks = []check{
 	{name: "Order/over retries and consumers", run: orderRetries},
 }
 
-func (b *tester) ordered() {
+func (b *tester) needOrder() {
 	b.Helper()
 	if b.can.Order == queue.Unordered {
 		b.Skip("not for this broker: no order is kept")
@@ -33,7 +33,7 @@ func (b *tester) sendIn(group string, bodies ...string) {
 }
 
 func orderOne(b *tester) {
-	b.ordered()
+	b.needOrder()
 	b.sendIn("a", "a1", "a2", "a3")
 	if b.can.Order == queue.PerGroup {
 		b.sendIn("b", "b1")
@@ -57,7 +57,7 @@ func orderOne(b *tester) {
 }
 
 func orderWaits(b *tester) {
-	b.ordered()
+	b.needOrder()
 	if b.can.MaxDelay == 0 {
 		b.Skip("not for this broker: there are no delays")
 	}
@@ -86,7 +86,7 @@ func orderWaits(b *tester) {
 }
 
 func orderDead(b *tester) {
-	b.ordered()
+	b.needOrder()
 	b.sendIn("a", "a1", "a2")
 	b.settle(b.Connection, b.receiveOne(), queue.Settlement{Outcome: queue.DeadLetter})
 	d := b.receiveOne()
@@ -98,7 +98,7 @@ func orderDead(b *tester) {
 // Two consumers handle groups of which some messages fail: each group comes in order,
 // and what fails is tried again before the next.
 func orderRetries(b *tester) {
-	b.ordered()
+	b.needOrder()
 	const n = 8
 	var groups []string
 	for i := range map[queue.Order]int{queue.PerGroup: 5, queue.Total: 1}[b.can.Order] {

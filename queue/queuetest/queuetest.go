@@ -52,8 +52,8 @@ type Options struct {
 	Lease time.Duration
 	// Order is one of Target.Orders.
 	Order queue.Order
-	// Attempts is how often a message may be delivered without the broker stepping in:
-	// its own limit must be larger by 2 at least.
+	// Attempts is how often a message may be delivered. The broker's own limit must be
+	// larger by at least 2.
 	Attempts int
 }
 
@@ -80,7 +80,7 @@ func (x Target) withDefaults() Target {
 	return x
 }
 
-// allVariable has the suite run under the race detector too, and with more messages.
+// allVariable, if set, makes the suite run under the race detector too, and with more messages.
 const allVariable = "LULL_QUEUETEST_ALL"
 
 // A connector is Target.Connect.
@@ -93,7 +93,7 @@ type check struct {
 	process bool
 }
 
-// checks are all subtests of Run that can run beside one another.
+// checks are all subtests of Run that can run at the same time.
 var checks = slices.Concat(receiveChecks, attemptChecks, delayChecks, extendChecks, settleChecks, orderChecks,
 	senderChecks, letterChecks, consumerChecks, redriveChecks)
 
