@@ -75,7 +75,7 @@ type letters struct {
 
 	channels   []*consumedLetters
 	out        map[*letterReceipt]bool     // letters that are out with the channels
-	known      map[string][]*letterReceipt // letters that were out with a lost channel, and were not met since, by their digest
+	known      map[string][]*letterReceipt // letters that were out with a lost channel, and have not come again, by their digest
 	unreturned []*letterReceipt            // letters that were read and not returned yet: found while looking for another, or more than were wanted
 	young      int                         // letters in a row that died after end
 

@@ -75,9 +75,9 @@ type Config struct {
 	// set. The stream must cover it, and the consumer must not. Zero: later.<Stream>.<Consumer>.
 	LaterSubject string
 
-	// DeadStream is the stream for dead letters. Zero: <Stream>_DEAD.
+	// DeadLetters is the stream for dead letters. Zero: <Stream>_DEAD.
 	DeadLetters string
-	// DeadSubject is the subject of dead letters, without wildcards. Zero:
+	// DeadLetterSubject is the subject of dead letters, without wildcards. Zero:
 	// dead.<Stream>.<Consumer>.
 	DeadLetterSubject string
 	// AdvisoryStream is the stream that keeps the advisories for the Reaper. It is not used if
