@@ -49,7 +49,7 @@ func testCost(t *testing.T) {
 		"failure":        fail,
 		"paid by lease":  func() { b.ledger.leased.Store(1); fail() },
 		"paid by share":  func() { b.ledger.share.Store(1); fail() },
-		"refused, alone": func() { b.ledger.starved.Store(false); fail() },
+		"refused, alone": func() { b.ledger.refused.Store(false); fail() },
 	} {
 		if n := testing.AllocsPerRun(1000, do); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)

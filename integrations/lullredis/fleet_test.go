@@ -94,7 +94,7 @@ func (s *stub) sync(batch []*budgetSync, fail error) {
 			m = newModel()
 			s.redis[e.budget.name] = m
 		}
-		e.answer = m.sync(time.Since(s.epoch)+time.Hour, e.id, e.request, e.budget.ledger.terms)
+		e.answer = m.sync(time.Since(s.epoch)+time.Hour, e.id, e.request, e.budget.ledger.settings)
 	}
 }
 
@@ -292,7 +292,7 @@ func TestCloseHandsTokensBack(t *testing.T) {
 	})
 }
 
-// A sync that is under way when the fleet closes must not reach Redis behind the farewell: it would
+// A sync that is under way when the fleet closes must not reach Redis behind the last request: it would
 // enter the instance again, which then holds tokens that nobody spends for ten minutes.
 func TestCloseWaitsForTheSyncUnderWay(t *testing.T) {
 	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *FleetBudget) {
@@ -301,7 +301,7 @@ func TestCloseWaitsForTheSyncUnderWay(t *testing.T) {
 			spend(b, 0)
 			s.set(func(s *stub) { under = s.under })
 		}
-		s.set(func(s *stub) { s.late = 0 }) // the farewell is quicker
+		s.set(func(s *stub) { s.late = 0 }) // the last request is quicker
 		if err := f.Close(t.Context()); err != nil {
 			t.Error(err)
 		}

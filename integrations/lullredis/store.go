@@ -42,8 +42,8 @@ type StoreConfig struct {
 	// release before it counts (WAIT). Zero: none.
 	Replicas int
 
-	// ReplicaTimeout is how long to wait for them. If fewer replicas have it by then the call fails:
-	// the master has it, and nobody knows whether it will last. Zero: 500 ms. At least a
+	// ReplicaTimeout is how long to wait for them. If fewer replicas have the change by then, the
+	// call fails: the master has the change, and may lose it. Zero: 500 ms. At least a
 	// millisecond.
 	ReplicaTimeout time.Duration
 }
@@ -62,7 +62,7 @@ func (c StoreConfig) Validate() error {
 // and each method one script on it: atomic, by the server's clock, also on a cluster. The methods
 // may be called concurrently.
 //
-// A first request takes two scripts, any other one: 26,000 first requests a second with records of 2 KiB, and Redis on the
+// A first request takes two scripts, any other takes one: 26,000 first requests a second with records of 2 KiB, and Redis on the
 // same two cores (go test -bench Store). Its entries are as safe as the Redis behind it: docs/servers.md has what can be lost,
 // under "Stores".
 //
