@@ -145,7 +145,7 @@ func parseClaim(v any) (a idempotency.ClaimResult, now int64, ok bool) {
 
 // Extend implements idempotency.Store.
 func (s *Store) Extend(ctx context.Context, key string, token idempotency.FencingToken, lease, retention time.Duration) error {
-	return s.own(ctx, "extend", extendScript, key, token[:], millis(lease), millis(retention))
+	return s.asOwner(ctx, "extend", extendScript, key, token[:], millis(lease), millis(retention))
 }
 
 // Complete implements idempotency.Store.
@@ -156,16 +156,16 @@ func (s *Store) Complete(ctx context.Context, key string, token idempotency.Fenc
 	if len(record) > s.config.MaxRecord {
 		return s.tooLarge(ctx, key, token, len(record))
 	}
-	return s.own(ctx, "complete", completeScript, key, token[:], record, millis(retention))
+	return s.asOwner(ctx, "complete", completeScript, key, token[:], record, millis(retention))
 }
 
 // Release implements idempotency.Store.
 func (s *Store) Release(ctx context.Context, key string, token idempotency.FencingToken) error {
-	return s.own(ctx, "release", releaseScript, key, token[:])
+	return s.asOwner(ctx, "release", releaseScript, key, token[:])
 }
 
-// own runs a script that acts for the owner only.
-func (s *Store) own(ctx context.Context, what string, script *redis.Script, key string, args ...any) error {
+// asOwner runs a script that acts for the owner only.
+func (s *Store) asOwner(ctx context.Context, what string, script *redis.Script, key string, args ...any) error {
 	v, err := s.run(ctx, what, script, key, args...)
 	if err != nil {
 		return err

@@ -69,9 +69,9 @@ func Read[T any](ctx context.Context, d *lull.Dependency, db *sql.DB, op func(co
 // for statements of the sql.DB. After that it dials.
 const deadConns = 2
 
-// onConn calls op with a connection. If that turns out to have been dead before anything was
-// sent on it, op is called with another one if it may be called again: what op gets is a connection that
-// works. That is no retry.
+// onConn calls op with a connection. If the connection was dead before anything was sent on it,
+// and again is set, onConn calls op with another one. That is no retry: op is to get a connection
+// that works.
 func onConn(ctx context.Context, db *sql.DB, again bool, op func(context.Context, *sql.Conn) error) (lull.Verdict, error) {
 	for dead := 0; ; dead++ {
 		conn, err := db.Conn(ctx)
