@@ -10,7 +10,7 @@ import (
 )
 
 // run gives the request to the handler, which owns the key since began or later, and
-// stores what came of it before the client sees it.
+// stores its outcome before the client sees it.
 func (x *exchange) run(resumed bool, began time.Time) {
 	a := x.keyedRequest(resumed)
 	p := newResponse(x.w, x.m.config.MaxResponse)
@@ -33,7 +33,7 @@ func (x *exchange) run(resumed bool, began time.Time) {
 	l.stop()
 	p.end()
 	x.settle(a, p, true, nil)
-	p.passOn()
+	p.sendToClient()
 }
 
 func (x *exchange) keyedRequest(resumed bool) *KeyedRequest {
@@ -80,13 +80,13 @@ func (x *exchange) settle(a *KeyedRequest, p *response, returned bool, panicValu
 		x.settled(e, m.save(ctx, "save", func(ctx context.Context) error { return store(ctx, m.store, &x.claim, what, record) }))
 	}
 	if what == releaseKey {
-		m.freeInBackground(x.claim.Key, later)
+		m.freeKeyInBackground(x.claim.Key, later)
 	} else {
 		m.saving.Go(later)
 	}
 }
 
-// settled reports e, what was to be stored, with how that ended.
+// settled reports e, the event of an outcome that was to be stored, with err of the store.
 func (x *exchange) settled(e Event, err error) {
 	switch {
 	case errors.Is(err, ErrFenced):
@@ -122,7 +122,7 @@ func (m *Middleware) saveTimeout() time.Duration {
 	return m.config.Lease
 }
 
-// store carries out a verdict. If the record is too long for the store, it records that
+// store carries out a keyDecision. If the record is too long for the store, it records that
 // the response was not kept.
 func store(ctx context.Context, s Store, c *Claim, what keyDecision, record []byte) error {
 	switch what {

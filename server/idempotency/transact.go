@@ -20,7 +20,7 @@ func (x *exchange) transact(t Transactor) {
 		if returned {
 			return
 		}
-		if v := recover(); v != nil { // all is rolled back; it is raised again
+		if v := recover(); v != nil { // all is rolled back; v is raised again
 			x.event(Event{Kind: Released, Err: newPanic(v)})
 			panic(v)
 		}
@@ -44,9 +44,9 @@ func (x *exchange) transact(t Transactor) {
 	})
 	returned = true
 	switch {
-	case err != nil && p.passedOn, err != nil && p.hijacked:
-		// The client has a response to what was, perhaps, rolled back. Broken off, it
-		// is none, and the client will ask again.
+	case err != nil && p.sentToClient, err != nil && p.hijacked:
+		// The client has a response, or a part, to what was perhaps rolled back. It is
+		// broken off, so that the client asks again.
 		x.event(Event{Kind: StoreFailed, Status: p.status, Err: err})
 		panic(http.ErrAbortHandler)
 	case err != nil:
@@ -61,7 +61,7 @@ func (x *exchange) transact(t Transactor) {
 			what = Ran
 		}
 		x.event(Event{Kind: what, Status: p.status})
-		p.passOn()
+		p.sendToClient()
 	}
 }
 
