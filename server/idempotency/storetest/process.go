@@ -46,7 +46,7 @@ const (
 	afterResponse point = "after response"
 )
 
-// steps is a store that calls at at each point to which it comes.
+// steps is a store that calls its function `at` at each point.
 type steps struct {
 	idempotency.Store
 	at func(point)
@@ -215,7 +215,7 @@ func (p *child) wait(t *testing.T, killed bool) {
 	}()
 	rest := <-p.rest
 	err := p.cmd.Wait()
-	// A process that was killed by a signal has no exit code, but on Windows.
+	// A process that was killed by a signal has no exit code, except on Windows.
 	if signalled := p.cmd.ProcessState.ExitCode() == -1; killed != (err != nil) || killed && !signalled && runtime.GOOS != "windows" {
 		t.Errorf("the server ended with %v, and printed %q", err, rest)
 	}
