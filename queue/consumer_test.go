@@ -657,7 +657,7 @@ func moody(m *queue.MemoryBroker) (b *broker, fails *atomic.Pointer[error]) {
 	return b, fails
 }
 
-// After a Receive that failed the consumer waits as in its policy, but for 50 ms at least and 10 s at most.
+// After a failed Receive the consumer waits as in its policy, from 50 ms to 10 s.
 func TestReceiveWaitsAsThePolicyAsks(t *testing.T) {
 	for _, c := range []struct {
 		policy backoff.Schedule

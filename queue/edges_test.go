@@ -118,7 +118,7 @@ func TestAWaitEndsWithTheConsumer(t *testing.T) {
 func TestNothingIsTriedAgainOnceStopping(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(2)
-		p.Backoff = backoff.Schedule{Base: time.Second, Cap: time.Second} // of which the least is drawn
+		p.Backoff = backoff.Schedule{Base: time.Second, Cap: time.Second} // the shortest wait is drawn
 		m := memory(t, queue.MemoryBrokerConfig{})
 		const n = 64
 		for i := range n {
@@ -334,8 +334,8 @@ func TestTheFirstFailureInTheEnvelope(t *testing.T) {
 	}
 }
 
-// A message of which a try has failed, and the next is refused, comes back as after a failure,
-// and not before it may be tried; a dead letter is not delayed.
+// If one try of a message has failed and the next is refused, the message comes back as after a
+// failure, and not before it may be tried; a dead letter is not delayed.
 func TestRefusedAfterATry(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(2)

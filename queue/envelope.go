@@ -189,7 +189,7 @@ func DecodeEnvelope(text string) (*Envelope, error) {
 }
 
 // EnvelopeOf is the envelope in headers: of a dead letter, or of a message that has
-// been redriven. ok is false if there is none, or none that can be read.
+// been redriven. ok is false if there is no envelope that can be read.
 func EnvelopeOf(h Headers) (e *Envelope, ok bool) {
 	text, there := h[EnvelopeHeader]
 	if !there {

@@ -31,7 +31,7 @@ type workInHand struct {
 	turn         chan struct{} // closed when the handler may begin; nil: it may
 	sendBack     bool          // the message goes back, for there is no room for it
 	begun        bool          // it has a place in the crowd
-	decidedEarly *disposition  // what becomes of it, without its handler
+	decidedEarly *disposition  // what happens to it, without its handler
 	firstSeen    time.Time
 	tries        int
 	elapsed      time.Duration
@@ -204,7 +204,7 @@ func (w *workInHand) wait(d time.Duration) bool {
 	return false
 }
 
-// try runs the handler once, if the engine admits it, and returns what is to become of the
+// try runs the handler once, if the engine admits it, and returns what happens to the
 // message.
 func (w *workInHand) try() disposition {
 	call, r, ok := w.admit()

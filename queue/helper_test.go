@@ -189,7 +189,7 @@ func dead(t testing.TB, err error) *queue.Letter {
 	return all[0]
 }
 
-// broker is a MemoryBroker that counts the calls to it, and of which some do something else.
+// broker is a MemoryBroker that counts the calls to it. Functions in it replace some calls.
 type broker struct {
 	*queue.MemoryBroker
 	receives, extends, settles atomic.Int64

@@ -16,7 +16,7 @@ type lease struct {
 	c *Consumer
 	d *Delivery
 
-	calls sync.Mutex // held during Extend, of which there is one at a time, and none once stopped
+	calls sync.Mutex // held during Extend: there is one at a time, and none once stopped
 
 	mu    sync.Mutex
 	until time.Time // zero: never

@@ -51,7 +51,7 @@ func TestFilter(t *testing.T) {
 		{queue.Filter{OlderThan: 1}, undated, false},
 		{queue.Filter{YoungerThan: 1}, undated, false},
 		{queue.Filter{YoungerThan: math.MaxInt64}, undated, false},
-		{queue.Filter{OlderThan: time.Minute}, put, true}, // of which only that is known
+		{queue.Filter{OlderThan: time.Minute}, put, true}, // only Enqueued is known
 	} {
 		if got := c.f.Match(c.l, now); got != c.want {
 			t.Errorf("%+v of %+v: %v", c.f, c.l.Envelope, got)

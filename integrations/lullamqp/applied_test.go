@@ -6,7 +6,7 @@ import (
 )
 
 // A channel may be closed at once after few acknowledgements, and a second after the last of many.
-func TestUnapplied(t *testing.T) {
+func TestKeepOpen(t *testing.T) {
 	var u ackTimes
 	now := time.Unix(1_800_000_000, 0)
 	if d := u.keepOpen(now); d != 0 {

@@ -172,7 +172,7 @@ func (p *Mismatches) compare(kind, name string, want amqp.Table, is map[string]a
 	}
 }
 
-// get requests one object. ok is false if there is none.
+// get requests one object. ok is false if it does not exist.
 func (m Management) get(ctx context.Context, into any, path ...string) (ok bool, err error) {
 	at, err := url.Parse(m.URL)
 	if err != nil || at.Host == "" {

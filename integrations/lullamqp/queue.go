@@ -30,7 +30,7 @@ type Broker struct {
 	mu          sync.Mutex
 	current     *session          // nil: there is none yet, or it has ended
 	sessions    map[*session]bool // including those that only wait for deliveries that are out
-	failed      error             // why there is none; Receive returns it, once
+	failed      error             // why there is no session; Receive returns it, once
 	busy        bool              // the session is being opened or changed
 	changed     chan struct{}     // closed when a field above, or in the session, has changed
 	idle        *time.Timer       // stops the consumer when nobody asks for messages
@@ -183,7 +183,7 @@ func (q *Broker) awaitChange(ctx context.Context) {
 	}
 }
 
-// takeAhead returns messages that were fetched. It is called with q.mu held.
+// takePrefetched returns messages that were fetched. It is called with q.mu held.
 func (q *Broker) takePrefetched(most int) []*queue.Delivery {
 	s := q.current
 	if s == nil {

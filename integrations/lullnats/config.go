@@ -197,7 +197,7 @@ func (c Config) checked() (Config, error) {
 // ackWait returns AckWait of the consumer that Declare makes.
 func (c Config) ackWait() time.Duration { return cmp.Or(c.Lease, queue.DefaultLease) + restartError }
 
-// Subjects of advisories, and the name of the reaper's consumer of them.
+// advisories begins the subjects of the server's advisories.
 const advisories = "$JS.EVENT.ADVISORY.CONSUMER."
 
 func (c Config) exceeded() string {

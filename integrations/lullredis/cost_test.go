@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/internal/cost"
 )
 
-// Nothing of a call allocates, paid by whom it may, or refused.
+// No part of a call allocates, whoever pays for its retry, also if that is refused.
 func TestCost(t *testing.T) { synctest.Test(t, testCost) }
 
 func noRedis(_ context.Context, batch []*budgetSync) {

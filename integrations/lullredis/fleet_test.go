@@ -23,7 +23,7 @@ type stub struct {
 	deaf    chan struct{} // if not nil, answers nobody until it is closed, whatever ctx does
 	late    time.Duration // carries out that much later what was sent, whether or not anybody waits
 	err     error
-	batches [][]string // who synced with whom
+	batches [][]string // which budgets synced together
 	at      []time.Duration
 	under   int // way
 	most    int

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A node is the hook of one server of a cluster or ring. A cluster's client repeats commands by itself, also after a lost
+// A nodeHook is the hook of one server of a cluster or ring. A cluster's client repeats commands by itself, also after a lost
 // connection. The node prevents that where the command may have been carried out.
 type nodeHook struct{ *dialer }
 

@@ -88,7 +88,7 @@ func onConn(ctx context.Context, db *sql.DB, again bool, op func(context.Context
 }
 
 // noConn returns the error of a call that got no connection of db. Connections that are being dialled count as in use, but
-// whoever dials one gets the error of the dial.
+// the call that dials one gets the error of the dial.
 func noConn(db *sql.DB, err error) error {
 	if s := db.Stats(); err == context.DeadlineExceeded && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
 		return sqlcall.PoolFull(err)

@@ -297,7 +297,7 @@ func (o observed) count(kind event.Kind, operation string) (n int) {
 	return n
 }
 
-// The dial for a call is a part of it, also if no timeout bounds the call. The dial of another dependency's call is none.
+// The dial for a call is a part of it, also if no timeout bounds the call. A dial in another dependency's call is not.
 func TestWhichDialsAreCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, policy := range []lull.Policy{{}, {AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}} {

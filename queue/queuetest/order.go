@@ -95,7 +95,7 @@ func orderDead(b *tester) {
 	b.ack(d)
 }
 
-// Two consumers handle groups of which some messages fail: each group comes in order,
+// Two consumers handle groups in which some messages fail: each group comes in order,
 // and what fails is tried again before the next.
 func orderRetries(b *tester) {
 	b.needOrder()

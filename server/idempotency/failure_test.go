@@ -125,8 +125,8 @@ func TestStoreDown(t *testing.T) {
 	}
 }
 
-// A process that has still to tell its store that nothing was done calls no outcome unknown, though
-// the lease is over: the store stood still for longer.
+// A process reports no outcome as unknown while it has yet to free the key in its store, even if the
+// lease is over because the store was stopped for longer.
 func TestNothingDoneIsNotUnknown(t *testing.T) {
 	for _, method := range []string{"Claim", "Release"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -92,7 +92,7 @@ func (c cutAtCommit) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// A transaction of which the COMMIT was not answered is not repeated, unless it may be carried out twice.
+// A transaction whose COMMIT was not answered is not repeated, unless it may be carried out twice.
 func TestACommitThatIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {

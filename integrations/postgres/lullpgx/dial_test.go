@@ -247,7 +247,7 @@ func TestAServerThatHangsUp(t *testing.T) {
 	})
 }
 
-// A dial that is given up by who waits for it is none of those.
+// A dial that its caller gives up is no such failure.
 func TestADialThatIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lis := memnet.Listen() // its connections are never answered
