@@ -306,7 +306,7 @@ type Sender interface {
 // An Outgoing is a message to be sent.
 type Outgoing struct {
 	// ID is 1 to 128 printable ASCII characters without spaces, by which the broker
-	// deduplicates if it does. Empty: every message is new. Whether it becomes
+	// deduplicates, if it can. Empty: every message is new. Whether ID becomes
 	// Delivery.ID is the broker's business.
 	ID      string
 	Group   string

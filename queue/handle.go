@@ -184,7 +184,7 @@ func (w *workInHand) message() *Message {
 	return m
 }
 
-// waitForRerun waits until the handler is to be run again, and reports whether it still may.
+// waitForRerun waits until the handler is to be run again, and reports whether it may still run.
 func (w *workInHand) waitForRerun(f disposition) bool {
 	if f.Redelivery.Within(w.d.lifeLeft()).Reason == engine.Expired {
 		return false // settle makes it one

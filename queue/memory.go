@@ -237,7 +237,7 @@ func awaitChange(ctx context.Context, wait time.Duration, changed <-chan struct{
 	return nil
 }
 
-// handOut hands out what is ready. If nothing is, it returns when something will be.
+// handOut hands out what is ready. If nothing is ready, it returns how long to wait, and what ends the wait earlier.
 func (m *MemoryBroker) handOut(w Want) (got []*Delivery, wait time.Duration, changed <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

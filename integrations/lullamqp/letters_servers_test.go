@@ -123,7 +123,7 @@ func TestRedriveKeepsProperties(t *testing.T) {
 }
 
 // Reading letters and leaving them there uses up no limit of a queue that another program declared.
-// It is refused if it would, or if the limit is not known.
+// The reading is refused if it would use one up, or if the limit is not known.
 func TestRule21InspectingDoesNotCount(t *testing.T) {
 	t.Parallel()
 	v := serverVersion(t)

@@ -131,8 +131,8 @@ func (l *ledger) nextRequest(now time.Duration, funds float64) (request, bool) {
 	l.setTarget(max(l.held-have, 0), l.refused.Swap(false))
 	target, reserve := l.target, 0.0
 	if half := l.settings.pool / 2; target == 0 && funds < 1 && (have == 0 || l.latest.pool >= half) {
-		// Nothing to do, and nothing to pay with, as when a process has just begun: keep one token
-		// ready, but not from the half of the pool for those in need.
+		// The instance is idle and has nothing to pay with, like a new process: keep one token ready,
+		// but not from the half of the pool for instances in need.
 		target, reserve = 1, half
 	}
 	r := request{seq: l.seq + 1, reserve: reserve, want: max(target-have, 0)}

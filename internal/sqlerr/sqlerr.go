@@ -32,7 +32,7 @@ type Class struct {
 	// undone the statement. That is a proof only for a statement that it carries out as a whole.
 	Answered bool
 	// OtherServer: the server behind this connection does not take the statement, and another one
-	// may: the connection is to be given up.
+	// may take it. The connection is to be closed.
 	OtherServer bool
 	// MySQL: the server is MySQL or MariaDB, which has tables that are not rolled back.
 	MySQL bool

@@ -175,7 +175,7 @@ func (l *lost) progress() (accepted int, still time.Duration) {
 	return len(l.accepted), time.Since(l.moved)
 }
 
-// disrupt kills workers and restarts the broker while messages are handled, until all were.
+// disrupt kills workers and restarts the broker while messages are handled, until all were handled.
 func (l *lost) disrupt() {
 	l.Helper()
 	looked := time.Now()

@@ -58,8 +58,8 @@ func (x *exchange) settle(a *KeyedRequest, p *response, returned bool, panicValu
 	if what == keepResponse {
 		record = encode(p.record(returned))
 	}
-	// Not with the request's context: the client may be gone, or its time over, and the
-	// record is for its next attempt.
+	// The record is for the client's next attempt. So it is stored even if the request's
+	// context has ended: the client may be gone, or its time over.
 	ctx := context.WithoutCancel(x.r.Context())
 	late := time.Duration(0)
 	if what == releaseKey { // another claim may be under way, and would own the key again

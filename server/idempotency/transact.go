@@ -86,7 +86,7 @@ func (x *exchange) claimed(transact func(ctx context.Context, claimed func()) (C
 	})
 	defer stop()
 	for attempt, more := next(); more && !begun; {
-		// Not derived from the attempt's context: the handler is no part of that call.
+		// Derived from the request's context, as the handler is no part of the attempt's call.
 		ctx, cancel := context.WithDeadline(x.r.Context(), x.claimEnd(attempt, time.Now()))
 		answer, err = transact(ctx, func() {
 			begun = true

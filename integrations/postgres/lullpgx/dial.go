@@ -31,7 +31,7 @@ type Config struct {
 // pgxpool.NewWithConfig, once, after all other changes of config: it sets BeforeConnect, and keeps
 // the one that was there.
 //
-// lullsql.NewConnector describes which dials are calls of their own; those in the background are, too. If the connection was
+// lullsql.NewConnector describes which dials are calls of their own; so are dials in the background. If the connection was
 // made and the server then does not accept the user, or closes it without an answer, the call has failed and is not repeated.
 // If the Close of such a connection panics, that is an error of the dial: a pool dials in a goroutine of its own, where nobody
 // could recover.
