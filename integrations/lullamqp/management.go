@@ -110,7 +110,7 @@ func (d *description) policy() map[string]any {
 // harmful are the keys of policies that lose messages, deliver them early, or hold up a level.
 var harmful = []string{"message-ttl", "expires", "max-length", "max-length-bytes"}
 
-// look compares o with the server. It reports whether it is there.
+// look compares o with the server. It reports whether o is there.
 func (m Management) look(ctx context.Context, found *Mismatches, o object) (bool, error) {
 	var is description
 	ok, err := m.get(ctx, &is, o.kind+"s", m.vhost(), o.name)

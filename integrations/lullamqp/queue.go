@@ -531,7 +531,7 @@ func (q *Broker) stopConsuming() {
 //
 // There is one exception. RabbitMQ hands messages of a quorum queue to a consumer until a moment
 // after it has confirmed the cancellation, and the client drops these. They stay out with the
-// channel until it ends, which counts as an attempt. It can only happen if the server owes the
+// channel until it ends, which counts as an attempt. This can only happen if the server owes the
 // consumer messages. So nothing is acknowledged meanwhile, and cancel waits for the messages that
 // the server owes for earlier acknowledgements. Afterwards the channel is used only for deliveries
 // that are out.

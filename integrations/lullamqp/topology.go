@@ -75,8 +75,8 @@ func (c *Config) topology() topology {
 	for l := range levels {
 		name := c.level(l)
 		t.objects = append(t.objects, object{kindExchange, name, "topic", nil})
-		// At-least-once: the message leaves the level when the next has confirmed it. It takes
-		// effect only together with reject-publish.
+		// At-least-once: the message leaves the level when the next has confirmed it. The strategy
+		// takes effect only together with reject-publish.
 		add(name, amqp.Table{
 			"x-message-ttl":          int64(unit/time.Millisecond) << l,
 			"x-dead-letter-exchange": next,

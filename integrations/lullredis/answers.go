@@ -52,7 +52,7 @@ var credentials = wordSet("NOAUTH WRONGPASS NOPERM")
 // a transient failure of the caller's side.
 //
 // "Again" is a transient verdict, "no" a permanent one. The table is Redis's own list: createSharedObjects and
-// processCommand in src/server.c, clusterRedirectClient in src/cluster.c, and src/script.c. It holds for one
+// processCommand in src/server.c, clusterRedirectClient in src/cluster.c, and src/script.c. The table holds for one
 // command. As a classifier of lull.Do it is right for operations that send one command, and no script: [AddTo] does
 // not believe the code of an error that a script returned, nor that of a part of a transaction.
 func Classify(err error) lull.Verdict { return lull.VerdictOf(err, classify) }

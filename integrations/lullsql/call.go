@@ -45,7 +45,7 @@ func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, arg
 
 // Read calls op with a connection of db, as a call to d that may be repeated: op only reads, or
 // what it does may be done twice. Op uses the connection and the context that it gets, closes its
-// rows before it returns, and does not close the connection. It must not keep either.
+// rows before it returns, and does not close the connection. Op must not keep either.
 // With lull.NotIdempotent the call is repeated only as long as op has not been called.
 //
 // The error sql.ErrNoRows is an answer: it is returned as it is, and is no failure. Any other

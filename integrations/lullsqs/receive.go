@@ -175,7 +175,7 @@ func (q *Broker) receive(ctx context.Context, w queue.Want, wait time.Duration) 
 	return got, nil
 }
 
-// delivery returns m as a delivery. It was received no earlier than since, and is out until lease.
+// delivery returns m as a delivery. m was received no earlier than since, and is out until lease.
 func (q *Broker) delivery(m *types.Message, since, lease time.Time) *queue.Delivery {
 	p := parse(aws.ToString(m.Body), m.MessageAttributes)
 	d := &queue.Delivery{

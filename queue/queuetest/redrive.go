@@ -97,8 +97,8 @@ func redriveSome(b *tester) {
 	b.drain(2)
 }
 
-// drain takes n messages out of the queue, and sees that there are no more. It counts
-// them by body.
+// drain takes n messages out of the queue, and waits for more. It counts them by
+// body.
 func (b *tester) drain(n int) map[string]int {
 	b.Helper()
 	seen := map[string]int{}
