@@ -165,7 +165,7 @@ func subtest(t *testing.T, name string, f func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// middle is no luck either way.
+// middle is the middle of all random draws.
 func middle() uint64 { return 1 << 63 }
 
 var errBlip = errors.New("blip")

@@ -71,8 +71,8 @@ func (m *mortal) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 	return m.MemoryBroker.Settle(ctx, d, s)
 }
 
-// life is how long a message takes from its first delivery to its end, when its attempts
-// fare so, with all luck against it. A worker that is killed is replaced at once.
+// life is how long a message takes from its first delivery to its end, if its attempts end
+// so and every random draw is the worst. A worker that is killed is replaced at once.
 func life(t *testing.T, p lull.Policy, c queue.Config, mc queue.MemoryBrokerConfig, fate func(kills, attempt, try int) misfortune) (took time.Duration) {
 	bubble(t, func(t *testing.T) {
 		b := &mortal{MemoryBroker: memory(t, mc), dead: map[string]bool{}, out: map[string]any{}}

@@ -63,7 +63,7 @@ func TestWithLullsClient(t *testing.T) {
 	})
 }
 
-// middle is no luck either way.
+// middle is the middle of all random draws.
 func middle() uint64 { return 1 << 63 }
 
 // The client does not send again what is of no use.

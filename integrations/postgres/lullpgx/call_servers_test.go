@@ -151,7 +151,7 @@ func TestTheEndOfAnAttempt(t *testing.T) {
 	}
 }
 
-// The caller's own limit of connections shows nothing of the database: who waits for one in vain opens no circuit.
+// The caller's own limit of connections shows nothing of the database: a call that waits for one in vain opens no circuit.
 func TestRule23ThePoolIsFull(t *testing.T) {
 	t.Parallel()
 	policy := lull.Policy{Breaker: breaker.Config{Consecutive: 2}}
