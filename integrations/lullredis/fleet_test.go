@@ -293,7 +293,7 @@ func TestCloseHandsTokensBack(t *testing.T) {
 }
 
 // A sync that is under way when the fleet closes must not reach Redis behind the last request: it would
-// enter the instance again, which then holds tokens that nobody spends for ten minutes.
+// register the instance again, which then holds tokens that nobody spends for ten minutes.
 func TestCloseWaitsForTheSyncUnderWay(t *testing.T) {
 	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *FleetBudget) {
 		s.set(func(s *stub) { s.late = 200 * time.Millisecond })
