@@ -36,7 +36,7 @@ func readmeDo(ctx context.Context, queryBalance func(context.Context) (int, erro
 	}
 	balance, err := lull.Do(ctx, ledger, func(ctx context.Context) (int, error) {
 		n, err := queryBalance(ctx)
-		if errors.Is(err, errDeadlock) { // beside timeouts and broken connections, which lull knows
+		if errors.Is(err, errDeadlock) { // besides timeouts and broken connections, which lull knows
 			err = lull.Transient(err)
 		}
 		return n, err

@@ -18,24 +18,23 @@ import (
 //
 //	ready     Receive may hand it out
 //	waiting   it becomes ready when a time has come (Retry, Defer)
-//	out       it was handed out and is not settled. It becomes ready by itself when its lease
+//	out       it was handed out and is not settled. It becomes ready when its lease
 //	          lapses, if the broker has leases, or when the connection ends
 //	gone      acknowledged, dropped, or dead-lettered
 //
 // # Attempt numbers
 //
-// Delivery.Attempt is 1 at the first delivery of a message. At each later one it is
-// the former one's plus
+// Delivery.Attempt is 1 at the first delivery of a message. Each later delivery has the
+// previous Attempt plus at least:
 //
 //	1   after Retry
 //	0   after Defer, if Capabilities.FreeDefer; else 1
-//	1   if the former one was never settled: lease lapsed, connection ended, killed
+//	1   if the previous one was never settled: lease lapsed, connection ended, killed
 //
-// and never less than that. Where Capabilities.Losses, Delivery.Lost is how many of the third kind
-// there were since the message was settled last, and Settlement.Uncount may take them back. The number
-// may be more where the broker counts deliveries that this package did not see: of a message that was
-// fetched ahead and given back, or to a consumer of another kind. It survives a restart of the broker.
-// (One that is killed may forget its last moments.)
+// With Capabilities.Losses, Delivery.Lost counts the unsettled deliveries since the last settlement;
+// Settlement.Uncount may subtract them. Attempt is larger if the broker counts deliveries that
+// this package did not see: of a message that was fetched ahead and given back, or to another kind of
+// consumer. It survives a restart of the broker. (A broker that is killed may forget its last moments.)
 //
 // A limit that the broker itself has (RabbitMQ's delivery limit, JetStream's
 // MaxDeliver, SQS' maxReceiveCount) must be larger than Policy.Attempts, by 2 at
@@ -52,16 +51,15 @@ import (
 // ErrLost (wrapped or not) is an answer: the delivery is not the caller's any more, and
 // nothing was changed, except that a dead letter, or a copy of the message with its ID, may have
 // been written. After any other error of Settle or Extend it is not known whether the call took effect, and
-// the same call may be made again: where it had, it answers nil or ErrLost, and changes nothing. Where there are
-// no leases, a delivery of which no Settle has succeeded goes back to the queue GiveBackAfter the last.
+// the same call may be made again. If the first took effect, the second returns nil or ErrLost and changes
+// nothing. Without leases, a delivery returns to the queue GiveBackAfter after its last failed Settle.
 //
 // An error that is marked with lull.Permanent means that calling again is of no use
 // (no such queue, access denied); from Receive it ends Consumer.Run.
 //
-// A method returns promptly when ctx ends. (Receive may let a poll be answered first that
-// cannot be taken back without messages being lost to it for the length of a lease: some
-// seconds.) Called with a ctx that has ended it changes
-// nothing and returns an error for which errors.Is(err, ctx.Err()) holds.
+// A method returns promptly when ctx ends. (Receive may wait some seconds for a poll under way,
+// if cancelling it would hide messages for the length of a lease.) If ctx has ended before the
+// call, a method changes nothing and returns an error for which errors.Is(err, ctx.Err()) holds.
 //
 // # Concurrency
 //
@@ -73,8 +71,8 @@ type Broker interface {
 	// Capabilities returns what the broker can do. It does not change.
 	Capabilities() Capabilities
 
-	// Receive waits until there is at least one message, and returns it without
-	// waiting for more, but no more than w.Max. It may give up after a while (a long poll) and return none.
+	// Receive waits until there is at least one message. It returns what there is, at most w.Max,
+	// without waiting for more. It may give up after a while (a long poll) and return none.
 	// The order is the queue's, as far as it has one.
 	//
 	// The lease of each is w.Lease, or what the broker has fixed, from a moment before
@@ -85,14 +83,14 @@ type Broker interface {
 	// at a time, over all connections, and no other message of the group is handed out
 	// while one is waiting.
 	//
-	// If ctx ends, none and no error, or ctx.Err() itself, mean that the last answer of the server was that
-	// there are none. If it was another one (a refusal, a rate limit), that is in the error; if a server that is
-	// asked for each answer has given none, ErrUnanswered: nobody knows whether there are messages.
+	// If ctx ends: no messages with nil or ctx.Err() itself means that the server last reported an empty queue.
+	// Another last answer (a refusal, a rate limit) is in the error. If a polled server has not answered, the
+	// error is ErrUnanswered: nobody knows whether there are messages.
 	Receive(ctx context.Context, w Want) ([]*Delivery, error)
 
 	// Extend gives the delivery a lease of the given length from now on, or of what the
-	// broker has fixed, and returns its end. It may shorten a lease. Where the lease cannot be extended for so long
-	// (Capabilities.MaxLease) it is extended as far as can be, and Extend returns that end.
+	// broker has fixed, and returns its end. It may shorten a lease. If Capabilities.MaxLease does not
+	// allow that length, the lease is extended as far as possible.
 	//
 	// ErrLost if the lease has lapsed and the message may have been handed out again, or
 	// it was settled. It is only called if Capabilities.Extends.
@@ -112,27 +110,27 @@ type Broker interface {
 	//
 	// After is 0 to Capabilities.MaxDelay. Zero is at once.
 	//
-	// A call that is cut short may leave a dead letter and the message too, never
-	// neither. Where Capabilities.Deduplicates the dead letter has an id (DeadLetterID) that
-	// is this message's and this consumer's alone, so that the second one is discarded, and
-	// no other message's letter; elsewhere both have the same OriginalID.
+	// A call that is cut short may leave both the dead letter and the message, never
+	// neither. With Capabilities.Deduplicates the dead letter has an id (DeadLetterID) that
+	// is this message's and this consumer's alone: a second copy of it is discarded, but no
+	// other message's letter. On other brokers both copies have the same OriginalID.
 	//
 	// ErrLost if the delivery was settled, or its lease has lapsed and the message may
 	// have been handed out again. A settlement that comes after the lease but before
-	// another delivery may take effect; then it answers nil.
+	// another delivery may take effect; then Settle returns nil.
 	Settle(ctx context.Context, d *Delivery, s Settlement) error
 }
 
-// A Pauser is a Broker that has more to do, while its consumer is paused, than not to
-// be asked: one that fetches ahead, or to which the server pushes.
+// A Pauser is a Broker that needs to know of a pause, because it fetches ahead or the
+// server pushes to it.
 type Pauser interface {
 	Broker
 
 	// Pause announces that Receive will not be called before until, because the circuit
-	// breaker is open, or what is handled next may crash this process. What was fetched
-	// ahead and not yet returned by Receive must not lose an attempt by it: it is given back
-	// where that is free, else kept, its lease extended. It must not stop other consumers of the queue. It may be
-	// called again during a pause. The next Receive ends it, also before until.
+	// breaker is open, or what is handled next may crash this process. Messages that were fetched ahead, and that
+	// Receive has not returned, must not lose an attempt: Pause gives them back if that is free, else keeps
+	// them and extends their leases. It must not stop other consumers of the queue. It may be
+	// called again during a pause. The next Receive ends the pause, also before until.
 	Pause(ctx context.Context, until time.Time) error
 }
 
@@ -141,8 +139,8 @@ type Capabilities struct {
 	// ExactDelay: a message is ready when its delay has passed, apart from the time that the
 	// network takes. Otherwise delays are rounded up to what the broker has.
 	ExactDelay bool
-	// MaxDelay is the longest After that Settle takes. Zero: there are no delays, and
-	// every settlement has an After of zero.
+	// MaxDelay is the longest Settlement.After that Settle takes. Zero: there are no
+	// delays, and every After is zero.
 	MaxDelay time.Duration
 	// FreeDefer: a message that is deferred keeps its attempt number. Otherwise the
 	// consumer keeps messages that it cannot begin, and extends their leases.
@@ -152,8 +150,8 @@ type Capabilities struct {
 	Order Order
 	// Losses: Delivery.Lost and Delivery.Crashes are told and kept. Needs FreeDefer.
 	Losses bool
-	// Leases: what is out becomes ready when its lease lapses. Otherwise only
-	// when the connection ends, and Delivery.Lease is zero.
+	// Leases: what is out becomes ready when its lease lapses. Otherwise it becomes ready
+	// only when the connection ends, and Delivery.Lease is zero.
 	Leases bool
 	// Extends: Extend works. Needs Leases.
 	Extends bool
@@ -182,8 +180,8 @@ type Delivery struct {
 	ID string
 	// Attempt is the number of the attempt that this delivery is, from 1.
 	Attempt int
-	// Lost is how many deliveries nobody has settled since the last that was settled, and Crashes
-	// is Settlement.Crashes of that one. Zero unless Capabilities.Losses.
+	// Lost is how many deliveries nobody has settled since the last settlement, and Crashes
+	// is Settlement.Crashes of that settlement. Zero unless Capabilities.Losses.
 	Lost, Crashes int
 	// Enqueued is when the message was sent. Zero: not known.
 	Enqueued time.Time
@@ -192,16 +190,16 @@ type Delivery struct {
 	// FirstFailed is Settlement.FirstFailed of the first Retry. Zero: there was none,
 	// or it is not kept.
 	FirstFailed time.Time
-	// Expires is when the message's own time is over, on this process's clock: its sender set it, or
-	// its queue keeps no message for longer. It stays the same through retries and deferrals. A
-	// message that cannot come again before is a dead letter (Settlement.Within). Zero: never, or not
-	// known.
+	// Expires is when the message's time to live (TTL) ends, on this process's clock: its sender set
+	// it, or its queue keeps no message for longer. It stays the same through retries and deferrals.
+	// A message that cannot come again before then becomes a dead letter (Settlement.Within). Zero:
+	// never, or not known.
 	Expires time.Time
 	// Lease is when the lease lapses, on this process's clock. Zero: never.
 	Lease time.Time
 	// Held ends when the adapter finds that the delivery is lost: its connection ended, the
-	// server gave it to another. Its cause is the reason. So the handler's context ends at once, and
-	// not when its lease would have lapsed. Nil: only Extend and Settle find out.
+	// server gave it to another. The context's cause is the reason. So the handler's context ends at
+	// once, before the lease would lapse. Nil: only Extend and Settle report a loss.
 	Held context.Context
 	// Group is the group within which the order is kept, if Capabilities.Order is PerGroup.
 	Group string
@@ -214,7 +212,7 @@ type Delivery struct {
 }
 
 // Headers are carried by a message beside its body. Names are letters, digits and hyphens, values text. Adapters leave
-// out what a broker has of other kinds.
+// out headers of other kinds.
 type Headers map[string]string
 
 // A Settlement is what a broker does with a delivery.
@@ -223,18 +221,18 @@ type Settlement struct {
 	After    time.Duration // Retry, Defer
 	Envelope *Envelope     // DeadLetter, else nil
 	// FirstFailed is when the message failed for the first time, as far as is known
-	// (Retry, Defer; zero if it has not failed). A broker that can, keeps it for
+	// (Retry, Defer; zero if it has not failed). Some brokers keep it for
 	// Delivery.FirstFailed.
 	FirstFailed time.Time
-	// Uncount is how many deliveries before this one count no more as attempts, and Crashes how many
-	// have ended and nobody knows how, for Delivery.Crashes (Retry, Defer). Both are zero
-	// unless Capabilities.Losses.
+	// Uncount is how many earlier deliveries to stop counting as attempts. Crashes is how many ended
+	// without a known result, for Delivery.Crashes. Both are for Retry and Defer, and zero unless
+	// Capabilities.Losses.
 	Uncount, Crashes int
 }
 
-// Within checks s: every Settle begins with it. In place of a Retry or Defer after which d has expired, it returns the
-// dead letter that says so. after is After as the broker carries it out, longest what it can (Capabilities.MaxDelay), and
-// source the name of the queue, for the envelope.
+// Within checks s: every Settle begins with it. If d expires before a Retry or Defer ends, it returns a dead letter
+// instead. after is s.After as the broker rounds it, longest is Capabilities.MaxDelay, and source is the name of the
+// queue, for the envelope.
 func (s Settlement) Within(d *Delivery, after, longest time.Duration, source string) (Settlement, error) {
 	switch s.Outcome {
 	case Ack, Drop:
@@ -251,7 +249,7 @@ func (s Settlement) Within(d *Delivery, after, longest time.Duration, source str
 	default:
 		return s, lull.Permanent(fmt.Errorf("queue: %v is no settlement", s.Outcome))
 	}
-	r := engine.Redelivery{Outcome: s.Outcome, After: after}.Within(d.life())
+	r := engine.Redelivery{Outcome: s.Outcome, After: after}.Within(d.lifeLeft())
 	if r.Outcome == s.Outcome {
 		return s, nil
 	}
@@ -265,8 +263,8 @@ func (s Settlement) Within(d *Delivery, after, longest time.Duration, source str
 	return Settlement{Outcome: r.Outcome, Envelope: e}, nil
 }
 
-// life returns what is left of d's own time, for the engine.
-func (d *Delivery) life() time.Duration {
+// lifeLeft returns how long d has until it expires, as engine.Delivery.LifeLeft.
+func (d *Delivery) lifeLeft() time.Duration {
 	if d.Expires.IsZero() {
 		return 0
 	}
@@ -278,12 +276,12 @@ func (d *Delivery) life() time.Duration {
 }
 
 // ErrTooLarge is in the error of a Settle that changed nothing, because the broker has no room for
-// what the settlement adds to the message. The consumer makes a dead letter of it. A dead letter
-// has its headers shortened (Envelope.Shortened) before Settle returns this.
+// what the settlement adds to the message. The consumer then makes the message a dead letter. A dead
+// letter has its headers shortened (Envelope.Shortened) before Settle returns this error.
 var ErrTooLarge = errors.New("queue: the message is too large with what the settlement adds to it")
 
-// GiveBackAfter is how long after the last Settle that failed a Broker without leases gives a
-// delivery back. Until then it counts as in the hands of its consumer (Config.Concurrency).
+// GiveBackAfter is how long after its last failed Settle a delivery returns to the queue, if the
+// Broker has no leases. Until then its consumer has it in hand (Config.Concurrency).
 const GiveBackAfter = time.Minute
 
 // ErrLost is a broker's answer to one who does not hold the delivery any more.
@@ -295,9 +293,9 @@ var ErrUnanswered = errors.New("queue: the server has not answered")
 // A Sender puts messages into a queue. It is safe for concurrent use.
 type Sender interface {
 	// Send puts a message into the queue, ready, with no attempts made. nil means that
-	// the broker has it for certain: as certain as it is of any. Any error means that
-	// this is not known, and the message may be sent again; one marked with
-	// lull.Permanent, that this message will never be taken.
+	// the broker has confirmed it. After any error that is not known, and the message may
+	// be sent again. An error marked with lull.Permanent means that the broker will never
+	// take this message.
 	//
 	// Where the broker deduplicates, a message with the ID of one that was sent within
 	// some minutes is discarded, and the answer is nil.
@@ -307,7 +305,7 @@ type Sender interface {
 // An Outgoing is a message to be sent.
 type Outgoing struct {
 	// ID is 1 to 128 printable ASCII characters without spaces, by which the broker
-	// deduplicates if it does. Empty: every message is new. Whether it becomes
+	// deduplicates, if it can. Empty: every message is new. Whether ID becomes
 	// Delivery.ID is the broker's business.
 	ID      string
 	Group   string

@@ -7,17 +7,17 @@ import (
 	"github.com/lullgo/lull/engine"
 )
 
-// Classify returns the verdict on an error of a handler. It is that of [lull.Classify], with two
-// exceptions.
+// Classify returns the verdict on an error of a handler. It is that of [lull.Classify], with two exceptions:
 //
-// The first is the error of a call that was made with lull inside the handler. It is final elsewhere. Here it is transient
-// if the call gave up ([lull.Reason.GaveUp]), could not be repeated safely, or found no room: no attempt of a message may
-// be lost to an outage. It is permanent if the dependency refused the request for good. (At the second attempt of a message
-// such calls are not retried: lull.Policy.Nested.) The second is a permanent failure of the network before anything was
-// sent, such as a name that does not exist. It says nothing about the message, and is unclassified here.
+//   - The error of a call that was made with lull inside the handler. Elsewhere it is final. Here it is transient if the
+//     call gave up ([lull.Reason.GaveUp]), could not be repeated safely, or found no room: an outage must not make a message
+//     a dead letter at once. It is permanent if the dependency's refusal of the request was permanent. (At the second
+//     attempt of a message such calls are not retried: lull.Policy.Nested.)
+//   - A permanent failure of the network before anything was sent, such as a name that does not exist. Here it is
+//     unclassified, since it shows nothing about the message.
 //
-// A permanent error is a dead letter. An unclassified one counts as an attempt, and the message comes again. A classifier of
-// yours (WithClassifier) is asked about the other errors; to add to what is known of them, fall back on Classify.
+// A permanent error makes the message a dead letter. After an unclassified one the attempt counts, and the message comes
+// again. A classifier of yours (WithClassifier) decides about the other errors; it may call Classify for those that it does not know.
 func Classify(err error) lull.Verdict { return classified(err, lull.Classify) }
 
 func classified(err error, classify lull.Classifier) lull.Verdict {

@@ -41,10 +41,10 @@ type Config struct {
 	// that SQS gives. Up to Concurrency.
 	Batch int
 
-	// Lease is how long a message stays this consumer's when it falls silent. It is
-	// extended every third of that for as long as the handler runs, so it need only be longer than a
-	// pause of the network or of the process; where the broker cannot extend leases, than the
-	// attempt. Zero: 30 s. From 100 ms to 12 h. Where the broker has fixed it, it is the broker's.
+	// Lease is how long a message stays this consumer's when the consumer falls silent. It is
+	// extended every third of that for as long as the handler runs, so it must only outlast a pause
+	// of the network or of the process. If the broker cannot extend leases, it must outlast the
+	// attempt. Zero: 30 s. From 100 ms to 12 h. A broker with fixed leases uses its own length.
 	Lease time.Duration
 	// Margin is how long before the end of the lease the handler's context ends, so
 	// that there is time to settle. Zero: a tenth of the lease, at most 5 s. Less than
@@ -57,8 +57,8 @@ type Config struct {
 	// Policy.Attempts times 1 + Quick runs at most. Each is paid for by the retry budget. A policy of
 	// one attempt has none. Zero: none. Up to 10.
 	Quick int
-	// QuickWait is the longest wait before such a run: where the policy draws a longer
-	// one, or the lease has no room for it, the message goes back to the broker. Zero: 1 s.
+	// QuickWait is the longest wait before such a run. If the policy draws a longer
+	// one, or the lease ends before it, the message goes back to the broker. Zero: 1 s.
 	QuickWait time.Duration
 
 	// Drain is how long the handlers that run may continue when Run is to stop. Then
@@ -98,8 +98,8 @@ func (c Config) WithDefaults() Config {
 // up to 30 s. Backoff.Cap is the longest wait with more attempts, and HintLimit the longest
 // that a handler may ask for.
 //
-// It differs from the zero Policy where a queue differs from a call: nobody waits for the answer, and a probe of the
-// breaker is an attempt of some message.
+// It differs from the zero Policy because nobody waits for the answer, and because a probe of the breaker is an attempt
+// of some message.
 func Policy() lull.Policy {
 	return lull.Policy{
 		Attempts:       10,
@@ -113,21 +113,21 @@ func Policy() lull.Policy {
 	}
 }
 
-// WorstCase is the longest that a message can take from its first delivery to its end: each attempt fails after as long
-// as it may take, and the longest wait follows (of the backoff, or as the server asks); and its worker is killed in that
-// moment as often as that may be, and the lease has to lapse. It is math.MaxInt64 when nothing bounds an attempt.
+// WorstCase is the longest time from a message's first delivery to its end. Each attempt takes as long as it may and
+// fails, and the longest wait follows (of the backoff, or as the server asks). Its worker is killed at that moment as
+// often as the policy allows, and each lease must lapse. It is math.MaxInt64 if nothing bounds an attempt.
 //
-// It leaves out the time before the first delivery, that for which a ready message waits for consumers which are busy or
-// paused, or to be alone there, connections that break, deferrals, and what the broker's delays are late. The broker must
-// keep messages for longer than this: its retention, and the limit on a message's age.
-func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
+// Not included: waiting before the first delivery, for busy or paused consumers, or to be handled alone; broken
+// connections; deferrals; late delays. The broker must keep messages for longer than this: its retention, and the limit
+// on a message's age.
+func (c Config) WorstCase(p lull.Policy, capabilities Capabilities) time.Duration {
 	c = c.WithDefaults()
 	p = p.WithDefaults()
-	allowed, broker := p.MaxAttempts(), can.engine()
-	if p.AttemptTimeout <= 0 && !bounded(can) {
+	allowed, broker := p.MaxAttempts(), capabilities.engine()
+	if p.AttemptTimeout <= 0 && !bounded(capabilities) {
 		return math.MaxInt64
 	}
-	longest := c.longestRun(can)
+	longest := c.longestRun(capabilities)
 	run := longest
 	if p.AttemptTimeout > 0 {
 		run = min(run, p.AttemptTimeout)
@@ -141,7 +141,7 @@ func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
 	}
 	delivery = min(delivery, longest)
 	crashed := delivery
-	if can.Leases {
+	if capabilities.Leases {
 		crashed = min(saturating.Add(delivery, c.Lease), longest)
 	}
 	var sum time.Duration
@@ -151,18 +151,18 @@ func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
 		if n < allowed {
 			next = saturating.Add(failed, p.LongestRedelivery(n, broker))
 			if d := p.Deadline; d > 0 {
-				// No retry is asked for that would begin after the deadline. But a lease
-				// may lapse after it, and what is delivered then gets its attempt.
+				// No retry begins after the deadline. But a lease may lapse after it, and
+				// the message that is delivered then gets its attempt.
 				next = min(next, max(d, failed))
 			}
 		}
-		if !can.Losses {
+		if !capabilities.Losses {
 			next = max(next, saturating.Add(sum, crashed))
 		}
 		sum = next
 	}
 	crashes, waits := p.WorstCrashes(broker)
-	if can.Losses { // or the last attempt is the last crash
+	if capabilities.Losses { // or the last attempt is the last crash
 		sum = saturating.Add(saturating.Add(sum, max(crashed-delivery, 0)), waits)
 		crashes--
 	}
@@ -173,15 +173,17 @@ func (c Config) WorstCase(p lull.Policy, can Capabilities) time.Duration {
 }
 
 // bounded reports whether the broker ends an attempt at some time.
-func bounded(can Capabilities) bool { return can.Leases && (!can.Extends || can.MaxLease > 0) }
+func bounded(capabilities Capabilities) bool {
+	return capabilities.Leases && (!capabilities.Extends || capabilities.MaxLease > 0)
+}
 
 // longestRun returns how long one delivery can be kept out.
-func (c Config) longestRun(can Capabilities) time.Duration {
+func (c Config) longestRun(capabilities Capabilities) time.Duration {
 	switch {
-	case !bounded(can):
+	case !bounded(capabilities):
 		return math.MaxInt64
-	case can.Extends:
-		return can.MaxLease
+	case capabilities.Extends:
+		return capabilities.MaxLease
 	}
 	return c.Lease
 }

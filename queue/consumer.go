@@ -19,42 +19,42 @@ import (
 // once; the other methods at any time, concurrently.
 type Consumer struct {
 	// Configuration.
-	name      string
-	broker    Broker
-	can       Capabilities
-	dep       *lull.Dependency
-	handler   Handler
-	config    Config
-	classify  lull.Classifier
-	observers []Observer
-	random    func() uint64
+	name         string
+	broker       Broker
+	capabilities Capabilities
+	dependency   *lull.Dependency
+	handler      Handler
+	config       Config
+	classify     lull.Classifier
+	observers    []Observer
+	random       func() uint64
 
 	// State.
-	plan     atomic.Pointer[engine.Plan] // the latest that does not hedge
-	probes   engine.ProbeCounter[string]
-	known    lostDeliveries
-	line     turns
-	running  atomic.Bool
-	inFlight atomic.Int64
-	probing  atomic.Int64  // of these, what was fetched to be a probe of the breaker
-	held     atomic.Int64  // of these, what waits for the breaker here
-	slots    chan struct{} // one for each message that may be handled
-	ended    chan struct{} // a message has ended, for the gate
-	settles  *lull.Dependency
+	plan      atomic.Pointer[engine.Plan] // the latest that does not hedge
+	probes    engine.ProbeCounter[string]
+	histories lostDeliveries
+	line      turns
+	running   atomic.Bool
+	inFlight  atomic.Int64
+	probing   atomic.Int64  // of these, what was fetched to be a probe of the breaker
+	held      atomic.Int64  // of these, what waits for the breaker here
+	slots     chan struct{} // one for each message that may be handled
+	ended     chan struct{} // a message has ended, for the gate
+	settles   *lull.Dependency
 
-	work      sync.WaitGroup
-	handlers  context.Context // ends when handlers must, with ErrDraining
-	endAll    context.CancelCauseFunc
-	calls     context.Context // of the calls to the broker about what is out; ends when Run has returned
-	stopping  <-chan struct{} // closed when nothing new may begin
-	abandoned atomic.Bool     // Run has returned, and handlers have not
-	counts    counts
+	work        sync.WaitGroup
+	handlers    context.Context // ends when handlers must, with ErrDraining
+	endHandlers context.CancelCauseFunc
+	calls       context.Context // of the calls to the broker about what is out; ends when Run has returned
+	stopping    <-chan struct{} // closed when nothing new may begin
+	abandoned   atomic.Bool     // Run has returned, and handlers have not
+	counts      counts
 }
 
 // An Option wires a consumer: what cannot be data in a Config.
 type Option func(*Consumer)
 
-// WithClassifier makes classify decide what errors of the handler mean, but for those of
+// WithClassifier makes classify decide what errors of the handler mean, except those of
 // calls that the handler made with lull ([Classify]). Marks add to what it returns, as in
 // [lull.VerdictOf].
 func WithClassifier(classify lull.Classifier) Option {
@@ -65,8 +65,8 @@ func WithClassifier(classify lull.Classifier) Option {
 	}
 }
 
-// WithObserver reports every event to o. It may be given several times. Without any, what is
-// lost is written to slog.Default, a line each: see [NewLog].
+// WithObserver reports every event to o. It may be given several times. Without an observer,
+// each loss is written to slog.Default: see [NewLog].
 func WithObserver(o Observer) Option {
 	return func(c *Consumer) {
 		if o != nil {
@@ -100,10 +100,13 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 	}
 	config = config.WithDefaults()
 	c := &Consumer{
-		name: name, broker: b, can: b.Capabilities(), dep: d, handler: h, config: config, classify: Classify,
-		random: d.Rand(), slots: make(chan struct{}, config.Concurrency), ended: make(chan struct{}, 1),
+		name: name, broker: b, capabilities: b.Capabilities(), dependency: d, handler: h, config: config,
+		classify: Classify,
+		random:   d.Rand(),
+		slots:    make(chan struct{}, config.Concurrency),
+		ended:    make(chan struct{}, 1),
 	}
-	c.line.crowd = engine.Crowd{Most: config.Concurrency, FreeDefer: c.can.FreeDefer}
+	c.line.crowd = engine.Crowd{Most: config.Concurrency, FreeDefer: c.capabilities.FreeDefer}
 	for _, o := range options {
 		if o != nil {
 			o(c)
@@ -120,18 +123,18 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 // InFlight returns how many messages this consumer has in hand.
 func (c *Consumer) InFlight() int { return int(c.inFlight.Load()) }
 
-// Run fetches and handles messages until ctx ends, or the broker reports that it is of no
-// use to go on (an error marked with lull.Permanent, which Run returns). Then it fetches
-// no more, lets handlers go on for Config.Drain, ends their contexts, and
-// returns when all have returned and their messages are settled; or after another five
-// seconds with ErrUndrained. What was not handled goes back to the queue.
+// Run fetches and handles messages until ctx ends, or the broker returns an error marked
+// with lull.Permanent, which Run returns. Then Run fetches no more, lets handlers continue
+// for Config.Drain, ends their contexts, and returns when all have returned and their
+// messages are settled; or after another five seconds with ErrUndrained. What was not
+// handled goes back to the queue.
 //
-// The values of ctx are handed on to the handlers, its end is not.
+// Handlers get the values of ctx, but not its end.
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.running.Swap(true) {
 		return errors.New("queue: Run was called before")
 	}
-	c.handlers, c.endAll = context.WithCancelCause(context.WithoutCancel(ctx))
+	c.handlers, c.endHandlers = context.WithCancelCause(context.WithoutCancel(ctx))
 	var over context.CancelFunc
 	c.calls, over = context.WithCancel(context.WithoutCancel(ctx))
 	defer over()
@@ -154,7 +157,7 @@ var ErrUndrained = errors.New("queue: handlers have not returned though their co
 const handlerGrace = 5 * time.Second
 
 func (c *Consumer) drain() error {
-	defer c.endAll(ErrDraining)
+	defer c.endHandlers(ErrDraining)
 	done := make(chan struct{})
 	go func() {
 		c.work.Wait()
@@ -165,7 +168,7 @@ func (c *Consumer) drain() error {
 		return nil
 	case <-time.After(c.config.Drain):
 	}
-	c.endAll(ErrDraining)
+	c.endHandlers(ErrDraining)
 	select {
 	case <-done:
 		return nil
@@ -186,17 +189,17 @@ func (c *Consumer) fetch(ctx context.Context) error {
 		}
 		began := time.Now()
 		got, err := c.broker.Receive(ctx, Want{Max: n, Lease: c.config.Lease})
-		late := c.can.FreeDefer && ctx.Err() != nil
-		come := make([]*work, len(got))
+		late := c.capabilities.FreeDefer && ctx.Err() != nil
+		arrived := make([]*workInHand, len(got))
 		for i, d := range got {
-			come[i] = c.receive(d)
-			if come[i].former == nil {
-				come[i].decide(late)
+			arrived[i] = c.receive(d)
+			if arrived[i].earlier == nil {
+				arrived[i].decide(late)
 			}
 		}
-		// Those that have crashed wait for the others, not the others for them.
-		slices.SortStableFunc(come, func(a, b *work) int { return a.crashes - b.crashes })
-		for i, w := range come {
+		// Messages that have crashed wait for the others, not the others for them.
+		slices.SortStableFunc(arrived, func(a, b *workInHand) int { return a.crashes - b.crashes })
+		for i, w := range arrived {
 			if i >= n { // more than was asked for: there is no room for it
 				c.slots <- struct{}{}
 			}
@@ -268,15 +271,15 @@ func (c *Consumer) room(ctx context.Context, most int) int {
 	}
 }
 
-// begin handles w in a goroutine of its own. It has a slot. What came late, when the
-// consumer was to stop, is given back.
-func (c *Consumer) begin(w *work, probe, late bool) {
+// begin handles w, which has a slot, in a goroutine of its own. late: the consumer was to
+// stop before w came, so w is given back.
+func (c *Consumer) begin(w *workInHand, probe, late bool) {
 	c.inFlight.Add(1)
 	if probe {
 		c.probing.Add(1)
 	}
-	if w.former == nil {
-		c.line.come(w)
+	if w.earlier == nil {
+		c.line.arrive(w)
 	}
 	c.work.Go(func() {
 		defer func() {

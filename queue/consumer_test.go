@@ -273,8 +273,8 @@ func TestLeaseIsExtended(t *testing.T) {
 	})
 }
 
-// Where a lease cannot be extended the handler's context ends a margin before it does, and
-// that is an attempt whose time was over.
+// If a lease cannot be extended, the handler's context ends a margin before the lease, and
+// the attempt counts as one that timed out.
 func TestLeaseIsFixed(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -347,8 +347,8 @@ func TestLeaseThatGetsShorter(t *testing.T) {
 	})
 }
 
-// A lease that cannot be extended in time cancels the handler, before it lapses, and
-// nothing is settled after it has.
+// A lease that cannot be extended in time cancels the handler before it lapses. Nothing is
+// settled after it has lapsed.
 func TestLeaseIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b, fails, _ := unreachable(memory(t, queue.MemoryBrokerConfig{}, "hello"))
@@ -421,7 +421,7 @@ func TestQuick(t *testing.T) {
 	})
 }
 
-// None is begun where the lease may not last for it.
+// No quick retry begins if the lease may end before it.
 func TestQuickOnlyWithinTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(2)
@@ -505,7 +505,7 @@ func TestBreakerInsideTheHandler(t *testing.T) {
 	})
 }
 
-// No budget does not lose a message: it comes back as late as the policy ever has it.
+// An empty budget loses no message: it comes back after the policy's longest wait.
 func TestNoBudget(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(3)
@@ -597,8 +597,8 @@ func TestConcurrency(t *testing.T) {
 	})
 }
 
-// Told to stop, it lets handlers end, then ends them, and what was not handled goes
-// back at once, at the same attempt.
+// A consumer that is told to stop lets handlers end, then ends them. What was not handled
+// goes back at once, at the same attempt.
 func TestDrain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := memory(t, queue.MemoryBrokerConfig{}, "quick", "slow", "later")
@@ -657,7 +657,7 @@ func moody(m *queue.MemoryBroker) (b *broker, fails *atomic.Pointer[error]) {
 	return b, fails
 }
 
-// After a Receive that failed the consumer waits as in its policy, but for 50 ms at least and 10 s at most.
+// After a failed Receive the consumer waits as in its policy, from 50 ms to 10 s.
 func TestReceiveWaitsAsThePolicyAsks(t *testing.T) {
 	for _, c := range []struct {
 		policy backoff.Schedule

@@ -3,8 +3,8 @@ package queue
 import "sync/atomic"
 
 // Counts are how many events there were of each kind, since the Consumer was made. It is
-// plain, comparable data, for metrics that are read from time to time. It has every
-// delivery once: in one of the first seven, when it has ended.
+// plain, comparable data, for metrics that are read from time to time. Every delivery that
+// has ended is counted once, in one of the first seven fields.
 type Counts struct {
 	Acked        int64 // EventSettled, by outcome
 	Retried      int64
@@ -20,7 +20,7 @@ type Counts struct {
 	Resumed       int64
 }
 
-// Counts are those up to now. They are read one after the other, not at one moment.
+// Counts returns the counts up to now. They are read one after the other, not at one moment.
 func (c *Consumer) Counts() Counts {
 	n := &c.counts
 	return Counts{

@@ -49,8 +49,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// An error that the handler could have had of a context that ended, while nobody has ended it,
-// is a failure as any other.
+// An error like that of an ended context, although nobody has ended the handler's context, is a
+// failure like any other.
 func TestNotInterrupted(t *testing.T) {
 	for _, err := range []error{context.Canceled, queue.ErrDraining, queue.ErrLeaseLost} {
 		bubble(t, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestAWaitEndsWithTheConsumer(t *testing.T) {
 func TestNothingIsTriedAgainOnceStopping(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(2)
-		p.Backoff = backoff.Schedule{Base: time.Second, Cap: time.Second} // of which the least is drawn
+		p.Backoff = backoff.Schedule{Base: time.Second, Cap: time.Second} // the shortest wait is drawn
 		m := memory(t, queue.MemoryBrokerConfig{})
 		const n = 64
 		for i := range n {
@@ -147,8 +147,8 @@ func TestNothingIsTriedAgainOnceStopping(t *testing.T) {
 	})
 }
 
-// A retry in the hand is not begun at the deadline of the message: what is left has to be
-// longer than its wait.
+// A quick retry does not begin at the deadline of the message: the time left must be longer
+// than its wait.
 func TestQuickEndsWithTheDeadline(t *testing.T) {
 	for took, want := range map[time.Duration]string{7 * time.Second: "1.1 1.2 2.1", 7*time.Second - 1: "1.1 1.2 2.1 2.2"} {
 		bubble(t, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestWhatIsOnHoldIsGivenBackBeforeItsLeaseEnds(t *testing.T) {
 	})
 }
 
-// What a handler decided can be read of what it returns, however it is wrapped.
+// Decided finds a handler's decision in its error, however it is wrapped.
 func TestDecided(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -334,8 +334,8 @@ func TestTheFirstFailureInTheEnvelope(t *testing.T) {
 	}
 }
 
-// A message of which a try has failed, and the next is refused, comes back as after a failure,
-// and not before it may be tried; a dead letter is not delayed.
+// If one try of a message has failed and the next is refused, the message comes back as after a
+// failure, and not before it may be tried; a dead letter is not delayed.
 func TestRefusedAfterATry(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := plain(2)

@@ -43,11 +43,11 @@ type Envelope struct {
 	// Errors is the chain of the last error, from the outermost in. A text that
 	// equals the one before is left out.
 	Errors []string
-	// Attempts is how many deliveries there were, but for those that were lost while their
+	// Attempts is how many deliveries there were, except those that were lost while their
 	// worker lived.
 	Attempts int
-	// FirstFailure and LastFailure are when. Where the broker does not keep the first,
-	// it is when the message was first handed out; zero if that is not known either.
+	// FirstFailure and LastFailure are when the message failed. If the broker does not keep
+	// the first, it is when the message was first handed out; zero if that is not known either.
 	FirstFailure time.Time
 	LastFailure  time.Time
 	// Source is the name of the queue from which it comes.
@@ -64,8 +64,8 @@ type Envelope struct {
 
 // Reasons of dead letters beside those of lull.
 const (
-	// ReasonCrashed: the workers that had it never reported what became of it, again and again, at
-	// last when it was alone there. They were killed, most likely by it.
+	// ReasonCrashed: its workers ended without a result, again and again, at last when they had no
+	// other message in hand. Most likely it killed them.
 	ReasonCrashed = "crashed"
 	// ReasonPanicked: the handler panicked at the last attempt.
 	ReasonPanicked = "panicked"
@@ -78,11 +78,11 @@ const (
 	ReasonTooLarge = "too_large"
 )
 
-// DeadLetterID is the id of a dead letter where the broker deduplicates. Its
-// parts name the message as nothing else is named, and whoever gave it up if several can:
-// on NATS the stream, the consumer and the sequence. So a letter that is discarded as a
-// duplicate is one that was written before, by a call that was cut short. The same parts
-// give the same id, others another. At most 128 printable ASCII characters.
+// DeadLetterID is the id of a dead letter where the broker deduplicates. Its parts
+// identify the message uniquely, and who gave it up if several consumers can: on NATS the
+// stream, the consumer and the sequence. So a letter that is discarded as a duplicate was
+// written before, by a call that was cut short. The same parts give the same id, others
+// another. At most 128 printable ASCII characters.
 func DeadLetterID(parts ...string) string { return uniqueID("dead", parts...) }
 
 // uniqueID is short enough for every broker whatever the parts are: SQS takes 128
@@ -134,7 +134,7 @@ func (e *Envelope) Encode() string {
 			w.Errors = append(w.Errors, clip(text, maxErrorText))
 		}
 	}
-	// All else takes less than half of it, so errors of a quarter of their longest fit.
+	// All else takes less than half of MaxEnvelope, so errors cut to a quarter of their longest fit.
 	for longest := maxErrorText; ; longest /= 2 {
 		for i, text := range w.Errors {
 			w.Errors[i] = clip(text, longest)
@@ -145,9 +145,9 @@ func (e *Envelope) Encode() string {
 	}
 }
 
-// DecodeEnvelope reads what Encode gives. What Encode would not write is an error: a
-// text longer than MaxEnvelope, one that is not JSON, or negative numbers. Fields that
-// are not known are passed over, for those of a later version.
+// DecodeEnvelope reads what Encode returns. What Encode would not write is an error: a
+// text longer than MaxEnvelope, one that is not JSON, or negative numbers. Unknown fields
+// are ignored: a later version may have written them.
 func DecodeEnvelope(text string) (*Envelope, error) {
 	if len(text) > MaxEnvelope {
 		return nil, fmt.Errorf("queue: the envelope has %d bytes, %d are allowed", len(text), MaxEnvelope)
@@ -182,7 +182,7 @@ func DecodeEnvelope(text string) (*Envelope, error) {
 }
 
 // EnvelopeOf is the envelope in headers: of a dead letter, or of a message that has
-// been redriven. ok is false if there is none, or none that can be read.
+// been redriven. ok is false if there is no envelope that can be read.
 func EnvelopeOf(h Headers) (e *Envelope, ok bool) {
 	text, there := h[EnvelopeHeader]
 	if !there {
@@ -201,10 +201,10 @@ func LetterHeaders(h Headers, e *Envelope) Headers {
 	return out
 }
 
-// Shortened makes room in a dead letter that is too large with its envelope e: by free bytes at
-// least, if the headers have as many. sizes has how many bytes each header takes. It returns how many
-// those may take that must be shortened: the longest, down to the same length. The envelope that it
-// returns names them in its first error.
+// Shortened makes room in a dead letter that is too large with its envelope e: at least free bytes,
+// if the headers have as many. sizes is how many bytes each header takes. It returns the new length
+// of each header to shorten: the longest ones, cut to one length. The returned envelope names them in
+// its first error.
 func (e *Envelope) Shortened(sizes map[string]int, free int) (*Envelope, map[string]int) {
 	names := slices.SortedFunc(maps.Keys(sizes), func(a, b string) int {
 		return cmp.Or(cmp.Compare(sizes[b], sizes[a]), strings.Compare(a, b))
@@ -338,8 +338,8 @@ func errorTexts(err error) []string {
 	return out
 }
 
-// errorText is err's text, also of an error whose method panics: a handler's error
-// must not stop the consumer.
+// errorText is err's text, even if its Error method panics: a handler's error must not
+// stop the consumer.
 func errorText(err error) (text string) {
 	defer func() {
 		if recover() != nil {

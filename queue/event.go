@@ -33,21 +33,21 @@ type EventKind uint8
 
 const (
 	// EventSettled: the broker knows what happens to the message. Every delivery has one
-	// such event, or one of EventSettleFailed or EventLeaseLost, or the process was killed.
+	// event of EventSettled, EventSettleFailed or EventLeaseLost, unless the process was killed.
 	EventSettled EventKind = iota
 	// EventSettleFailed: the broker could not be reached for as long as the lease
 	// lasted. The message will be delivered again, whatever its handler did.
 	EventSettleFailed
 	// EventLeaseLost: another may have the message. Nothing was settled.
 	EventLeaseLost
-	// EventRetriedHere: the handler failed, and will be run again in this process after
-	// After (Config.Quick).
+	// EventRetriedHere: the handler failed, and will be run again in this process once
+	// After has passed (Config.Quick).
 	EventRetriedHere
-	// EventReceiveFailed: no messages could be fetched. It is tried again after After: the policy's wait for so many
-	// failures, but 50 ms at least and 10 s at most.
+	// EventReceiveFailed: no messages could be fetched. Fetching resumes when After has passed: the policy's wait for
+	// that failure count, from 50 ms to 10 s.
 	EventReceiveFailed
-	// EventPaused: the circuit breaker is not closed, and nothing is fetched but for
-	// its probes.
+	// EventPaused: the circuit breaker is not closed, and only its probes are
+	// fetched.
 	EventPaused
 	// EventResumed: the circuit breaker is closed.
 	EventResumed

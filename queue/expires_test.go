@@ -52,7 +52,7 @@ func TestRule21MessagesExpire(t *testing.T) {
 	}
 }
 
-// What no broker can carry out is refused for good.
+// What no broker can carry out is refused permanently.
 func TestSettlementThatIsNone(t *testing.T) {
 	for want, s := range map[string]queue.Settlement{
 		"none is no settlement":               {},

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// gate holds the fetching back while the circuit breaker is not closed.
+// gate allows only probes to be fetched while the circuit breaker is open or half-open.
 type gate struct {
 	c           *Consumer
 	paused      bool
@@ -22,7 +22,7 @@ func (g *gate) awaitFetch(ctx context.Context) (most int, probe bool) {
 			g.wait(ctx, turnCheck)
 			continue
 		}
-		f := c.dep.State().Fetch(c.dep.Now(), batch, c.probing.Load() > 0 || c.held.Load() > 0)
+		f := c.dependency.State().Fetch(c.dependency.Now(), batch, c.probing.Load() > 0 || c.held.Load() > 0)
 		if f.Most == 0 {
 			g.pause(ctx, f.Wait, f.Foreseen)
 			g.wait(ctx, f.Wait)
@@ -52,7 +52,7 @@ func (g *gate) stopFetchingAhead() {
 	}
 }
 
-// pause announces a pause of wait at least. It ends after long at the latest, as far as is known.
+// pause announces a pause of at least wait and, as far as is known, at most long.
 func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 	if !g.paused {
 		g.paused = true
@@ -68,7 +68,7 @@ func (g *gate) pause(ctx context.Context, wait, long time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := p.Pause(ctx, g.pausedUntil); err != nil && ctx.Err() == nil {
-		g.pausedUntil = time.Time{} // what was fetched ahead stays there, until the next look
+		g.pausedUntil = time.Time{} // so the next call announces it again
 	}
 }
 

@@ -13,25 +13,25 @@ import (
 	"github.com/lullgo/lull/internal/attempt"
 )
 
-// work is one delivery in the hands of the consumer.
-type work struct {
+// workInHand is one delivery that the consumer has in hand.
+type workInHand struct {
 	c     *Consumer
 	d     *Delivery
 	lease *lease
 	m     *Message
 
 	plan         *engine.Plan  // as the policy was when the message came
-	attempt      int           // as the engine counts, and
-	lost         int           // of Delivery.Lost,
-	crashes      int           // of Delivery.Crashes
+	attempt      int           // as the engine counts
+	lost         int           // as the engine counts Delivery.Lost
+	crashes      int           // as the engine counts Delivery.Crashes
 	lostInARow   int           // how often this process has lost the message in a row
 	past         *history      // what this process knows of the message
-	former       *work         // still has the message in hand, which was lost
+	earlier      *workInHand   // still has the message in hand, which was lost
 	done         chan struct{} // closed when it is settled
 	turn         chan struct{} // closed when the handler may begin; nil: it may
 	sendBack     bool          // the message goes back, for there is no room for it
 	begun        bool          // it has a place in the crowd
-	decidedEarly *disposition  // what becomes of it, without its handler
+	decidedEarly *disposition  // what happens to it, without its handler
 	firstSeen    time.Time
 	tries        int
 	elapsed      time.Duration
@@ -43,29 +43,30 @@ type work struct {
 
 type disposition struct {
 	engine.Redelivery
-	label string // of a dead letter, if the engine knows no reason
+	deadLetterReason string // if the engine has none
 }
 
 func (f disposition) reason() string {
-	if f.label == "" && f.Outcome == DeadLetter {
+	if f.deadLetterReason == "" && f.Outcome == DeadLetter {
 		return f.Reason.String()
 	}
-	return f.label
+	return f.deadLetterReason
 }
 
 // planNow is the plan for a message that comes now. Messages are not hedged: a policy that
 // hedges has no effect.
 func (c *Consumer) planNow() *engine.Plan {
-	if p := c.dep.Plan(); !p.Hedges() {
+	if p := c.dependency.Plan(); !p.Hedges() {
 		c.plan.Store(p)
 	}
 	return c.plan.Load()
 }
 
-func (w *work) delivery() engine.Delivery {
+// delivery describes w to the engine.
+func (w *workInHand) delivery() engine.Delivery {
 	d := engine.Delivery{
-		BrokerCapabilities: w.c.can.engine(), QuickRetries: engine.QuickRetries{MaxRuns: w.c.config.Quick, MaxWait: w.c.config.QuickWait},
-		Attempt: w.attempt, Lost: w.lost, Crashes: w.crashes, SeenLost: w.lostInARow, Runs: w.tries, RetryLeft: engine.Never, LifeLeft: w.d.life(), Stopping: w.stopping(),
+		BrokerCapabilities: w.c.capabilities.engine(), QuickRetries: engine.QuickRetries{MaxRuns: w.c.config.Quick, MaxWait: w.c.config.QuickWait},
+		Attempt: w.attempt, Lost: w.lost, Crashes: w.crashes, SeenLost: w.lostInARow, Runs: w.tries, RetryLeft: engine.Never, LifeLeft: w.d.lifeLeft(), Stopping: w.stopping(),
 	}
 	if limit := w.plan.Policy().Deadline; limit > 0 {
 		d.RetryLeft = limit - time.Since(w.firstSeen)
@@ -74,20 +75,21 @@ func (w *work) delivery() engine.Delivery {
 	return d
 }
 
-func (c *Consumer) receive(d *Delivery) *work {
-	w := &work{c: c, d: d, lease: c.hold(d), plan: c.planNow(), firstSeen: d.FirstSeen, attempt: d.Attempt, lost: d.Lost, crashes: d.Crashes, done: make(chan struct{})}
+// receive takes d in hand.
+func (c *Consumer) receive(d *Delivery) *workInHand {
+	w := &workInHand{c: c, d: d, lease: c.hold(d), plan: c.planNow(), firstSeen: d.FirstSeen, attempt: d.Attempt, lost: d.Lost, crashes: d.Crashes, done: make(chan struct{})}
 	if w.firstSeen.IsZero() {
 		w.firstSeen = time.Now()
 	}
 	w.m = w.message()
-	w.former = c.known.meet(w)
+	w.earlier = c.histories.recordInHand(w)
 	return w
 }
 
-// decide asks the engine what is to become of the message before its handler begins. Late: the
-// consumer was to stop before it came.
-func (w *work) decide(afterStop bool) {
-	seen, row, known := w.c.known.recall(w)
+// decide asks the engine what happens to the message before its handler begins. afterStop: the
+// consumer was to stop before the message came.
+func (w *workInHand) decide(afterStop bool) {
+	seen, row, known := w.c.histories.lookUp(w)
 	w.lostInARow = row
 	now := w.plan.Counted(w.delivery(), seen)
 	w.attempt, w.lost, w.crashes = now.Attempt, now.Lost, now.Crashes
@@ -104,13 +106,13 @@ func (w *work) decide(afterStop bool) {
 }
 
 // handle is the life of one delivery, from its fetching to its settlement.
-func (w *work) handle(afterStop bool) {
+func (w *workInHand) handle(afterStop bool) {
 	defer close(w.done)
-	if w.former != nil {
+	if w.earlier != nil {
 		select {
-		case <-w.former.done: // the handler is not run twice at a time
+		case <-w.earlier.done: // the handler is not run twice at a time
 			w.decide(afterStop || w.stopping())
-			w.c.line.come(w)
+			w.c.line.arrive(w)
 		case <-w.lease.gone:
 			if w.decide(afterStop); w.decidedEarly == nil {
 				w.decidedEarly = &disposition{Redelivery: engine.Redelivery{Outcome: Defer}}
@@ -125,8 +127,8 @@ func (w *work) handle(afterStop bool) {
 }
 
 // enter runs the handler when it is its turn.
-func (w *work) enter() disposition {
-	defer w.c.line.leave(w)
+func (w *workInHand) enter() disposition {
+	defer w.c.line.remove(w)
 	if w.sendBack {
 		return w.giveBack(false)
 	}
@@ -147,14 +149,14 @@ func (w *work) enter() disposition {
 }
 
 // giveBack is for a message whose handler may not begin.
-func (w *work) giveBack(stopping bool) disposition {
+func (w *workInHand) giveBack(stopping bool) disposition {
 	d := w.delivery()
 	d.Ending, d.Stopping = true, stopping
-	return disposition{Redelivery: w.c.dep.State().Refused(w.c.dep.Now(), engine.Limited, w.verdict, d, w.c.random)}
+	return disposition{Redelivery: w.c.dependency.State().Refused(w.c.dependency.Now(), engine.Limited, w.verdict, d, w.c.random)}
 }
 
-func (w *work) over() bool     { return isClosed(w.done) }
-func (w *work) stopping() bool { return isClosed(w.c.stopping) }
+func (w *workInHand) over() bool     { return isClosed(w.done) }
+func (w *workInHand) stopping() bool { return isClosed(w.c.stopping) }
 
 func isClosed(c <-chan struct{}) bool {
 	select {
@@ -165,7 +167,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-func (w *work) message() *Message {
+func (w *workInHand) message() *Message {
 	d := w.d
 	m := &Message{
 		ID: d.ID, Attempt: w.attempt, Of: w.plan.Attempts(), Enqueued: d.Enqueued, FirstSeen: d.FirstSeen,
@@ -180,17 +182,17 @@ func (w *work) message() *Message {
 	return m
 }
 
-// waitForRerun waits until the handler is to be run again, and reports whether it still may.
-func (w *work) waitForRerun(f disposition) bool {
-	if f.Redelivery.Within(w.d.life()).Reason == engine.Expired {
+// waitForRerun waits until the handler is to be run again, and reports whether it may still run.
+func (w *workInHand) waitForRerun(f disposition) bool {
+	if f.Redelivery.Within(w.d.lifeLeft()).Reason == engine.Expired {
 		return false // settle makes it one
 	}
 	w.c.notify(w.event(Event{Kind: EventRetriedHere, Outcome: Retry, After: f.Wait, Err: w.err, Code: w.verdict.Code}))
 	return w.wait(f.Wait) && w.lease.held()
 }
 
-// wait holds the message for d. It returns false if it must be let go of earlier.
-func (w *work) wait(d time.Duration) bool {
+// wait holds the message for d. It returns false if the message must be given up earlier.
+func (w *workInHand) wait(d time.Duration) bool {
 	select {
 	case <-time.After(d):
 		return true
@@ -200,9 +202,9 @@ func (w *work) wait(d time.Duration) bool {
 	return false
 }
 
-// try runs the handler once, if the engine admits it, and returns what is to become of the
+// try runs the handler once, if the engine admits it, and returns what happens to the
 // message.
-func (w *work) try() disposition {
+func (w *workInHand) try() disposition {
 	call, r, ok := w.admit()
 	if !ok {
 		return disposition{Redelivery: r}
@@ -210,17 +212,17 @@ func (w *work) try() disposition {
 	w.tries++
 	w.m.Try = w.tries
 	w.err = w.run()
-	h, label := w.handlerEnd()
+	h, reason := w.handlerEnd()
 	free := func(most int) bool { return w.c.probes.Free(w.d.ID, most) }
-	f := disposition{Redelivery: call.Handled(w.c.dep.Now(), h, w.delivery(), free, w.c.random)}
+	f := disposition{Redelivery: call.Handled(w.c.dependency.Now(), h, w.delivery(), free, w.c.random)}
 	if f.Outcome == DeadLetter && (h.Chosen.Outcome != 0 || f.Reason == engine.AttemptsExhausted) {
-		f.label = label
+		f.deadLetterReason = reason
 	}
 	return f
 }
 
-// handlerEnd describes to the engine how the handler ended. label is the reason of the dead letter, if the engine has none.
-func (w *work) handlerEnd() (h engine.Handled, label string) {
+// handlerEnd describes to the engine how the handler ended. reason is that of the dead letter, if the engine has none.
+func (w *workInHand) handlerEnd() (h engine.Handled, reason string) {
 	defer func() { w.verdict = h.Verdict }()
 	if w.err == nil {
 		return engine.Handled{Verdict: lull.Verdict{Kind: lull.KindSuccess}}, ""
@@ -250,21 +252,21 @@ func (w *work) handlerEnd() (h engine.Handled, label string) {
 
 // admit asks the engine whether the handler may run: breaker, throttle, concurrency
 // limit. If not, it returns what happens to the message.
-func (w *work) admit() (engine.Call, engine.Redelivery, bool) {
+func (w *workInHand) admit() (engine.Call, engine.Redelivery, bool) {
 	c := w.c
 	for {
-		if r := (engine.Redelivery{Outcome: Defer}).Within(w.d.life()); r.Outcome == DeadLetter {
+		if r := (engine.Redelivery{Outcome: Defer}).Within(w.d.lifeLeft()); r.Outcome == DeadLetter {
 			return engine.Call{}, r, false
 		}
-		s := c.dep.State()
-		call, step := s.ResumeDelivery(c.dep.Now(), engine.Spec{Operation: c.name}, w.delivery())
+		s := c.dependency.State()
+		call, step := s.ResumeDelivery(c.dependency.Now(), engine.Spec{Operation: c.name}, w.delivery())
 		if !step.Done {
 			step = w.begin(&call)
 		}
 		if !step.Done {
 			return call, engine.Redelivery{}, true
 		}
-		r := s.Refused(c.dep.Now(), step.Reason, w.verdict, w.delivery(), c.random)
+		r := s.Refused(c.dependency.Now(), step.Reason, w.verdict, w.delivery(), c.random)
 		if !r.Here {
 			return call, r, false
 		}
@@ -274,16 +276,16 @@ func (w *work) admit() (engine.Call, engine.Redelivery, bool) {
 		if !held {
 			d := w.delivery()
 			d.Stopping = true
-			return call, s.Refused(c.dep.Now(), step.Reason, w.verdict, d, c.random), false
+			return call, s.Refused(c.dependency.Now(), step.Reason, w.verdict, d, c.random), false
 		}
 	}
 }
 
 // begin begins the attempt, waiting for the throttle and in line for room if need be.
-func (w *work) begin(call *engine.Call) engine.Step {
+func (w *workInHand) begin(call *engine.Call) engine.Step {
 	c := w.c
 	for {
-		now := c.dep.Now()
+		now := c.dependency.Now()
 		step := call.Attempt(now, c.random)
 		switch {
 		case step.Full:
@@ -291,32 +293,32 @@ func (w *work) begin(call *engine.Call) engine.Step {
 		case step.Done || step.Wait <= 0:
 			return step
 		case !w.wait(step.Wait):
-			return call.Stop(c.dep.Now(), engine.Canceled, c.random)
+			return call.Stop(c.dependency.Now(), engine.Canceled, c.random)
 		}
 	}
 }
 
-func (w *work) queue(call *engine.Call) engine.Step {
+func (w *workInHand) queue(call *engine.Call) engine.Step {
 	c := w.c
 	turn := make(chan struct{})
 	place := &bulkhead.Waiter{Admit: func() { close(turn) }}
-	step := call.JoinQueue(c.dep.Now(), place, c.random)
+	step := call.JoinQueue(c.dependency.Now(), place, c.random)
 	if !step.Full {
 		return step
 	}
 	select {
 	case <-turn:
-		return call.Admitted(c.dep.Now(), c.random)
+		return call.Admitted(c.dependency.Now(), c.random)
 	case <-time.After(step.Wait):
-		return call.LeaveQueue(c.dep.Now(), place, engine.Limited, c.random)
+		return call.LeaveQueue(c.dependency.Now(), place, engine.Limited, c.random)
 	case <-w.lease.gone:
 	case <-c.stopping:
 	}
-	return call.LeaveQueue(c.dep.Now(), place, engine.Canceled, c.random)
+	return call.LeaveQueue(c.dependency.Now(), place, engine.Canceled, c.random)
 }
 
 // run runs the handler in a goroutine of its own, which the handler may end (as (*testing.T).FailNow does).
-func (w *work) run() (err error) {
+func (w *workInHand) run() (err error) {
 	c := w.c
 	cause, cancel := context.WithCancelCause(c.handlers)
 	defer cancel(context.Canceled)

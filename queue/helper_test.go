@@ -165,7 +165,7 @@ func subtest(t *testing.T, name string, f func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// middle is no luck either way.
+// middle is the middle of all random draws.
 func middle() uint64 { return 1 << 63 }
 
 var errBlip = errors.New("blip")
@@ -189,7 +189,7 @@ func dead(t testing.TB, err error) *queue.Letter {
 	return all[0]
 }
 
-// broker is a MemoryBroker that counts the calls to it, and of which some do something else.
+// broker is a MemoryBroker that counts the calls to it. Functions in it replace some calls.
 type broker struct {
 	*queue.MemoryBroker
 	receives, extends, settles atomic.Int64

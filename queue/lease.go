@@ -16,12 +16,12 @@ type lease struct {
 	c *Consumer
 	d *Delivery
 
-	calls sync.Mutex // held during Extend, of which there is one at a time, and none once stopped
+	calls sync.Mutex // held during Extend: there is one at a time, and none once stopped
 
 	mu    sync.Mutex
 	until time.Time // zero: never
 	engine.Lease
-	bound          bool // a handler runs whose context ends before it does
+	bound          bool // a handler runs, and its context ends before the lease
 	stopped        bool
 	lost           bool          // by the broker's report
 	why            error         // it is lost, or ended
@@ -46,7 +46,7 @@ func (c *Consumer) hold(d *Delivery) *lease {
 		return l
 	}
 	left := time.Until(l.until)
-	l.Lease = engine.NewLease(left, c.config.Lease, c.config.Margin, c.can.Extends)
+	l.Lease = engine.NewLease(left, c.config.Lease, c.config.Margin, c.capabilities.Extends)
 	l.expiryTimer = time.AfterFunc(left-l.Margin(), l.expire)
 	if !l.Final {
 		l.heartbeatTimer = time.AfterFunc(l.AfterExtension(false), l.heartbeat)
@@ -70,8 +70,8 @@ func (l *lease) end() time.Time {
 	return l.until
 }
 
-// boundHandler is when a handler's context must end because the lease will and cannot be extended; zero if that is not so. The
-// context will end at that time by itself, as one ends whose time is over, until bounds(false): the handler has returned.
+// boundHandler(true) returns when the handler's context must end before a lease that cannot be extended, else zero. Its
+// timeout ends it then, so expire closes gone only when the lease lapses. boundHandler(false): the handler has returned.
 func (l *lease) boundHandler(yes bool) (t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,9 +22,9 @@ import (
 //
 // It is used by one goroutine.
 type DeadLetters interface {
-	// Next returns some letters, 1 to max, that it has not returned before, in any order.
-	// io.EOF itself when it has returned all that were there when the reading began; those that
-	// came since may be among them. (An error that wraps io.EOF is one of a connection.)
+	// Next returns some letters, 1 to max, that it has not returned before, in any order. It
+	// returns io.EOF itself when it has returned all that were there when the reading began;
+	// later ones may be among them. (An error that wraps io.EOF is one of a connection.)
 	Next(ctx context.Context, max int) ([]*Letter, error)
 
 	// Remove deletes a letter that Next returned. nil means that it is gone, or was gone
@@ -40,8 +40,8 @@ type DeadLetters interface {
 // there, and drop it in the end: RabbitMQ, where a queue has a limit on deliveries.
 type Counted interface {
 	DeadLetters
-	// Uncounted returns nil if letters can be read and left there as often as one likes,
-	// else why not, and what to do. It is called before Next.
+	// Uncounted returns nil if letters can be read and left there any number of times,
+	// else an error with the reason and what to do. It is called before Next.
 	Uncounted(ctx context.Context) error
 }
 
@@ -58,9 +58,9 @@ type Letter struct {
 	Receipt  any // the adapter's own
 }
 
-// LetterOf is the letter in a delivery of a queue of dead letters. Where there is no
-// envelope that can be read (the broker put it there) the reason is ReasonBroker, and the id that
-// of the delivery. The receipt is d.
+// LetterOf is the letter in a delivery of a queue of dead letters. Without a readable
+// envelope (the broker put the letter there) its reason is ReasonBroker, and its OriginalID
+// is d.ID. The receipt is d.
 func LetterOf(d *Delivery) *Letter {
 	l := &Letter{ID: d.ID, Enqueued: d.Enqueued, Group: d.Group, Body: d.Body, Receipt: d}
 	if e, ok := EnvelopeOf(d.Headers); ok {
@@ -86,15 +86,15 @@ func (l *Letter) Died() time.Time {
 
 // A ScanConfig sets how Scan reads. It is plain, comparable data.
 type ScanConfig struct {
-	// Idle is how long the broker must have reported, in two answers at least, that there is no
-	// other letter, for the queue to count as read. Longer than the broker takes to find a message. Zero: 2 s.
+	// Idle is how long the broker must report no other letter, at least twice, before the reading
+	// ends. It must exceed the broker's time to find a message. Zero: 2 s.
 	Idle time.Duration
-	// Lease is how long the letters stay out if the process dies, and how long a reading
-	// continues at least after the broker failed to answer: letters that it handed out then
-	// come back after so long. Zero: 30 s.
+	// Lease is how long the letters stay out if the process dies. After the broker has failed to
+	// answer, the reading continues for at least as long, since letters that were handed out
+	// unseen come back then. Zero: 30 s.
 	Lease time.Duration
-	// Hold is the most letters that are kept out at a time; Next fails with ErrTooMany
-	// when there are more that were not removed. Zero: 10,000. Brokers have limits too (SQS: 120,000).
+	// Hold is the most letters that are kept out at a time. Next returns ErrTooMany when this
+	// many were not removed. Zero: 10,000. Brokers have limits too (SQS: 120,000).
 	Hold int
 }
 
@@ -107,17 +107,17 @@ func (c ScanConfig) Validate() error {
 	return l.Err()
 }
 
-// ErrTooMany is why a scan ends that would have to hold too many letters.
+// ErrTooMany ends a scan that would have to hold too many letters.
 var ErrTooMany = errors.New("queue: more letters are passed over than can be held (ScanConfig.Hold)")
 
 // Scan reads a queue of dead letters that can only be consumed: letters that are not
 // removed are kept out, their leases extended by a goroutine, and given back by
 // Close. Brokers may count that as a delivery: the queue of dead letters must have no
-// limit on deliveries. Other readers do not see meanwhile what this one holds. Of a queue that
-// keeps an order, only the first of each group is seen until it is removed.
+// limit on deliveries. Other readers do not see the letters that this one holds. If the queue
+// keeps an order, only the first letter of each group is seen until it is removed.
 //
-// Next returns io.EOF only after answers of the broker that there is nothing (see Broker.Receive). If
-// it could not be asked, it refused, or it did not answer in time, Next returns that.
+// Next returns io.EOF only after the broker has reported an empty queue (see Broker.Receive). If the
+// broker could not be asked, refused, or did not answer in time, Next returns that error.
 func Scan(b Broker, c ScanConfig) (DeadLetters, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("config of a scan: %w", err)
@@ -140,8 +140,8 @@ type scan struct {
 	unsureUntil time.Time // until then they may be out
 
 	// The answers since the last new letter.
-	emptyAnswers int             // how many there were that nothing else is there, in a row
-	since        time.Time       // when the first of them was asked for
+	emptyAnswers int             // how many in a row had nothing new
+	since        time.Time       // when the first of these was asked for
 	repeated     map[string]bool // letters that came again
 
 	stop, stopped chan struct{}
@@ -186,8 +186,8 @@ func (s *scan) extend(id string) {
 	}
 }
 
-// requiredAnswers is how many times a broker must report that there is nothing. One answer may be false: a
-// part of the broker was asked, or what it had handed out was just coming back.
+// requiredAnswers is how many times a broker must report that there is nothing. One answer may be false: only
+// a part of the broker was asked, or letters that it had handed out were just coming back.
 const requiredAnswers = 2
 
 func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
@@ -213,7 +213,7 @@ func (s *scan) Next(ctx context.Context, most int) ([]*Letter, error) {
 		}
 		cancel()
 		letters := s.take(got, began, answered)
-		if answered && s.lost { // a server that stood still carries out what it was asked before
+		if answered && s.lost { // a server that was stopped may still carry out earlier requests
 			s.lost, s.unsureUntil = false, began.Add(s.c.Lease+s.c.Idle/requiredAnswers)
 		}
 		if v := lull.Classify(err); !answered && !v.NeverSent && v.Kind != lull.KindPermanent && v.Kind != lull.KindRateLimited {
@@ -246,7 +246,7 @@ func (s *scan) take(got []*Delivery, began time.Time, answered bool) (letters []
 			repeated++
 		}
 		s.repeated[d.ID] = true
-		s.held[d.ID] = d // the one that counts, if it came again
+		s.held[d.ID] = d // its latest delivery
 	}
 	switch {
 	case len(letters) > 0:

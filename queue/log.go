@@ -27,9 +27,9 @@ func NewLog(l *slog.Logger) Observer {
 func logLosses(ctx context.Context, e Event) { logEvent(ctx, nil, e, slog.LevelError) }
 
 // logEvent writes a line, if it is of that level or above.
-func logEvent(ctx context.Context, l *slog.Logger, e Event, least slog.Level) {
+func logEvent(ctx context.Context, l *slog.Logger, e Event, minLevel slog.Level) {
 	level, message, do := describeEvent(e)
-	if l = cmp.Or(l, slog.Default()); level < least || !l.Enabled(ctx, level) {
+	if l = cmp.Or(l, slog.Default()); level < minLevel || !l.Enabled(ctx, level) {
 		return
 	}
 	attrs := make([]slog.Attr, 0, 12)

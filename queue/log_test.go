@@ -167,8 +167,8 @@ func TestLogObserver(t *testing.T) {
 	wantEqual(t, "lines", text, "INFO a message failed, and will be tried again blip\nERROR a message is a dead letter, and will not be tried again blip\n")
 }
 
-// leaseless is a broker without leases and with no end of messages, of which none can be
-// deferred or retried, as where the delay levels are missing.
+// leaseless is a broker without leases and with endless messages. None can be deferred or
+// retried, as if the delay levels were missing.
 type leaseless struct {
 	out, most, handed atomic.Int64
 }
@@ -251,7 +251,7 @@ func TestLogHasWhatIsKnown(t *testing.T) {
 		{dead(queue.ReasonPanicked, queue.ReasonPanicked), "reason code do", "fix the handler"},
 		{dead("permanent", "unclassified"), "reason code do", "lull.Transient"},
 		{dead("attempts_exhausted", "timeout"), "reason code do", "when it is mended"},
-		// An error that merely wraps a panic, as one of another consumer that a handler returns, is none of the handler's.
+		// A handler may return an error that wraps another consumer's panic. That is no panic of the handler.
 		{queue.Event{ID: "7", Kind: queue.EventLeaseLost, Err: fmt.Errorf("lost: %w", panicked)}, "error do stack", "goroutine 1"},
 		{queue.Event{ID: "7", Outcome: queue.Retry, Err: fmt.Errorf("another's: %w", panicked)}, "error", ""},
 		{queue.Event{ID: "7", Outcome: queue.Retry, Err: panicked}, "error do stack", "goroutine 1"},

@@ -20,43 +20,43 @@ type lostDeliveries struct {
 const maxKnown = 10_000
 
 type history struct {
-	holder     *work // has it in hand, or had it last
-	lostHere   int   // its deliveries that were lost here, and that the broker still counts
-	lostInARow int   // of these, those since a handler ran to its end
-	result     *handlerResult
+	holder        *workInHand // has it in hand, or had it last
+	countedLosses int         // its deliveries that were lost here, and that the broker still counts
+	lostInARow    int         // of these, those since a handler ran to its end
+	result        *handlerResult
 }
 
 // A handlerResult is how the handler ended in a delivery that could not be settled.
 type handlerResult struct {
 	disposition
-	print   [sha256.Size]byte
-	err     error
-	verdict lull.Verdict
-	failed  bool
-	tries   int
+	fingerprint [sha256.Size]byte
+	err         error
+	verdict     lull.Verdict
+	failed      bool
+	tries       int
 }
 
-// print returns a hash of d. Messages with the same id may differ in it.
-func (d *Delivery) print() [sha256.Size]byte {
+// fingerprint returns a hash of d. Messages with the same id may differ in it.
+func (d *Delivery) fingerprint() [sha256.Size]byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %d %q %q", d.ID, d.Enqueued.UnixNano(), d.Body, d.Headers) // fmt sorts the names
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// meet records that w has its message in hand. It returns the earlier work that still has the same message in hand.
-func (k *lostDeliveries) meet(w *work) (former *work) {
+// recordInHand records that w has its message in hand. It returns the earlier one that still has the same message in hand.
+func (k *lostDeliveries) recordInHand(w *workInHand) (earlier *workInHand) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := k.of[w.d.ID]
 	if p == nil || !w.after(p.holder) && (p.lostInARow == 0 || !p.holder.over()) {
-		p = &history{} // what there was has been settled after all, or is another message with this id
+		p = &history{} // the earlier delivery was settled after all, or it was another message with this id
 		k.put(w.d.ID, p)
 	}
-	for former = p.holder; former != nil && former.over(); {
-		former = former.former
+	for earlier = p.holder; earlier != nil && earlier.over(); {
+		earlier = earlier.earlier
 	}
 	p.holder, w.past = w, p
-	return former
+	return earlier
 }
 
 func (k *lostDeliveries) put(id string, p *history) {
@@ -71,50 +71,49 @@ func (k *lostDeliveries) put(id string, p *history) {
 	}
 }
 
-// after reports whether the delivery of w is a later one than that of other, and other's was not
-// settled.
-func (w *work) after(other *work) bool {
-	if w.c.can.Losses {
+// after reports whether w's delivery is later than other's, which was not settled.
+func (w *workInHand) after(other *workInHand) bool {
+	if w.c.capabilities.Losses {
 		return w.d.Lost > 0
 	}
 	return w.d.Attempt > other.d.Attempt
 }
 
-// recall returns what is known of w's message: how many of its deliveries were lost, how many of these in a row, and how
+// lookUp returns what is known of w's message: how many of its deliveries were lost, how many of these in a row, and how
 // the handler ended in the last.
-func (k *lostDeliveries) recall(w *work) (seen, row int, ended *handlerResult) {
+func (k *lostDeliveries) lookUp(w *workInHand) (seen, row int, ended *handlerResult) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := w.past
-	if r := p.result; r != nil && (r.Outcome == Retry || !w.d.Enqueued.IsZero() && r.print == w.d.print()) {
+	if r := p.result; r != nil && (r.Outcome == Retry || !w.d.Enqueued.IsZero() && r.fingerprint == w.d.fingerprint()) {
 		ended = r
 	}
-	return p.lostHere, p.lostInARow, ended
+	return p.countedLosses, p.lostInARow, ended
 }
 
-// settled records that the broker knows what happens to w's message.
-func (k *lostDeliveries) settled(w *work, by MessageOutcome) {
+// settled records that the broker has settled w's message.
+func (k *lostDeliveries) settled(w *workInHand, by MessageOutcome) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := w.past
 	switch {
 	case k.of[w.d.ID] != p || p.holder != w:
-	case by != Retry && by != Defer, p.lostHere == 0 && p.lostInARow == 0, w.c.can.Losses && w.tries > 0:
+	case by != Retry && by != Defer, p.countedLosses == 0 && p.lostInARow == 0, w.c.capabilities.Losses && w.tries > 0:
 		delete(k.of, w.d.ID)
 	default:
 		p.result = nil
-		if w.c.can.Losses {
-			p.lostHere = 0 // the broker keeps what is left
+		if w.c.capabilities.Losses {
+			p.countedLosses = 0 // the broker keeps what is left
 		}
 	}
 }
 
 // lost records that w's delivery is not settled, or perhaps not. f was to be its settlement.
-func (k *lostDeliveries) lost(w *work, f disposition) {
+func (k *lostDeliveries) lost(w *workInHand, f disposition) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := w.past
-	p.lostHere++
+	p.countedLosses++
 	p.lostInARow++
 	if w.tries == 0 {
 		return
@@ -123,6 +122,6 @@ func (k *lostDeliveries) lost(w *work, f disposition) {
 	cutOff := w.err != nil && (w.cutOff == engine.CutByCaller || w.lease.isEnding()) // which is no verdict on the message
 	if !cutOff && f.Outcome != Defer {
 		p.lostInARow = 0
-		p.result = &handlerResult{f, w.d.print(), w.err, w.verdict, w.failed, w.tries}
+		p.result = &handlerResult{f, w.d.fingerprint(), w.err, w.verdict, w.failed, w.tries}
 	}
 }

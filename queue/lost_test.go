@@ -212,8 +212,8 @@ func TestKnownMessagesAreNoOthers(t *testing.T) {
 	})
 }
 
-// One message in a crowd kills its worker. It becomes a letter, and no other does, though all were in
-// flight with it; here, where deferrals cost an attempt, too.
+// One message in a crowd kills its worker. It becomes a letter, and no other message does, though all
+// were in flight with it. The same holds if deferrals cost an attempt.
 func TestOneMessageKillsItsWorker(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		subtest(t, fmt.Sprint("told ", told), func(t *testing.T) {

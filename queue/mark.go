@@ -26,10 +26,10 @@ func (d *decided) Unwrap() error { return d.err }
 
 // DeferFor declares that the message was not tried, and is to be delivered again after d: it
 // came too early, or something that it needs is not there yet. err, which may be nil,
-// is the reason. That is not an attempt: Message.Attempt does not rise, where the broker
-// can (Capabilities.FreeDefer). Where it cannot, a message that is deferred at its last
-// attempt is a dead letter, attempts_exhausted: a handler that waits for something
-// long returns lull.RetryAfter there, or asks for more attempts.
+// is the reason. If the broker can (Capabilities.FreeDefer), Message.Attempt stays the
+// same. Otherwise a message that is deferred at its last attempt becomes a dead letter,
+// attempts_exhausted: a handler that waits for long returns lull.RetryAfter there, or its
+// policy allows more attempts.
 func DeferFor(err error, d time.Duration) error {
 	return &decided{err: err, outcome: Defer, after: max(d, 0)}
 }
@@ -46,8 +46,8 @@ func DeadLetterAs(reason string, err error) error {
 }
 
 // Decided returns what err decides about the message, if it is of [DeferFor] (Defer),
-// [DropMessage] (Drop) or [DeadLetterAs] (DeadLetter): for those who look at what a handler
-// returns, such as a tracer. To defer or to drop is no failure.
+// [DropMessage] (Drop) or [DeadLetterAs] (DeadLetter): for what reads a handler's errors,
+// such as a tracer. To defer or to drop is no failure.
 func Decided(err error) (o MessageOutcome, ok bool) {
 	d, ok := errors.AsType[*decided](err)
 	if !ok {

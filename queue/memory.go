@@ -179,6 +179,7 @@ func (m *MemoryBroker) group(e *entry) string {
 	return ""
 }
 
+// schedule puts e into the schedule at e.readyAt.
 func (m *MemoryBroker) schedule(e *entry) {
 	if e.index < 0 {
 		heap.Push(&m.next, e)
@@ -235,7 +236,7 @@ func awaitChange(ctx context.Context, wait time.Duration, changed <-chan struct{
 	return nil
 }
 
-// handOut hands out what is ready. If nothing is, it returns when something will be.
+// handOut hands out what is ready. If nothing is ready, it returns how long to wait, and what ends the wait earlier.
 func (m *MemoryBroker) handOut(w Want) (got []*Delivery, wait time.Duration, changed <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -21,8 +21,8 @@ func handedOut(t *testing.T, m *queue.MemoryBroker) (bodies string, out []*queue
 	return bodies, out
 }
 
-// Where an order is kept, a message is handed out once the one before it has been settled for
-// good, and a group that was empty for a while continues as any other.
+// Where an order is kept, a message is handed out once the one before it is gone, and a group
+// that was empty for a while continues like any other.
 func TestMemoryHandsOutTheNextOfAGroup(t *testing.T) {
 	for order, groups := range map[queue.Order][]string{queue.PerGroup: {"a"}, queue.Total: {"a", "b"}} {
 		bubble(t, func(t *testing.T) {

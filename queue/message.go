@@ -13,13 +13,13 @@ import (
 //	                                       when the attempts are used up
 //	DeferFor, DropMessage, DeadLetterAs    see there
 //
-// Which error is which is decided by its marks (lull.Transient, lull.RetryAfter, lull.Permanent), else by the classifier:
+// Marks (lull.Transient, lull.RetryAfter, lull.Permanent) decide whether an error is permanent, else the classifier does:
 // see [Classify].
 //
 // ctx ends when the policy's AttemptTimeout is over, when the lease is lost
 // (ErrLeaseLost), or when the consumer stops (ErrDraining); context.Cause returns which. A
-// handler must end when it does. What it returns afterwards still counts: a message
-// that was handled is acknowledged, if the broker still takes that.
+// handler must return when ctx ends. What it returns then still counts: a message that
+// was handled is acknowledged, if the broker still takes that.
 //
 // The same message may be handled more than once, also at the same time as a handler
 // elsewhere that does not know that its lease is lost: effects must bear that. A panic
@@ -52,8 +52,8 @@ type Message struct {
 	lease *lease
 }
 
-// LeaseDeadline is when the lease of this delivery lapses, as things are now: while the
-// handler runs it is extended. ok is false if the broker has no leases.
+// LeaseDeadline is when the lease of this delivery lapses if it is not extended. It is
+// extended while the handler runs. ok is false if the broker has no leases.
 func (m *Message) LeaseDeadline() (t time.Time, ok bool) {
 	if m.lease == nil {
 		return time.Time{}, false
@@ -63,8 +63,8 @@ func (m *Message) LeaseDeadline() (t time.Time, ok bool) {
 }
 
 // Extend extends the lease now, to have at least d more: for a handler that is about to
-// stop the process from running, such as a long call into C. Otherwise nobody needs it.
-// It fails if the broker cannot, or the lease is lost.
+// stop the process from running, such as a long call into C. Other handlers do not need it.
+// It fails if the broker cannot extend leases, or the lease is lost.
 func (m *Message) Extend(ctx context.Context, d time.Duration) error {
 	if m.lease == nil {
 		return ErrLost

@@ -124,7 +124,7 @@ func TestADeferralShowsNothing(t *testing.T) {
 }
 
 // A policy that is updated while the consumer runs holds for what comes next. Messages are not
-// hedged: one that hedges does not make of a message that is tried again one that crashed.
+// hedged: under a policy that hedges, a message that is tried again does not count as crashed.
 func TestThePolicyMayBeUpdated(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := memory(t, queue.MemoryBrokerConfig{})

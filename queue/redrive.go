@@ -26,10 +26,10 @@ type Filter struct {
 	Source string
 	// ID is the original id of one message. Empty: any.
 	ID string
-	// OlderThan and YoungerThan bound how long ago the message died. A letter of which that
-	// is not known is neither. Zero: any.
+	// OlderThan and YoungerThan bound how long ago the message died. A letter without a known
+	// time of death matches neither. Zero: any.
 	OlderThan, YoungerThan time.Duration
-	// MaxRedrives leaves out what has been put back that often already, and died again.
+	// MaxRedrives leaves out letters that were put back that often already, and died again.
 	// Zero: no matter how often.
 	MaxRedrives int
 }
@@ -46,7 +46,7 @@ func (f Filter) Validate() error {
 	return l.Err()
 }
 
-// Match reports whether l is meant, at now.
+// Match reports whether f selects l, at now.
 func (f Filter) Match(l *Letter, now time.Time) bool {
 	if f.OlderThan > 0 || f.YoungerThan > 0 {
 		died := l.Died()
@@ -68,8 +68,8 @@ func (f Filter) Match(l *Letter, now time.Time) bool {
 // A RedriveConfig sets what Redrive does. It is plain, comparable data.
 type RedriveConfig struct {
 	Filter Filter
-	// Rate is how many letters are moved in a second at most, evenly: the queue that they
-	// go to has other work too. Zero: 10. math.Inf(1): as fast as can be.
+	// Rate is how many letters are moved in a second at most, evenly: their queue has
+	// other work too. Zero: 10. math.Inf(1): as fast as possible.
 	Rate float64
 	// Limit is how many are moved at most. Zero: all.
 	Limit int
@@ -77,6 +77,7 @@ type RedriveConfig struct {
 	DryRun bool
 }
 
+// defaultRate is in letters per second.
 const defaultRate = 10
 
 // Validate reports everything that is wrong with c at once.
@@ -91,9 +92,9 @@ func (c RedriveConfig) Validate() error {
 // Progress is how far Redrive or Inspect has come.
 type Progress struct {
 	Seen    int // letters that were looked at
-	Matched int // of these, what the filter means
-	Moved   int // of these, what is in its queue again (DryRun: would be)
-	Failed  int // of these, what its queue will never take (lull.Permanent): still a dead letter
+	Matched int // of these, selected by the filter
+	Moved   int // of the selected, in their queue again (DryRun: would be)
+	Failed  int // of the selected, refused by their queue permanently (lull.Permanent): still dead letters
 }
 
 // String is for people: "moved 12 of 30 (50 seen)".
@@ -114,17 +115,17 @@ type LetterResult struct {
 
 // Redrive puts dead letters back into a queue, each as a message with no attempts made, with the letter's body, headers and
 // group, and what else the broker keeps of a message that is retried (Outgoing.Letter). The envelope stays, with Redrives
-// one more: so its consumers know it by its original id (Message.ID). progress, which may be nil, is called for each letter
-// that the filter means.
+// one more, so consumers know the message by its original id (Message.ID). progress, which may be nil, is called for each
+// letter that the filter selects.
 //
-// A letter is removed only when to has its message for certain, and no letter is taken for a copy of another. Interrupted at
-// any point, by ctx or by a kill, nothing is lost: run it again, and it continues with what is left. What had been sent and
-// not yet removed is sent once more under the same id, made of Letter.ID: a broker that deduplicates discards that, if the
-// second run comes within its window. Elsewhere a message may come twice, with the same id.
+// A letter is removed only after Send has succeeded, and no letter is taken for a copy of another. If ctx or a kill
+// interrupts Redrive, nothing is lost: run it again, and it continues with what is left. A letter sent but not yet removed
+// is sent again under the same id, derived from Letter.ID. A deduplicating broker discards it within its window; on others
+// it may come twice.
 //
-// A reading in which it counts that a letter is read and left there (Counted) is refused if the filter may pass letters
-// over, or nothing is to be moved. A broker that fails is asked again for about a minute. The error is then that, or ctx's;
-// with letters that failed for good it continues, and they are counted. from is closed in any case.
+// If a letter that is read and left there counts (Counted), Redrive refuses DryRun and filters. A broker that fails is asked
+// again for about a minute. Then its error, or ctx's, is returned. Letters that fail permanently are counted, and Redrive
+// continues. from is closed in any case.
 func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, progress func(LetterResult)) (Progress, error) {
 	r := redrive{letterWalk: letterWalk{from: from, filter: c.Filter}, to: to, c: c}
 	if rate := cmp.Or(c.Rate, defaultRate); !math.IsInf(rate, 1) && !c.DryRun {
@@ -145,7 +146,7 @@ func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, 
 }
 
 // Inspect shows dead letters without moving any, until visit returns false or an error.
-// It closes from. A reading in which that counts (Counted) is refused.
+// It closes from. If a letter that is read and left there counts (Counted), Inspect refuses.
 func Inspect(ctx context.Context, from DeadLetters, f Filter, visit func(*Letter) (bool, error)) (Progress, error) {
 	w := letterWalk{from: from, filter: f}
 	err := w.run(ctx, "inspect", named("filter", f.Validate()), true, func() int { return batch }, visit)
@@ -166,8 +167,8 @@ type letterWalk struct {
 	calls  *lull.Dependency
 }
 
-// run has visit see each letter that the filter means, until it returns false or an error, and closes the reading. leaves:
-// some letters are read and left there. No more are read at a time than most returns.
+// run calls visit for each letter that the filter selects, until visit returns false or an error, and closes the reading.
+// leaves: some letters are read and left there. most returns how many to read at a time.
 func (w *letterWalk) run(ctx context.Context, name string, invalid error, leaves bool, most func() int, visit func(*Letter) (bool, error)) error {
 	err := invalid
 	if c, ok := w.from.(Counted); ok && leaves && err == nil {
@@ -197,7 +198,7 @@ func (w *letterWalk) visitAll(ctx context.Context, most func() int, visit func(*
 	for {
 		var letters []*Letter
 		over := false
-		var last error // beside letters, which come first
+		var last error // came with letters, which are visited first
 		err := w.call(ctx, "read dead letters", func(ctx context.Context) (err error) {
 			letters, err = w.from.Next(ctx, most())
 			over = isEnd(err)
@@ -234,8 +235,8 @@ func (w *letterWalk) visitAll(ctx context.Context, most func() int, visit func(*
 	}
 }
 
-// isEnd reports whether the error of Next is io.EOF itself. An error in which that is found only deeper is one of a
-// connection that the server has closed.
+// isEnd reports whether the error of Next is io.EOF itself. An error that wraps io.EOF deeper is one of a connection that
+// the server has closed.
 func isEnd(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) == 1 {
 		return isEnd(joined.Unwrap()[0])
@@ -250,7 +251,7 @@ func redrivePolicy() lull.Policy {
 	return p
 }
 
-// call makes a call to a broker. What is not known of its errors is worth another try.
+// call makes a call to a broker. An unclassified error is worth another try.
 func (w *letterWalk) call(ctx context.Context, what string, f func(context.Context) error) error {
 	return lull.Run(ctx, w.calls, func(ctx context.Context) error {
 		err := f(ctx)
@@ -269,8 +270,8 @@ type redrive struct {
 	due      time.Time // when the next may be sent
 }
 
-// batch is how many letters are to be read next: none that will not be moved because of
-// the limit.
+// batch is how many letters to read next: no more than the limit still allows to
+// move.
 func (r *redrive) batch() int {
 	if r.c.Limit == 0 {
 		return batch
@@ -310,7 +311,7 @@ func (r *redrive) move(ctx context.Context, l *Letter) error {
 }
 
 func (r *redrive) remove(ctx context.Context, l *Letter) error {
-	// Its message is in the queue: a moment to remove the letter saves a copy.
+	// The message is in its queue. Removing the letter, even after ctx has ended, saves a copy.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return r.call(ctx, "remove the letter", func(ctx context.Context) error { return r.from.Remove(ctx, l) })

@@ -51,7 +51,7 @@ func TestFilter(t *testing.T) {
 		{queue.Filter{OlderThan: 1}, undated, false},
 		{queue.Filter{YoungerThan: 1}, undated, false},
 		{queue.Filter{YoungerThan: math.MaxInt64}, undated, false},
-		{queue.Filter{OlderThan: time.Minute}, put, true}, // of which only that is known
+		{queue.Filter{OlderThan: time.Minute}, put, true}, // only Enqueued is known
 	} {
 		if got := c.f.Match(c.l, now); got != c.want {
 			t.Errorf("%+v of %+v: %v", c.f, c.l.Envelope, got)
@@ -281,7 +281,7 @@ func TestRedriveGoesOn(t *testing.T) {
 	})
 }
 
-// A broker that is gone ends it, in about a minute.
+// A broker that is gone ends a redrive, in about a minute.
 func TestRedriveGivesUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryBrokerConfig{}, 3)
@@ -360,8 +360,8 @@ var errCounts = errors.New("reading counts")
 
 func (counted) Uncounted(context.Context) error { return errCounts }
 
-// Where it counts that a letter is read and left there, nothing is read that may be left:
-// but all can be moved, or as many as there is a limit to.
+// If a letter that is read and left there counts, no letter is read that may be left. All can
+// be moved, or a limited number.
 func TestRule21NothingIsReadThatCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryBrokerConfig{}, 25)
@@ -488,8 +488,8 @@ func TestScanAfterALostAnswer(t *testing.T) {
 	})
 }
 
-// A reading is at its end when the broker has said so, twice. After anything else it goes on, or its error is the
-// reason: no report of letters that are left is one of success.
+// A reading ends when the broker has reported no other letter, twice. After any other answer it continues, or returns the
+// error: it never reports success while letters are left.
 func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
 	const n = 25
 	refused := lull.Permanent(errors.New("access denied"))

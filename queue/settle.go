@@ -11,9 +11,8 @@ import (
 	"github.com/lullgo/lull/budget"
 )
 
-// settlePolicy is the policy for settling a message: nothing helps but
-// persistence, as long as the lease lasts, and there are no more such calls than
-// messages out.
+// settlePolicy is the policy for settling a message: it retries for the whole lease.
+// It needs no budget: there is at most one call for each message out.
 func settlePolicy(lease time.Duration) lull.Policy {
 	p := lull.Policy{
 		Attempts: 1000, AttemptTimeout: max(lease/6, 100*time.Millisecond), Deadline: lull.NoTimeout,
@@ -24,24 +23,24 @@ func settlePolicy(lease time.Duration) lull.Policy {
 	return p
 }
 
-// without leases a settlement is tried for as long as this.
+// settleFor is how long a settlement is tried if there are no leases.
 const settleFor = 30 * time.Second
 
-func (w *work) settle(f disposition) {
+func (w *workInHand) settle(f disposition) {
 	c := w.c
-	f.Redelivery = f.Redelivery.Within(w.d.life())
+	f.Redelivery = f.Redelivery.Within(w.d.lifeLeft())
 	held := w.lease.stop()
 	e := w.event(Event{Kind: EventSettled, Outcome: f.Outcome, Reason: f.reason(), After: f.After, Code: w.verdict.Code, Err: w.err})
 	if c.abandoned.Load() || !held && f.Outcome != Ack && f.Outcome != Drop {
-		// Another may be at work on it. A message that was handled is reported even so.
-		// One that was not is left to the other.
+		// Another consumer may have the message. If it was handled here, it is settled
+		// all the same; if not, it is left to the other.
 		e.Kind, e.Err = EventLeaseLost, w.lostBecause(nil)
-		c.known.lost(w, f)
+		c.histories.lost(w, f)
 		c.notify(e)
 		return
 	}
 	s := Settlement{Outcome: f.Outcome, After: f.After}
-	if c.can.Losses && (f.Outcome == Retry || f.Outcome == Defer) {
+	if c.capabilities.Losses && (f.Outcome == Retry || f.Outcome == Defer) {
 		s.Uncount, s.Crashes = w.d.Attempt-w.attempt, w.crashes
 	}
 	now := time.Now()
@@ -78,28 +77,27 @@ func (w *work) settle(f disposition) {
 			lost = err
 			return nil
 		}
-		// An adapter's errors are its client's, which nobody knows here. And what a broker
-		// refuses for good (a queue that is missing) may be mended while the message is held.
+		// An adapter's errors are its client's, which this package does not know. And a permanent
+		// refusal (a queue is missing) may be mended while the message is held.
 		return lull.Transient(err)
 	}, lull.Operation("settle"))
 	switch {
 	case lost != nil:
-		c.known.lost(w, f)
+		c.histories.lost(w, f)
 		e.Kind, e.Err = EventLeaseLost, w.lostBecause(lost)
 	case err != nil:
 		e.Kind, e.Err = EventSettleFailed, err
-		c.known.lost(w, f)
+		c.histories.lost(w, f)
 		defer w.awaitGiveBack()
 	default:
-		c.known.settled(w, f.Outcome)
+		c.histories.settled(w, f.Outcome)
 	}
 	c.notify(e)
 }
 
-// awaitGiveBack waits until a message that could not be settled is the broker's
-// again: it is out for so long, and there are to be no more messages out than
-// Config.Concurrency.
-func (w *work) awaitGiveBack() {
+// awaitGiveBack waits until the broker takes back a message that could not be
+// settled, since it counts towards Config.Concurrency until then.
+func (w *workInHand) awaitGiveBack() {
 	rest := GiveBackAfter
 	if end := w.lease.end(); !end.IsZero() {
 		rest = time.Until(end)
@@ -110,9 +108,9 @@ func (w *work) awaitGiveBack() {
 	}
 }
 
-// lostBecause is why a delivery is lost, and the handler's error if it had one: answer is the
-// broker's, if it was asked.
-func (w *work) lostBecause(answer error) error {
+// lostBecause returns why a delivery is lost, joined with the handler's error. answer is the
+// broker's, or nil.
+func (w *workInHand) lostBecause(answer error) error {
 	why := w.lease.lossReason()
 	if answer != nil && w.lease.held() {
 		why = fmt.Errorf("%w: %w", ErrLeaseLost, answer)
@@ -120,19 +118,19 @@ func (w *work) lostBecause(answer error) error {
 	return errors.Join(why, w.err)
 }
 
-func (w *work) envelope(reason string, first, now time.Time) *Envelope {
+func (w *workInHand) envelope(reason string, first, now time.Time) *Envelope {
 	e := &Envelope{
 		Reason: reason, Code: w.verdict.Code, Errors: errorTexts(w.err), Attempts: w.attempt,
 		FirstFailure: first, LastFailure: now, Source: w.c.name, OriginalID: w.m.ID, Redrives: w.m.Redrives,
 		TraceParent: w.d.Headers["traceparent"], TraceState: w.d.Headers["tracestate"],
 	}
 	if reason == ReasonExpired && w.tries == 0 {
-		e.Attempts-- // this one was none
+		e.Attempts-- // the handler did not run
 		e.LastFailure = time.Time{}
 	}
 	if reason == ReasonCrashed {
-		e.Attempts-- // this one was none
-		if c := w.c.can; c.Losses {
+		e.Attempts-- // the handler did not run
+		if c := w.c.capabilities; c.Losses {
 			e.Attempts += w.crashes
 		}
 		if e.FirstFailure.IsZero() {
@@ -144,7 +142,7 @@ func (w *work) envelope(reason string, first, now time.Time) *Envelope {
 }
 
 // event fills in what all events of the message have in common.
-func (w *work) event(e Event) Event {
+func (w *workInHand) event(e Event) Event {
 	e.ID, e.Attempt, e.Tries, e.Elapsed = w.m.ID, w.attempt, w.tries, w.elapsed
 	return e
 }

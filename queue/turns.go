@@ -12,11 +12,11 @@ import (
 type turns struct {
 	mu    sync.Mutex
 	crowd engine.Crowd
-	wait  []*work // the first waits for what is being handled
+	wait  []*workInHand // the first waits for what is being handled
 }
 
-// come decides whether w begins, waits, or goes back.
-func (l *turns) come(w *work) {
+// arrive decides whether w begins, waits, or goes back.
+func (l *turns) arrive(w *workInHand) {
 	if w.decidedEarly != nil {
 		return // its handler does not begin
 	}
@@ -34,8 +34,8 @@ func (l *turns) come(w *work) {
 	}
 }
 
-// next begins the messages whose turn it is. It calls alone before one that may crash.
-func (l *turns) next(alone func()) {
+// next begins the messages whose turn it is. It calls beforeCrash before one that may crash.
+func (l *turns) next(beforeCrash func()) {
 	for {
 		l.mu.Lock()
 		if !l.crowd.BeginNext() {
@@ -44,25 +44,25 @@ func (l *turns) next(alone func()) {
 		}
 		w := l.wait[0]
 		w.begun = true
-		l.shift()
+		l.removeFirst()
 		l.mu.Unlock()
 		if w.crashes > 0 {
-			alone()
+			beforeCrash()
 		}
 		close(w.turn)
 	}
 }
 
-// shift removes the first of those that wait, with l.mu held.
-func (l *turns) shift() {
+// removeFirst removes the first of those that wait, with l.mu held.
+func (l *turns) removeFirst() {
 	l.wait = slices.Delete(l.wait, 0, 1)
 	if len(l.wait) > 0 {
 		l.crowd.SetNext(l.wait[0].crashes)
 	}
 }
 
-// leave removes a message whose handler has ended, or does not begin.
-func (l *turns) leave(w *work) {
+// remove removes a message whose handler has ended, or does not begin.
+func (l *turns) remove(w *workInHand) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch i := slices.Index(l.wait, w); {
@@ -70,7 +70,7 @@ func (l *turns) leave(w *work) {
 		l.crowd.End(w.crashes)
 	case i == 0:
 		l.crowd.DropNext()
-		l.shift()
+		l.removeFirst()
 	case i > 0:
 		l.wait = slices.Delete(l.wait, i, i+1)
 	}

@@ -26,8 +26,8 @@ const (
 	misfortunes
 )
 
-// mortal is a broker that a worker cannot reach any more which has died: for a delivery of which
-// it was the last.
+// mortal is a broker whose workers die. A dead worker cannot reach it any more with its last
+// delivery.
 type mortal struct {
 	*queue.MemoryBroker
 	mu   sync.Mutex
@@ -71,8 +71,8 @@ func (m *mortal) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 	return m.MemoryBroker.Settle(ctx, d, s)
 }
 
-// life is how long a message takes from its first delivery to its end, when its attempts
-// fare so, with all luck against it. A worker that is killed is replaced at once.
+// life is how long a message takes from its first delivery to its end, if its attempts end
+// so and every random draw is the worst. A worker that is killed is replaced at once.
 func life(t *testing.T, p lull.Policy, c queue.Config, mc queue.MemoryBrokerConfig, fate func(kills, attempt, try int) misfortune) (took time.Duration) {
 	bubble(t, func(t *testing.T) {
 		b := &mortal{MemoryBroker: memory(t, mc), dead: map[string]bool{}, out: map[string]any{}}
@@ -205,7 +205,7 @@ func TestWorstCaseByHand(t *testing.T) {
 		change func(*lull.Policy, *queue.Config, *queue.Capabilities)
 		want   time.Duration
 	}{
-		// Three attempts of 10 s, of which the worker dies, and a lease of 30 s after each; and three more.
+		// Three attempts of 10 s in which the worker dies, and a lease of 30 s after each; and three more.
 		{"killed each time, losses not told", func(_ *lull.Policy, _ *queue.Config, c *queue.Capabilities) { c.Losses = false }, 6 * 40 * time.Second},
 		// Attempts that fail; and five times it dies, and waits for a second; and at last once more.
 		{"killed each time", func(*lull.Policy, *queue.Config, *queue.Capabilities) {}, (11+11+10+5*(40+1)+30)*time.Second + 2},

@@ -6,34 +6,34 @@ import (
 )
 
 // A channel may be closed at once after few acknowledgements, and a second after the last of many.
-func TestUnapplied(t *testing.T) {
-	var u unapplied
+func TestKeepOpen(t *testing.T) {
+	var u ackTimes
 	now := time.Unix(1_800_000_000, 0)
-	if d := u.left(now); d != 0 {
+	if d := u.keepOpen(now); d != 0 {
 		t.Errorf("before the first: %v", d)
 	}
-	for range fewAcks - 1 {
+	for range safeAcks - 1 {
 		now = now.Add(time.Millisecond)
 		u.note(now)
 	}
-	if d := u.left(now); d != 0 {
+	if d := u.keepOpen(now); d != 0 {
 		t.Errorf("after few: %v", d)
 	}
-	for range 3 * fewAcks {
+	for range 3 * safeAcks {
 		now = now.Add(time.Millisecond)
 		u.note(now)
-		if d := u.left(now); d != applying {
+		if d := u.keepOpen(now); d != applyTime {
 			t.Fatalf("after many: %v", d)
 		}
 	}
-	if d := u.left(now.Add(applying / 4)); d != applying*3/4 {
+	if d := u.keepOpen(now.Add(applyTime / 4)); d != applyTime*3/4 {
 		t.Errorf("a quarter later: %v", d)
 	}
-	if d := u.left(now.Add(applying)); d != 0 {
+	if d := u.keepOpen(now.Add(applyTime)); d != 0 {
 		t.Errorf("at its end: %v", d)
 	}
-	u.note(now.Add(applying))
-	if d := u.left(now.Add(applying)); d != 0 {
+	u.note(now.Add(applyTime))
+	if d := u.keepOpen(now.Add(applyTime)); d != 0 {
 		t.Errorf("after one more: %v", d)
 	}
 }

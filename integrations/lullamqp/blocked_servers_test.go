@@ -39,7 +39,7 @@ func TestServerWithoutMemory(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		q.Send(ctx, queue.Outgoing{})
-		return q.pub.link.obstacle() != nil
+		return q.pub.link.blockedError() != nil
 	})
 	err = q.Send(testContext(t), queue.Outgoing{})
 	if err == nil || lull.Classify(err).Kind != lull.KindTransient || !strings.Contains(err.Error(), "low on memory") {

@@ -67,9 +67,9 @@ func DialConfig(url string, c amqp.Config) Dialer {
 const patience = 30 * time.Second
 
 // A Client is two connections to RabbitMQ, for any number of queues of a virtual host. Messages are published on one of
-// them: from that the server stops reading when it has too little memory or disk, and it must still read
-// acknowledgements then. Connections are made when they are needed, and made again by the next call after they were lost.
-// Its methods may be called concurrently.
+// them. The server stops reading from that one when it has too little memory or disk, and must still read acknowledgements
+// then. Connections are made when they are needed, and made again by the next call after they were lost. The methods of a
+// Client may be called concurrently.
 type Client struct {
 	in, out *link
 
@@ -117,7 +117,7 @@ func (c *Client) Close(ctx context.Context) error {
 // ErrClosed is the error of calls to a client or queue that was closed.
 var ErrClosed = errors.New("lullamqp: closed")
 
-// shared is one connection or channel for many callers. It is made when it is needed, by one of them for all.
+// shared is one connection or channel for many callers. The first caller that needs it makes it for all.
 type shared[T interface {
 	comparable
 	IsClosed() bool
@@ -131,7 +131,7 @@ type shared[T interface {
 	closed bool
 }
 
-// get returns it. If there is none, one caller makes it for all.
+// get returns the value. If there is none, one caller makes it for all.
 func (s *shared[T]) get(ctx context.Context) (none T, err error) {
 	if err := ctx.Err(); err != nil {
 		return none, err
@@ -146,7 +146,7 @@ func (s *shared[T]) get(ctx context.Context) (none T, err error) {
 		return s.value, nil
 	}
 	if s.making == nil {
-		s.making = begin(s.make)
+		s.making = startCall(s.make)
 	}
 	making := s.making
 	s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *shared[T]) make() (none T, err error) {
 	return is, nil
 }
 
-// end makes all later calls fail. It returns what is to be closed, if there is any.
+// end makes all later calls fail. It returns the value to be closed, if there is one.
 func (s *shared[T]) end() (open T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +195,7 @@ type blocked struct {
 
 func newLink(dial Dialer) *link {
 	l := &link{}
-	l.shut = hangUp
+	l.shut = closeConnection
 	l.open = func(ctx context.Context) (*amqp.Connection, error) {
 		conn, err := dial(ctx)
 		if err != nil {
@@ -212,7 +212,7 @@ func (l *link) close(ctx context.Context) error {
 	if conn == nil {
 		return nil
 	}
-	err := do(ctx, func() error { return hangUp(conn) })
+	err := runWithin(ctx, func() error { return closeConnection(conn) })
 	if errors.Is(err, amqp.ErrClosed) {
 		err = nil
 	}
@@ -232,26 +232,28 @@ func (l *link) watch(conn *amqp.Connection, blockings <-chan amqp.Blocking) {
 	}
 }
 
-// obstacle returns why nothing can be published now, if that is known.
-func (l *link) obstacle() error {
+// blockedError returns why nothing can be published now, if that is known.
+func (l *link) blockedError() error {
 	if b := l.blocked.Load(); b != nil && !b.conn.IsClosed() {
 		return lull.Transient(fmt.Errorf("lullamqp: the server takes no messages now: %s", b.why))
 	}
 	return nil
 }
 
-// hangUp closes a connection, whose server may not answer.
-func hangUp(conn *amqp.Connection) error { return conn.CloseDeadline(time.Now().Add(5 * time.Second)) }
+// closeConnection closes conn. It does not wait long for a server that does not answer.
+func closeConnection(conn *amqp.Connection) error {
+	return conn.CloseDeadline(time.Now().Add(5 * time.Second))
+}
 
-// A call is under way, or has ended. The client's calls do not look at a context: a call goes on until it is answered or
-// its connection ends, whoever waits for it.
+// A call is under way, or has ended. The client's calls do not look at a context: a call continues until it is answered
+// or its connection ends, even if nobody waits for it any more.
 type call[T any] struct {
 	done  chan struct{}
 	value T
 	err   error
 }
 
-func begin[T any](f func() (T, error)) *call[T] {
+func startCall[T any](f func() (T, error)) *call[T] {
 	c := &call[T]{done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
@@ -281,23 +283,25 @@ func (c *call[T]) over() bool {
 	}
 }
 
-// within waits for f, or for ctx to end.
-func within[T any](ctx context.Context, f func() (T, error)) (T, error) { return begin(f).wait(ctx) }
-
-// beginning is begin for a call that returns an error only.
-func beginning(f func() error) *call[struct{}] {
-	return begin(func() (struct{}, error) { return struct{}{}, f() })
+// callWithin waits for f, or for ctx to end.
+func callWithin[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	return startCall(f).wait(ctx)
 }
 
-// do is within for such a call.
-func do(ctx context.Context, f func() error) error {
-	_, err := beginning(f).wait(ctx)
+// startRun is startCall for a function that returns only an error.
+func startRun(f func() error) *call[struct{}] {
+	return startCall(func() (struct{}, error) { return struct{}{}, f() })
+}
+
+// runWithin is callWithin for such a function.
+func runWithin(ctx context.Context, f func() error) error {
+	_, err := startRun(f).wait(ctx)
 	return err
 }
 
-// passes reports whether a refusal may be temporary: a limit on connections or channels (530), or a
+// temporary reports whether a refusal may be temporary: a limit on connections or channels (530), or a
 // queue whose node is down (404).
-func passes(e *amqp.Error) bool {
+func temporary(e *amqp.Error) bool {
 	return e.Code == amqp.NotAllowed && strings.Contains(e.Reason, "limit") ||
 		e.Code == amqp.NotFound && strings.Contains(e.Reason, "down or inaccessible")
 }
@@ -310,7 +314,7 @@ func explain(doing string, err error) error {
 	out := fmt.Errorf("lullamqp: %s: %w", doing, err)
 	// The client makes errors of its own when a handshake is cut short, and they look like a
 	// refusal. So only the server's errors count.
-	if e, ok := errors.AsType[*amqp.Error](err); ok && e.Server && !passes(e) {
+	if e, ok := errors.AsType[*amqp.Error](err); ok && e.Server && !temporary(e) {
 		switch e.Code {
 		case amqp.AccessRefused, amqp.NotFound, amqp.PreconditionFailed, amqp.NotAllowed, amqp.NotImplemented:
 			return lull.Permanent(out)

@@ -60,23 +60,22 @@ func (l *letters) Uncounted(ctx context.Context) error {
 	return lull.Permanent(fmt.Errorf("%w (%v); %s; %s", ErrCounted, server, found, help))
 }
 
-// unacceptable is a value that no queue's limit has. Its type is refused if there is no such queue.
-// So the server compares it with the existing value, returns that value in its error, and never
-// declares a queue.
+// unacceptable is declared as a queue's limit to make the server fail and report the existing
+// limit. Its type is invalid, so no queue is created.
 const unacceptable = "asked by lull"
 
 // limitOf finds the limit in the server's answer to a declaration that does not fit. The server
-// compares one argument after the other, and its error contains the first one that differs. That
-// costs a channel each time.
+// compares one argument after the other, and its error contains the first one that differs. Each
+// such error ends a channel.
 func limitOf(ctx context.Context, conn *amqp.Connection, name string, server ServerInfo) (limit, error) {
 	args := amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": unacceptable}
 	durable, autoDelete := true, false
 	for range 20 {
-		ch, err := within(ctx, conn.Channel)
+		ch, err := callWithin(ctx, conn.Channel)
 		if err != nil {
 			return limit{}, explain("open a channel", err)
 		}
-		_, err = within(ctx, func() (amqp.Queue, error) { return ch.QueueDeclare(name, durable, autoDelete, false, false, args) })
+		_, err = callWithin(ctx, func() (amqp.Queue, error) { return ch.QueueDeclare(name, durable, autoDelete, false, false, args) })
 		go ch.Close()
 		switch {
 		case answered(err, amqp.AccessRefused):

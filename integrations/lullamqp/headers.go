@@ -73,7 +73,7 @@ func recordOf(h amqp.Table) record {
 	return r
 }
 
-// number returns a value as a number of attempts. Zero: it is none.
+// number returns v as a number of attempts. Zero: v is not a number.
 func number(v any) int {
 	n, _ := integer(v)
 	return int(min(max(n, 0), maxAttempts))
@@ -205,9 +205,9 @@ func digest(d *amqp.Delivery, own bool) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// expiry returns when a message that its sender gave an expiration ends. Without a timestamp it is
-// not known since when the message has been in the queue: then the time begins at received. So it
-// does if a timestamp is from a clock by which the server would have dropped the message.
+// expiry returns when a message that its sender gave an expiration ends. The time begins at the
+// message's timestamp. It begins at received if there is no timestamp, or if the timestamp is not
+// plausible: in the future, or so old that the server would have dropped the message.
 func expiry(d *amqp.Delivery, received time.Time) time.Time {
 	ms, err := strconv.ParseInt(d.Expiration, 10, 64)
 	if err != nil || ms < 0 || ms > math.MaxUint32 {

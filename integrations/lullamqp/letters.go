@@ -30,8 +30,8 @@ type LettersConfig struct {
 	Management *Management
 }
 
-// Letters begins a reading of the queue of dead letters with the given name: from the oldest letter on, until there is none,
-// or only those that died a minute after the reading began. Letters that are read and not removed are kept out until the
+// Letters begins a reading of the queue of dead letters with the given name: from the oldest letter on, until there are none,
+// or only those that died later than a minute after it began. Letters that are read and not removed are kept out until the
 // reading is closed, at most LettersConfig.Hold of them. Other readers do not see them meanwhile. If the channel is lost (a connection, a
 // server, letters that were out for longer than consumer_timeout), the next call opens another, and skips the letters
 // that it knows.
@@ -72,11 +72,11 @@ type letters struct {
 	end     time.Time // letters that died after this are not read
 	done    bool
 
-	channels []*consumedLetters
-	out      map[*letterReceipt]bool     // letters that are out with the channels
-	known    map[string][]*letterReceipt // letters that were out with a lost channel, and were not met since, by their digest
-	ahead    []*letterReceipt            // letters that were read and not returned yet: found while looking for another, or more than were wanted
-	young    int                         // letters in a row that died after end
+	channels   []*consumedLetters
+	out        map[*letterReceipt]bool     // letters that are out with the channels
+	known      map[string][]*letterReceipt // letters that were out with a lost channel, and have not come again, by their digest
+	unreturned []*letterReceipt            // letters that were read and not returned yet: found while looking for another, or more than were wanted
+	young      int                         // letters in a row that died after end
 
 	// Letters may be out that nobody has: a channel was given up while the server pushed them.
 	closing atomic.Int64 // how many such channels have not ended yet
@@ -85,10 +85,10 @@ type letters struct {
 
 // consumedLetters are the letters of one consumer, on its channel.
 type consumedLetters struct {
-	ch        *amqp.Channel
-	out       int  // how many of them are out
-	lost      bool // with the channel: they are in the queue again
-	unapplied unapplied
+	ch       *amqp.Channel
+	out      int  // how many of them are out
+	lost     bool // with the channel: they are in the queue again
+	ackTimes ackTimes
 }
 
 type letterReceipt struct {
@@ -96,7 +96,7 @@ type letterReceipt struct {
 	channel      *consumedLetters
 	d            amqp.Delivery
 	digest       string    // the digest of the whole message
-	copyID       string    // the id of its copy in a redrive, also if that is sent twice: its own, if it has one
+	copyID       string    // the id of its copy in a redrive, the same each time: its own, if it has one
 	missingSince time.Time // known: since when it is looked for; zero: not yet
 	removed      bool
 }
@@ -135,7 +135,7 @@ func (l *letters) fetch(ctx context.Context, n int) (fresh []*letterReceipt, all
 	if err != nil {
 		return nil, 0, err
 	}
-	ch, err := within(ctx, conn.Channel)
+	ch, err := callWithin(ctx, conn.Channel)
 	if err != nil {
 		return nil, 0, explain("open a channel", err)
 	}
@@ -185,7 +185,7 @@ func (l *letters) giveUp(conn *amqp.Connection, ch *amqp.Channel) {
 	}()
 }
 
-// missing yields the letters that were out and were not met since.
+// missing yields the letters that were out and have not come again.
 func (l *letters) missing() iter.Seq[*letterReceipt] {
 	return func(yield func(*letterReceipt) bool) {
 		for _, alike := range l.known {
@@ -198,7 +198,7 @@ func (l *letters) missing() iter.Seq[*letterReceipt] {
 	}
 }
 
-// gone reports whether h would have been met if it were in the queue.
+// gone reports whether h is not in the queue: it has been looked for long enough.
 func (h *letterReceipt) gone() bool {
 	return !h.missingSince.IsZero() && time.Since(h.missingSince) > requeued
 }
@@ -206,7 +206,7 @@ func (h *letterReceipt) gone() bool {
 // consume makes the server push up to n letters, until none is ready.
 func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []amqp.Delivery, err error) {
 	const tag = "lull"
-	pushed, err := within(ctx, func() (<-chan amqp.Delivery, error) {
+	pushed, err := callWithin(ctx, func() (<-chan amqp.Delivery, error) {
 		if err := ch.Qos(n, 0, false); err != nil {
 			return nil, err
 		}
@@ -217,7 +217,7 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 	}
 	for empty := false; len(got) < n && !empty; {
 		// The answer comes after the letters that were pushed before it.
-		is, err := within(ctx, func() (amqp.Queue, error) { return ch.QueueDeclarePassive(l.name, true, false, false, false, nil) })
+		is, err := callWithin(ctx, func() (amqp.Queue, error) { return ch.QueueDeclarePassive(l.name, true, false, false, false, nil) })
 		if err != nil {
 			return nil, err
 		}
@@ -237,7 +237,7 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 			}
 		}
 	}
-	rest, err := within(ctx, func() (rest []amqp.Delivery, err error) {
+	rest, err := callWithin(ctx, func() (rest []amqp.Delivery, err error) {
 		if err := ch.Cancel(tag, false); err != nil {
 			return nil, err
 		}
@@ -249,9 +249,9 @@ func (l *letters) consume(ctx context.Context, ch *amqp.Channel, n int) (got []a
 	if got = append(got, rest...); len(got) > 0 || err != nil {
 		return got, err
 	}
-	// Of a queue that has not answered in time, RabbitMQ reports that it has no messages. To this, only the queue
-	// answers. (It refuses if it has a single active consumer.)
-	err = do(ctx, func() error {
+	// RabbitMQ reports no messages for a queue that did not answer in time. Only the queue itself answers
+	// basic.get. (It refuses if it has a single active consumer.)
+	err = runWithin(ctx, func() error {
 		d, ok, err := ch.Get(l.name, false)
 		if ok {
 			got = append(got, d)
@@ -287,7 +287,7 @@ func (l *letters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 	}
 	var out []*queue.Letter
 	for len(out) < max(most, 1) && !l.done {
-		if len(l.ahead) == 0 && len(l.out)+len(l.known) >= l.reading.Hold {
+		if len(l.unreturned) == 0 && len(l.out)+len(l.known) >= l.reading.Hold {
 			if len(out) == 0 {
 				return nil, lull.Permanent(queue.ErrTooMany)
 			}
@@ -320,10 +320,10 @@ func (l *letters) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 	return out, nil
 }
 
-// next returns a letter that was not returned before; nil if there is none. It fetches about as
-// many as are wanted.
+// next returns a letter that was not returned before; nil if no letter is left. It fetches about
+// as many as are wanted.
 func (l *letters) next(ctx context.Context, wanted int) (*letterReceipt, error) {
-	for len(l.ahead) == 0 {
+	for len(l.unreturned) == 0 {
 		// If many letters are left where they are, fetch more at a time: otherwise there would be
 		// as many channels.
 		n := max(wanted, len(l.out)/4)
@@ -332,19 +332,19 @@ func (l *letters) next(ctx context.Context, wanted int) (*letterReceipt, error) 
 		case err != nil:
 			return nil, err
 		case all > 0:
-			l.ahead = fresh
+			l.unreturned = fresh
 		case l.settled():
 			return nil, nil
 		default:
 			sleep.For(ctx, pollInterval)
 		}
 	}
-	h := l.ahead[0]
-	l.ahead = l.ahead[1:]
+	h := l.unreturned[0]
+	l.unreturned = l.unreturned[1:]
 	return h, nil
 }
 
-// settled reports whether all missing letters are gone and none is out that nobody has, with nothing to be read.
+// settled reports whether no letter can come any more: all missing ones are gone, and no channel that was given up has any.
 func (l *letters) settled() bool {
 	if l.closing.Load() > 0 || time.Now().UnixNano() < l.back.Load() {
 		return false
@@ -399,7 +399,7 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 		if err != nil {
 			return err
 		}
-		l.ahead = append(l.ahead, fresh...)
+		l.unreturned = append(l.unreturned, fresh...)
 		switch {
 		case all > 0:
 		case h.gone():
@@ -408,7 +408,7 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 			sleep.For(ctx, pollInterval)
 		}
 	}
-	err := do(ctx, func() error {
+	err := runWithin(ctx, func() error {
 		if err := h.d.Ack(false); err != nil {
 			return err
 		}
@@ -420,7 +420,7 @@ func (l *letters) Remove(ctx context.Context, letter *queue.Letter) error {
 		return lull.Transient(fmt.Errorf("lullamqp: remove a letter from %s: %w", l.name, withoutServerMark(err)))
 	}
 	h.removed = true
-	h.channel.unapplied.note(time.Now())
+	h.channel.ackTimes.note(time.Now())
 	delete(l.out, h)
 	h.channel.out--
 	l.closeEmpty(ctx)
@@ -440,10 +440,10 @@ func (l *letters) recordRemoved(h *letterReceipt) {
 // carried out.
 func (l *letters) closeEmpty(ctx context.Context) {
 	l.channels = slices.DeleteFunc(l.channels, func(p *consumedLetters) bool {
-		if p.out > 0 || p.unapplied.left(time.Now()) > 0 {
+		if p.out > 0 || p.ackTimes.keepOpen(time.Now()) > 0 {
 			return false
 		}
-		do(ctx, p.ch.Close) // the server has read it
+		runWithin(ctx, p.ch.Close) // the server has read it
 		return true
 	})
 }
@@ -451,11 +451,11 @@ func (l *letters) closeEmpty(ctx context.Context) {
 func (l *letters) Close(ctx context.Context) error {
 	var problems []error
 	for _, p := range l.channels {
-		sleep.For(ctx, p.unapplied.left(time.Now()))
+		sleep.For(ctx, p.ackTimes.keepOpen(time.Now()))
 		if p.ch.IsClosed() {
 			continue // they are back already
 		}
-		err := do(ctx, func() error {
+		err := runWithin(ctx, func() error {
 			// 0 and multiple: all letters. Closing the channel would do, but counts on more
 			// versions.
 			if err := p.ch.Nack(0, true, true); err != nil {

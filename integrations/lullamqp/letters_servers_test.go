@@ -98,7 +98,7 @@ func TestRule21MessagesThatAreAlike(t *testing.T) {
 func TestRedriveKeepsProperties(t *testing.T) {
 	t.Parallel()
 	q := opened(t, declared(t, Config{}))
-	q.linger = time.Hour // a consumer that stops costs what it was just handed an attempt
+	q.idleTimeout = time.Hour // a consumer that stops costs what it was just handed an attempt
 	ch := raw(t)
 	sent := amqp.Publishing{
 		Headers:     amqp.Table{"tenant": int64(7), "retry-able": true, "args": []any{"a", int32(1)}, "text": "t", "under_score": "u"},
@@ -123,7 +123,7 @@ func TestRedriveKeepsProperties(t *testing.T) {
 }
 
 // Reading letters and leaving them there uses up no limit of a queue that another program declared.
-// It is refused if it would, or if the limit is not known.
+// The reading is refused if it would use one up, or if the limit is not known.
 func TestRule21InspectingDoesNotCount(t *testing.T) {
 	t.Parallel()
 	v := serverVersion(t)

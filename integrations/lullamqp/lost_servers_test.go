@@ -218,7 +218,7 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 func TestIdleConsumersKeepTheirChannel(t *testing.T) {
 	t.Parallel()
 	q := opened(t, declared(t, Config{}))
-	q.linger = 10 * time.Millisecond
+	q.idleTimeout = 10 * time.Millisecond
 	session := func() *session {
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -232,7 +232,7 @@ func TestIdleConsumersKeepTheirChannel(t *testing.T) {
 	q.await(t, "a consumer", func() bool { return q.current != nil && len(q.current.tags) == 1 })
 	first := session()
 	for range 20 {
-		time.Sleep(q.linger) // longer in all than linger
+		time.Sleep(q.idleTimeout) // longer in all than idleTimeout
 		if s := session(); s != first {
 			t.Fatal("an idle consumer has another channel")
 		}

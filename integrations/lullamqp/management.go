@@ -110,7 +110,7 @@ func (d *description) policy() map[string]any {
 // harmful are the keys of policies that lose messages, deliver them early, or hold up a level.
 var harmful = []string{"message-ttl", "expires", "max-length", "max-length-bytes"}
 
-// look compares o with the server. It reports whether it is there.
+// look compares o with the server. It reports whether o is there.
 func (m Management) look(ctx context.Context, found *Mismatches, o object) (bool, error) {
 	var is description
 	ok, err := m.get(ctx, &is, o.kind+"s", m.vhost(), o.name)
@@ -172,7 +172,7 @@ func (p *Mismatches) compare(kind, name string, want amqp.Table, is map[string]a
 	}
 }
 
-// get requests one object. ok is false if there is none.
+// get requests one object. ok is false if it does not exist.
 func (m Management) get(ctx context.Context, into any, path ...string) (ok bool, err error) {
 	at, err := url.Parse(m.URL)
 	if err != nil || at.Host == "" {

@@ -68,7 +68,7 @@ func (p *publisher) publish(ctx context.Context, exchange, key string, m amqp.Pu
 // start sends a message, if its headers fit into a frame with room bytes more. m.MessageId must not
 // be empty.
 func (p *publisher) start(ctx context.Context, exchange, key string, m amqp.Publishing, room int) (*publication, error) {
-	if err := p.link.obstacle(); err != nil {
+	if err := p.link.blockedError(); err != nil {
 		return nil, err
 	}
 	c, err := p.get(ctx)
@@ -83,7 +83,7 @@ func (p *publisher) start(ctx context.Context, exchange, key string, m amqp.Publ
 	c.mu.Lock()
 	c.waiting[at] = append(c.waiting[at], pub)
 	c.mu.Unlock()
-	pub.call = beginning(func() error {
+	pub.call = startRun(func() error {
 		// It may block for as long as the server does not read.
 		confirm, err := c.PublishWithDeferredConfirm(exchange, key, true, false, m)
 		taken := err == nil && confirm.Wait()
@@ -169,7 +169,7 @@ func (l *link) openPublisher(ctx context.Context) (*pubChannel, error) {
 	if err != nil {
 		return nil, err
 	}
-	ch, err := within(ctx, conn.Channel)
+	ch, err := callWithin(ctx, conn.Channel)
 	if err != nil {
 		return nil, explain("open a channel", err)
 	}
@@ -178,5 +178,5 @@ func (l *link) openPublisher(ctx context.Context) (*pubChannel, error) {
 		returns: ch.NotifyReturn(make(chan amqp.Return, 4096)),
 		ended:   ch.NotifyClose(make(chan *amqp.Error, 1)),
 	}
-	return c, explain("ask for confirmations", do(ctx, func() error { return ch.Confirm(false) }))
+	return c, explain("ask for confirmations", runWithin(ctx, func() error { return ch.Confirm(false) }))
 }

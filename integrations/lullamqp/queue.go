@@ -25,17 +25,17 @@ type Broker struct {
 	config Config
 	pub    *publisher
 
-	abandonAfter, linger time.Duration // see the constants
+	abandonAfter, idleTimeout time.Duration // see the constants
 
 	mu          sync.Mutex
 	current     *session          // nil: there is none yet, or it has ended
 	sessions    map[*session]bool // including those that only wait for deliveries that are out
-	failed      error             // why there is none; Receive returns it, once
+	failed      error             // why there is no session; Receive returns it, once
 	busy        bool              // the session is being opened or changed
 	changed     chan struct{}     // closed when a field above, or in the session, has changed
 	idle        *time.Timer       // stops the consumer when nobody asks for messages
 	asking      bool              // a Receive waits
-	checked     bool              // everything that it needs has been seen on the server
+	checked     bool              // everything that the queue needs has been seen on the server
 	consumed    bool              // a consumer has been added once
 	closed      bool
 	unconfirmed error // why acknowledgements on a session that has ended may not have been carried out
@@ -55,19 +55,19 @@ type session struct {
 	held       context.Context         // ends with the channel; its cause is the reason
 	cancelHeld context.CancelCauseFunc // ends it
 
-	ended   bool
-	reason  error
-	stopped bool            // its consumers were cancelled; it only waits for deliveries that are out
-	closing bool            // none is out, and finish closes its channel
-	tags    []string        // of its consumers
-	limit   int             // their prefetch together
-	ahead   []amqp.Delivery // fetched, and not returned by Receive yet
-	out     int             // returned by Receive, and not settled
+	ended      bool
+	reason     error
+	stopped    bool            // its consumers were cancelled; it only waits for deliveries that are out
+	closing    bool            // closeSession closes its channel
+	tags       []string        // of its consumers
+	limit      int             // their prefetch together
+	prefetched []amqp.Delivery // fetched, and not returned by Receive yet
+	out        int             // returned by Receive, and not settled
 
-	unapplied unapplied
+	ackTimes ackTimes
 
-	pumps sync.WaitGroup // ends when all messages that the consumers got are in ahead
-	acks  sync.RWMutex   // read-locked while a message is acknowledged; locked: none is
+	readers sync.WaitGroup // ends when all messages that the consumers got are in prefetched
+	acks    sync.RWMutex   // read-locked while a message is acknowledged; locked: none is
 }
 
 // Open returns the queue that config names. It refuses an invalid config, and a server without the
@@ -78,7 +78,7 @@ func (c *Client) Open(ctx context.Context, config Config) (*Broker, error) {
 	if err != nil {
 		return nil, lull.Permanent(err)
 	}
-	if err := q.present(ctx); err != nil {
+	if err := q.checkPresent(ctx); err != nil {
 		if v := lull.Classify(err); ctx.Err() != nil || v.Kind == lull.KindPermanent && v.Code != engine.CodeUnclassified {
 			q.Close(ctx)
 			return nil, err
@@ -96,7 +96,7 @@ func (c *Client) open(config Config) (*Broker, error) {
 		return nil, fmt.Errorf("config of a queue: %w", err)
 	}
 	q := &Broker{
-		client: c, config: config.WithDefaults(), pub: newPublisher(c.out), abandonAfter: abandonAfter, linger: linger,
+		client: c, config: config.WithDefaults(), pub: newPublisher(c.out), abandonAfter: abandonAfter, idleTimeout: idleTimeout,
 		sessions: map[*session]bool{}, changed: make(chan struct{}), checked: true,
 	}
 	c.mu.Lock()
@@ -119,14 +119,14 @@ func (q *Broker) Capabilities() queue.Capabilities {
 	}
 }
 
-// linger is how long a consumer continues when nobody calls Receive and the server may push
+// idleTimeout is how long a consumer continues when nobody calls Receive and the server may push
 // messages to it.
-const linger = time.Second
+const idleTimeout = time.Second
 
 // Receive is part of queue.Broker. It connects if necessary, and does not try again itself.
 //
-// The server pushes as many messages as are out and wanted together, no more. When ctx ends, or nobody calls Receive for a
-// second, the consumer is cancelled, and what it had fetched ahead is given back, at no cost to its attempts.
+// The server pushes no more messages than are out and wanted together. When ctx ends, or nobody calls Receive for a
+// second, the consumer is cancelled, and the messages that it had fetched ahead are given back, without losing an attempt.
 func (q *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (q *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 		if q.closed {
 			return nil, lull.Permanent(ErrClosed)
 		}
-		if got := q.takeAhead(w.Max); len(got) > 0 {
+		if got := q.takePrefetched(w.Max); len(got) > 0 {
 			q.watchIdle()
 			return got, nil
 		}
@@ -158,7 +158,7 @@ func (q *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 			return nil, err
 		}
 		if s := q.current; s != nil && s.stopped {
-			q.retire(s)
+			q.dropIfStopped(s)
 		}
 		if s := q.current; !q.busy && (s == nil || s.limit < s.out+w.Max && len(s.tags) < maxConsumers) {
 			q.busy = true
@@ -172,7 +172,7 @@ func (q *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 	}
 }
 
-// awaitChange waits for the next change of q, or the end of ctx. It is called with q.mu held, and lets go of it meanwhile.
+// awaitChange waits for the next change of q, or the end of ctx. It is called with q.mu held, and releases it meanwhile.
 func (q *Broker) awaitChange(ctx context.Context) {
 	changed := q.changed
 	q.mu.Unlock()
@@ -183,19 +183,19 @@ func (q *Broker) awaitChange(ctx context.Context) {
 	}
 }
 
-// takeAhead returns messages that were fetched. It is called with q.mu held.
-func (q *Broker) takeAhead(most int) []*queue.Delivery {
+// takePrefetched returns messages that were fetched. It is called with q.mu held.
+func (q *Broker) takePrefetched(most int) []*queue.Delivery {
 	s := q.current
 	if s == nil {
 		return nil
 	}
-	n := min(most, len(s.ahead))
+	n := min(most, len(s.prefetched))
 	got := make([]*queue.Delivery, n)
 	for i := range got {
-		got[i] = q.delivery(s, s.ahead[i])
-		s.ahead[i] = amqp.Delivery{}
+		got[i] = q.delivery(s, s.prefetched[i])
+		s.prefetched[i] = amqp.Delivery{}
 	}
-	s.ahead = s.ahead[n:]
+	s.prefetched = s.prefetched[n:]
 	s.out += n
 	return got
 }
@@ -236,7 +236,7 @@ func (q *Broker) consume(s *session, limit int) {
 	q.busy = false
 	q.consumed = q.consumed || err == nil
 	if err != nil && q.consumed && !q.closed {
-		// It was there, and may be there again: a queue that is made anew, a node that moves.
+		// The queue was there, and may be there again: it is made anew, or its node moves.
 		err = lull.Transient(err)
 	}
 	if err != nil {
@@ -280,7 +280,7 @@ func (q *Broker) addConsumer(s *session, limit int) (err error) {
 	more := prefetchStep(len(s.tags), s.limit, limit)
 	tag := fmt.Sprintf("lull-%d", len(s.tags)+1)
 	q.mu.Unlock()
-	pushed, err := within(ctx, func() (<-chan amqp.Delivery, error) {
+	pushed, err := callWithin(ctx, func() (<-chan amqp.Delivery, error) {
 		if err := s.ch.Qos(more, 0, false); err != nil {
 			return nil, err
 		}
@@ -296,11 +296,11 @@ func (q *Broker) addConsumer(s *session, limit int) (err error) {
 	s.limit += more
 	q.watchIdle()
 	q.mu.Unlock()
-	s.pumps.Go(func() {
+	s.readers.Go(func() {
 		for d := range pushed {
 			q.mu.Lock()
 			if !s.ended {
-				s.ahead = append(s.ahead, d)
+				s.prefetched = append(s.prefetched, d)
 			}
 			q.wake()
 			q.mu.Unlock()
@@ -309,8 +309,8 @@ func (q *Broker) addConsumer(s *session, limit int) (err error) {
 	return nil
 }
 
-// closeReason returns the server's reason for closing the channel, if there is one. Then err is only that
-// the channel is closed.
+// closeReason returns the server's reason for closing the channel, if err is only that the channel is
+// closed; else err.
 func (q *Broker) closeReason(ctx context.Context, s *session, err error) error {
 	if errors.Is(err, amqp.ErrClosed) {
 		select { // the server's reason arrives just after
@@ -339,12 +339,12 @@ func (q *Broker) open(ctx context.Context) (*session, error) {
 	there := q.checked
 	q.mu.Unlock()
 	if !there {
-		if err := q.present(ctx); err != nil {
+		if err := q.checkPresent(ctx); err != nil {
 			return nil, err
 		}
 	}
 	s.held, s.cancelHeld = context.WithCancelCause(context.Background())
-	if s.ch, err = within(ctx, conn.Channel); err != nil {
+	if s.ch, err = callWithin(ctx, conn.Channel); err != nil {
 		return nil, explain("open a channel", err)
 	}
 	ends := s.ch.NotifyClose(make(chan *amqp.Error, 1))
@@ -361,9 +361,9 @@ func (q *Broker) open(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// present checks that everything that the queue needs is on the server.
-func (q *Broker) present(ctx context.Context) error {
-	if err := q.client.present(ctx, q.config); err != nil {
+// checkPresent checks that everything that the queue needs is on the server.
+func (q *Broker) checkPresent(ctx context.Context) error {
+	if err := q.client.checkPresent(ctx, q.config); err != nil {
 		return err
 	}
 	q.mu.Lock()
@@ -413,8 +413,8 @@ func (q *Broker) end(s *session, reason error) {
 	if s.ended {
 		return
 	}
-	s.ended, s.reason, s.ahead = true, reason, nil
-	if s.unapplied.since() < 2*patience { // a connection may be mute for so long
+	s.ended, s.reason, s.prefetched = true, reason, nil
+	if s.ackTimes.since() < 2*patience { // a connection may be mute for so long
 		q.unconfirmed = lull.Transient(fmt.Errorf("lullamqp: messages of %s that were settled last may come again: %w", q.config.Queue, reason))
 	}
 	s.cancelHeld(reason)
@@ -429,10 +429,10 @@ func (q *Broker) end(s *session, reason error) {
 	go s.ch.Close()
 }
 
-// retire drops a session whose consumers were cancelled. It closes the session's channel when
+// dropIfStopped drops a session whose consumers were cancelled. It closes the session's channel when
 // nothing is out with it.
-func (q *Broker) retire(s *session) {
-	if !s.stopped || len(s.ahead) > 0 {
+func (q *Broker) dropIfStopped(s *session) {
+	if !s.stopped || len(s.prefetched) > 0 {
 		return
 	}
 	if q.current == s {
@@ -445,12 +445,12 @@ func (q *Broker) retire(s *session) {
 }
 
 // closeSession closes the channel of s, once the server has carried out all acknowledgements on it: see
-// unapplied. What is still out goes back to the queue.
+// ackTimes. What is still out goes back to the queue.
 func (q *Broker) closeSession(s *session) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	q.mu.Lock()
-	for left := s.unapplied.left(time.Now()); left > 0 && !q.closed && !s.ended; left = s.unapplied.left(time.Now()) {
+	for left := s.ackTimes.keepOpen(time.Now()); left > 0 && !q.closed && !s.ended; left = s.ackTimes.keepOpen(time.Now()) {
 		changed := q.changed
 		q.mu.Unlock()
 		select {
@@ -460,22 +460,22 @@ func (q *Broker) closeSession(s *session) {
 		q.mu.Lock()
 	}
 	s.limit = s.out
-	limit, many := s.out+1, s.unapplied.left(time.Now()) > 0
+	limit, many := s.out+1, s.ackTimes.keepOpen(time.Now()) > 0
 	q.mu.Unlock()
 	if many && q.addConsumer(s, limit) == nil {
-		// The server answers both when the queue has carried out what it was sent before.
+		// The server answers both requests only when the queue has carried out the earlier ones.
 		q.giveBack(ctx, s)
 	}
-	err := do(ctx, func() error { return s.ch.Qos(1, 0, false) }) // the server has read all before it answers
+	err := runWithin(ctx, func() error { return s.ch.Qos(1, 0, false) }) // the server has read all before it answers
 	if err != nil {
 		q.end(s, explain("close the channel of "+q.config.Queue, withoutServerMark(q.closeReason(ctx, s, err))))
 		return
 	}
 	q.mu.Lock()
-	s.ended, s.reason, s.ahead = true, ErrClosed, nil
+	s.ended, s.reason, s.prefetched = true, ErrClosed, nil
 	q.mu.Unlock()
 	s.cancelHeld(ErrClosed)
-	do(ctx, s.ch.Close)
+	runWithin(ctx, s.ch.Close)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.sessions, s)
@@ -486,21 +486,21 @@ func (q *Broker) closeSession(s *session) {
 // q.mu held.
 func (q *Broker) watchIdle() {
 	if q.idle == nil {
-		q.idle = time.AfterFunc(q.linger, func() {
+		q.idle = time.AfterFunc(q.idleTimeout, func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
 			if q.asking {
 				return
 			}
-			if s := q.current; s != nil && len(s.tags) > 0 && !q.busy && len(s.ahead) == 0 && s.out >= s.limit {
-				q.idle.Reset(q.linger) // the server may push nothing to it; look again
+			if s := q.current; s != nil && len(s.tags) > 0 && !q.busy && len(s.prefetched) == 0 && s.out >= s.limit {
+				q.idle.Reset(q.idleTimeout) // the server may push nothing to it; look again
 				return
 			}
 			q.stopConsuming()
 		})
 		return
 	}
-	q.idle.Reset(q.linger)
+	q.idle.Reset(q.idleTimeout)
 }
 
 // stopConsuming cancels the consumers and gives back the messages that they have fetched, in the background.
@@ -510,7 +510,7 @@ func (q *Broker) stopConsuming() {
 		q.watchIdle() // try again later
 		return
 	}
-	if s := q.current; s != nil && (len(s.tags) > 0 || len(s.ahead) > 0) {
+	if s := q.current; s != nil && (len(s.tags) > 0 || len(s.prefetched) > 0) {
 		q.busy = true
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -524,12 +524,12 @@ func (q *Broker) stopConsuming() {
 	}
 }
 
-// cancel ends the consumers of s. The messages that were under way to them are in s.ahead
+// cancel ends the consumers of s. The messages that were under way to them are in s.prefetched
 // afterwards.
 //
 // There is one exception. RabbitMQ hands messages of a quorum queue to a consumer until a moment
 // after it has confirmed the cancellation, and the client drops these. They stay out with the
-// channel until it ends, which counts as an attempt. It can only happen if the server owes the
+// channel until it ends, which counts as an attempt. This can only happen if the server owes the
 // consumer messages. So nothing is acknowledged meanwhile, and cancel waits for the messages that
 // the server owes for earlier acknowledgements. Afterwards the channel is used only for deliveries
 // that are out.
@@ -541,7 +541,7 @@ func (q *Broker) cancel(ctx context.Context, s *session) error {
 	if len(tags) == 0 {
 		return nil
 	}
-	err := do(ctx, func() error {
+	err := runWithin(ctx, func() error {
 		s.acks.Lock()
 		defer s.acks.Unlock()
 		if err := q.awaitQuiet(ctx, s); err != nil {
@@ -552,7 +552,7 @@ func (q *Broker) cancel(ctx context.Context, s *session) error {
 				return err
 			}
 		}
-		s.pumps.Wait()
+		s.readers.Wait()
 		return nil
 	})
 	if err != nil {
@@ -574,13 +574,13 @@ const (
 // awaitQuiet waits until the server can owe s nothing for earlier acknowledgements: it has pushed as much
 // as it may, or no message is ready.
 func (q *Broker) awaitQuiet(ctx context.Context, s *session) error {
-	look := &surveyor{conn: s.conn} // on a channel of its own, since a refusal ends the channel
+	look := &inspector{conn: s.conn} // on a channel of its own, since a refusal ends the channel
 	defer look.close()
 	began := time.Now()
 	had, since := 0, began
 	for {
 		q.mu.Lock()
-		has, limit := s.out+len(s.ahead), s.limit
+		has, limit := s.out+len(s.prefetched), s.limit
 		q.mu.Unlock()
 		if has >= limit {
 			return nil
@@ -615,8 +615,8 @@ func (q *Broker) giveBack(ctx context.Context, s *session) {
 	}
 	q.mu.Lock()
 	s.stopped = true
-	ahead := s.ahead
-	s.ahead = nil
+	ahead := s.prefetched
+	s.prefetched = nil
 	s.out += len(ahead) // as if they were handed out and settled
 	deliveries := make([]*queue.Delivery, len(ahead))
 	for i, d := range ahead {
@@ -628,7 +628,7 @@ func (q *Broker) giveBack(ctx context.Context, s *session) {
 	for i, d := range deliveries {
 		all.Go(func() {
 			r := d.Receipt.(*receipt)
-			// What was lost before is noted as engine.Plan.Counted does.
+			// Earlier losses are recorded as engine.Plan.Counted does.
 			err := q.settle(ctx, r, queue.Settlement{Outcome: queue.Defer, Uncount: d.Lost, Crashes: d.Crashes + min(d.Lost, 1)})
 			if kept[i] = err != nil && !errors.Is(err, queue.ErrLost); kept[i] {
 				r.mu.Lock()
@@ -642,11 +642,11 @@ func (q *Broker) giveBack(ctx context.Context, s *session) {
 	defer q.mu.Unlock()
 	for i, d := range ahead {
 		if kept[i] && !s.ended {
-			s.ahead = append(s.ahead, d)
+			s.prefetched = append(s.prefetched, d)
 			s.out--
 		}
 	}
-	q.retire(s)
+	q.dropIfStopped(s)
 }
 
 // Pause is part of queue.Pauser. It cancels the consumer, and puts the messages that were fetched

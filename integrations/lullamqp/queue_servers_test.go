@@ -117,8 +117,8 @@ func TestPrefetchIsWhatIsWanted(t *testing.T) {
 	mine := receive(t, q, 3)
 	mine = append(mine, receive(t, q, 2)...)
 	q.mu.Lock()
-	if q.current.limit != 5 || q.current.out != 5 || len(q.current.ahead) != 0 {
-		t.Errorf("5 messages were wanted: the server may push %d, %d are out, %d were fetched ahead", q.current.limit, q.current.out, len(q.current.ahead))
+	if q.current.limit != 5 || q.current.out != 5 || len(q.current.prefetched) != 0 {
+		t.Errorf("5 messages were wanted: the server may push %d, %d are out, %d were fetched ahead", q.current.limit, q.current.out, len(q.current.prefetched))
 	}
 	q.mu.Unlock()
 	if got := len(receive(t, other, 15)); got != 15 {
@@ -137,11 +137,11 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			config := declared(t, Config{})
 			q, other := opened(t, config), opened(t, config)
-			q.linger = time.Hour // however long the rest takes here
+			q.idleTimeout = time.Hour // however long the rest takes here
 			send(t, q, "first")
 			first := receive10(t, q)
 			send(t, q, "1", "2", "3", "4") // it has asked for these already
-			q.await(t, "the others are fetched", func() bool { return len(q.current.ahead) == 4 })
+			q.await(t, "the others are fetched", func() bool { return len(q.current.prefetched) == 4 })
 			switch how {
 			case "pause":
 				must(t, q.Pause(testContext(t), time.Now().Add(time.Minute)))
@@ -149,12 +149,12 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
 				q.mu.Lock()
-				ahead := q.current.ahead
-				q.current.ahead = nil // as if they came in the moment in which it ends
+				ahead := q.current.prefetched
+				q.current.prefetched = nil // as if they came in the moment in which it ends
 				q.mu.Unlock()
 				go func() {
 					q.mu.Lock()
-					q.current.ahead = ahead
+					q.current.prefetched = ahead
 					q.stopConsuming()
 					q.mu.Unlock()
 				}()
@@ -163,7 +163,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 				}
 			case "silence":
 				q.mu.Lock()
-				q.linger = linger
+				q.idleTimeout = idleTimeout
 				q.watchIdle() // from now on
 				q.mu.Unlock()
 			case "close":
@@ -472,11 +472,11 @@ func TestKeptWhereItCannotBeGivenBack(t *testing.T) {
 	t.Parallel()
 	config := declared(t, Config{})
 	q, other := opened(t, config), opened(t, config)
-	q.linger = time.Hour // however long what follows takes here
+	q.idleTimeout = time.Hour // however long what follows takes here
 	send(t, q, "first")
 	first := receive10(t, q)
 	send(t, q, "1", "2", "3")
-	q.await(t, "the others are fetched", func() bool { return len(q.current.ahead) == 3 })
+	q.await(t, "the others are fetched", func() bool { return len(q.current.prefetched) == 3 })
 	shut := func(yes bool) {
 		q.pub.mu.Lock()
 		q.pub.closed = yes

@@ -37,7 +37,7 @@ type outgoing struct {
 	pub *publication
 }
 
-// abandonAfter is how long another Settle may come after one that failed. A Consumer tries for half a
+// abandonAfter is how long to wait for another Settle after a failed one. A Consumer tries for half a
 // minute. Without this limit the message would stay out until the connection ends.
 const abandonAfter = queue.GiveBackAfter
 
@@ -45,8 +45,8 @@ const abandonAfter = queue.GiveBackAfter
 //
 // A message that moves is published anew, to the delay levels, the queue or that of the dead letters, and acknowledged when
 // the broker has confirmed the new one. If the connection is lost in between, both exist, with one Delivery.ID.
-// RabbitMQ does not confirm acknowledgements: nil means that it was sent on a working connection. If that breaks before the
-// server has carried it out, the message is delivered once more. Close waits for that.
+// RabbitMQ does not confirm acknowledgements: nil means that one was sent on a working connection. If the connection breaks
+// before the server has carried it out, the message is delivered once more. Close waits until all are carried out.
 //
 // The properties of a message must fit into a frame. A dead letter for which there is no room has its
 // headers shortened. A Retry fails with queue.ErrTooLarge. A Defer does not wait, and fails if there is
@@ -100,7 +100,7 @@ func (q *Broker) settled(r *receipt) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	r.s.out--
-	q.retire(r.s)
+	q.dropIfStopped(r.s)
 }
 
 // carryOut carries out s. It is called with r.mu held.
@@ -121,10 +121,10 @@ func (q *Broker) carryOut(ctx context.Context, r *receipt, s queue.Settlement) e
 // read, a later call waits for it: sending it twice would end the channel.
 func (r *receipt) send(ctx context.Context, what func() error) error {
 	if r.answer == nil {
-		r.answer = beginning(func() error {
+		r.answer = startRun(func() error {
 			r.s.acks.RLock()
 			defer r.s.acks.RUnlock()
-			defer func() { r.s.unapplied.note(time.Now()) }()
+			defer func() { r.s.ackTimes.note(time.Now()) }()
 			return what()
 		})
 	}
@@ -148,8 +148,8 @@ func (q *Broker) native(r *receipt, after time.Duration) bool {
 	return after <= min(n.Min*time.Duration(min(max(failures, 0), 1_000_000)+1), n.Max)
 }
 
-// replace publishes the successor of r's message, and waits until the broker has it. If an earlier
-// call has begun that, it does not begin again.
+// replace publishes the successor of r's message, and waits until the broker has it. It does not
+// publish again what an earlier call has sent.
 func (q *Broker) replace(ctx context.Context, r *receipt, s queue.Settlement) error {
 	if c := r.copy; c != nil && c.s.Outcome == s.Outcome && c.s.After == s.After {
 		err := c.pub.await(ctx)
@@ -164,7 +164,7 @@ func (q *Broker) replace(ctx context.Context, r *receipt, s queue.Settlement) er
 	if t, ok := errors.AsType[*tooLarge](err); ok && s.Outcome != queue.Retry {
 		if s.Outcome == queue.DeadLetter {
 			shorten(&m, s.Envelope, t.over)
-		} else { // no level adds anything if it does not wait
+		} else { // without a wait, no level adds headers
 			now := s
 			now.After = 0
 			exchange, key, m = q.successor(r, now)

@@ -33,7 +33,7 @@ const (
 	kindQueue    = "queue"
 )
 
-// declare makes o if it is not there. passive: it only looks whether it is.
+// declare makes o if it is not there. passive: it only checks whether o is there.
 func (o object) declare(ch *amqp.Channel, passive bool) (err error) {
 	switch {
 	case o.kind == kindExchange && passive:
@@ -74,8 +74,8 @@ func (c *Config) topology() topology {
 	for l := range levels {
 		name := c.level(l)
 		t.objects = append(t.objects, object{kindExchange, name, "topic", nil})
-		// At-least-once: the message leaves the level when the next has confirmed it. It takes
-		// effect only together with reject-publish.
+		// At-least-once: the message leaves the level when the next has confirmed it. The strategy
+		// takes effect only together with reject-publish.
 		add(name, amqp.Table{
 			"x-message-ttl":          int64(unit/time.Millisecond) << l,
 			"x-dead-letter-exchange": next,
@@ -218,10 +218,10 @@ func (c *Client) Check(ctx context.Context, config Config) error {
 	return s.found.err()
 }
 
-// present checks that all exchanges and queues that config needs are there, whatever their
+// checkPresent checks that all exchanges and queues that config needs are there, whatever their
 // arguments. Every user who may connect may ask for that.
-func (c *Client) present(ctx context.Context, config Config) error {
-	s, err := c.surveyor(ctx, &config)
+func (c *Client) checkPresent(ctx context.Context, config Config) error {
+	s, err := c.newInspector(ctx, &config)
 	if err != nil {
 		return err
 	}
@@ -237,14 +237,14 @@ func (c *Client) present(ctx context.Context, config Config) error {
 	return nil
 }
 
-// survey looks at the exchanges and queues that config needs. Unless only is set, it makes those
-// that are missing. The caller closes the surveyor.
-func (c *Client) survey(ctx context.Context, config Config, only bool) (s *surveyor, t topology, err error) {
+// survey looks at the exchanges and queues that config needs. Unless readOnly is set, it makes those
+// that are missing. The caller closes the inspector.
+func (c *Client) survey(ctx context.Context, config Config, readOnly bool) (s *inspector, t topology, err error) {
 	if err := config.Validate(); err != nil {
 		return nil, t, fmt.Errorf("config of a queue: %w", err)
 	}
 	config = config.WithDefaults()
-	if s, err = c.surveyor(ctx, &config); err != nil {
+	if s, err = c.newInspector(ctx, &config); err != nil {
 		return nil, t, err
 	}
 	defer func() {
@@ -254,21 +254,21 @@ func (c *Client) survey(ctx context.Context, config Config, only bool) (s *surve
 	}()
 	t = config.topology()
 	for _, o := range t.objects {
-		if err := s.compare(ctx, o, only); err != nil {
+		if err := s.compare(ctx, o, readOnly); err != nil {
 			return s, t, err
 		}
 	}
 	return s, t, nil
 }
 
-// surveyor looks at the server. Each refusal costs it its channel.
-type surveyor struct {
+// inspector looks at objects on the server. Each refusal ends its channel.
+type inspector struct {
 	conn  *amqp.Connection
 	ch    *amqp.Channel
 	found Mismatches
 }
 
-func (c *Client) surveyor(ctx context.Context, config *Config) (*surveyor, error) {
+func (c *Client) newInspector(ctx context.Context, config *Config) (*inspector, error) {
 	conn, err := c.in.get(ctx)
 	if err != nil {
 		return nil, err
@@ -276,22 +276,22 @@ func (c *Client) surveyor(ctx context.Context, config *Config) (*surveyor, error
 	if err := config.supported(serverOf(conn)); err != nil {
 		return nil, lull.Permanent(err)
 	}
-	return &surveyor{conn: conn}, nil
+	return &inspector{conn: conn}, nil
 }
 
 // do calls f with a working channel.
-func (s *surveyor) do(ctx context.Context, f func(*amqp.Channel) error) error {
+func (s *inspector) do(ctx context.Context, f func(*amqp.Channel) error) error {
 	if s.ch == nil || s.ch.IsClosed() {
-		ch, err := within(ctx, s.conn.Channel)
+		ch, err := callWithin(ctx, s.conn.Channel)
 		if err != nil {
 			return err
 		}
 		s.ch = ch
 	}
-	return do(ctx, func() error { return f(s.ch) })
+	return runWithin(ctx, func() error { return f(s.ch) })
 }
 
-func (s *surveyor) close() {
+func (s *inspector) close() {
 	if s.ch != nil && !s.ch.IsClosed() {
 		go s.ch.Close()
 	}
@@ -302,9 +302,8 @@ func answered(err error, code int) bool {
 	return ok && e.Server && e.Code == code
 }
 
-// exists reports whether there is an object of that name. If there is none, it records a
-// problem.
-func (s *surveyor) exists(ctx context.Context, o object) (bool, error) {
+// exists reports whether there is an object of that name. If not, it records a mismatch.
+func (s *inspector) exists(ctx context.Context, o object) (bool, error) {
 	err := s.do(ctx, func(ch *amqp.Channel) error { return o.declare(ch, true) })
 	if answered(err, amqp.NotFound) {
 		s.found.missing(o)
@@ -318,15 +317,15 @@ func (c *Client) queue(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	s := &surveyor{conn: conn}
+	s := &inspector{conn: conn}
 	defer s.close()
 	err = s.do(ctx, func(ch *amqp.Channel) error { return object{kind: kindQueue, name: name}.declare(ch, true) })
 	return explain("look at the queue "+name, err)
 }
 
-// compare compares o with what is there. Unless only is set, it makes o if nothing is.
-func (s *surveyor) compare(ctx context.Context, o object, only bool) error {
-	if only {
+// compare compares o with the server's object. Unless readOnly is set, it makes a missing one.
+func (s *inspector) compare(ctx context.Context, o object, readOnly bool) error {
+	if readOnly {
 		if there, err := s.exists(ctx, o); !there {
 			return err
 		}
@@ -339,7 +338,7 @@ func (s *surveyor) compare(ctx context.Context, o object, only bool) error {
 		e, _ := errors.AsType[*amqp.Error](err)
 		s.found = append(s.found, inequivalent(o.kind, o.name, e.Reason))
 		return nil
-	case only && answered(err, amqp.AccessRefused):
+	case readOnly && answered(err, amqp.AccessRefused):
 		return nil // it is there; a user who may not configure it learns no more
 	}
 	return explain("declare the "+o.kind+" "+o.name, err)

@@ -11,7 +11,7 @@ import (
 // ErrNative is returned when Config.Native is refused: the server has no delayed retries.
 var ErrNative = errors.New("lullamqp: Config.Native needs RabbitMQ 4.3 or later")
 
-// A ServerInfo describes a server, as it does when a connection is made.
+// A ServerInfo is how a server describes itself when a connection is made.
 type ServerInfo struct {
 	Product string // "RabbitMQ"
 	Version string // such as "3.10.8"

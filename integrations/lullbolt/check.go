@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// ErrDamaged is the error for a file that something other than this package has changed: a disk, a
-// copy that broke off, an editor. The file was not changed, and nothing in it is trusted.
+// ErrDamaged is the error for a file that something other than this package has changed: a disk, an
+// incomplete copy, an editor. The file was not changed, and nothing in it is trusted.
 var ErrDamaged = errors.New("lullbolt: the file is damaged")
 
 // ErrUnchecked is the error of Open if the file could not be checked within Config.CheckTimeout.
@@ -57,7 +57,7 @@ type checker struct {
 	read  uint64
 	bufs  [][]byte // buffers by depth
 
-	sum, want total
+	sum, want entryTotals
 	hasTotal  bool // there is a sum to compare with
 	buckets   int
 }
@@ -151,7 +151,7 @@ func (c *checker) check(size int64) error {
 }
 
 // readPage reads a page with its overflow. No other page may refer to it. size returns how many bytes
-// of it are in use, by its first page. take reads no more than that, whatever overflow the page
+// of it are in use, by its first page. readPage reads no more than that, whatever overflow the page
 // announces.
 func (c *checker) readPage(id uint64, depth int, size func(first []byte) uint64) ([]byte, error) {
 	if id >= c.pages {
@@ -300,7 +300,7 @@ func (c *checker) visitBucket(depth int, flags uint32, name, value []byte) error
 
 func (c *checker) visitEntry(_ int, flags uint32, key, value []byte) error {
 	if flags != 0 {
-		return damagedf("key %q is none", key)
+		return damagedf("key %q is no entry", key)
 	}
 	if _, err := decode(key, value); err != nil {
 		return damagedf("the entry of key %q: %v", key, err)

@@ -30,7 +30,7 @@ type Config struct {
 	// holes. Zero: 8 GiB. At least 1 MiB.
 	MaxBytes int64
 
-	// CheckTimeout is how long Open may take to read the whole file, before bbolt does, and to compare it
+	// CheckTimeout is how long Open may take to read the whole file, before bbolt uses it, and to compare it
 	// with its checksums. That takes as long as the disk needs for the pages in use, plus about the
 	// time that bbolt itself takes to open the file. A damaged file is refused with ErrDamaged; one that cannot be
 	// read in this time with ErrUnchecked. Zero: 5 minutes. Negative: it is not checked. A damaged

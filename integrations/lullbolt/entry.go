@@ -54,37 +54,37 @@ func checksum(key, b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, b)
 }
 
-// A total covers all entries of the file: their number, and the sum of their checksums. It is
-// written with each transaction that changes them. So Open notices an entry that is lost, or is an
-// older one.
-type total struct{ entries, sum uint64 }
+// entryTotals are the number of all entries of the file, and the sum of their checksums. They are
+// written with each transaction that changes entries. So Open notices an entry that is lost, or
+// that an older one has replaced.
+type entryTotals struct{ entries, sum uint64 }
 
 // add counts an entry that is well-formed.
-func (t *total) add(b []byte)    { t.entries++; t.sum += ownSum(b) }
-func (t *total) remove(b []byte) { t.entries--; t.sum -= ownSum(b) }
+func (t *entryTotals) add(b []byte)    { t.entries++; t.sum += storedChecksum(b) }
+func (t *entryTotals) remove(b []byte) { t.entries--; t.sum -= storedChecksum(b) }
 
-// ownSum returns the checksum that an entry carries.
-func ownSum(b []byte) uint64 {
+// storedChecksum returns the checksum that an entry carries.
+func storedChecksum(b []byte) uint64 {
 	if len(b) < offRecord+sumSize {
 		return 0
 	}
 	return uint64(binary.BigEndian.Uint32(b[len(b)-sumSize:]))
 }
 
-func (t total) encode() []byte {
+func (t entryTotals) encode() []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, t.entries), t.sum)
 }
 
-func decodeTotal(b []byte) (total, error) {
+func decodeTotal(b []byte) (entryTotals, error) {
 	if len(b) != 16 {
-		return total{}, damagedf("the sum of its entries is none")
+		return entryTotals{}, damagedf("the sum of its entries is malformed")
 	}
-	return total{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}, nil
+	return entryTotals{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}, nil
 }
 
 // decode reads the entry of key. Its record is a part of b.
 func decode(key, b []byte) (entry, error) {
-	if len(b) < offRecord+sumSize || uint64(checksum(key, b[:len(b)-sumSize])) != ownSum(b) {
+	if len(b) < offRecord+sumSize || uint64(checksum(key, b[:len(b)-sumSize])) != storedChecksum(b) {
 		return entry{}, errEntry
 	}
 	b = b[:len(b)-sumSize]
@@ -120,7 +120,7 @@ func (e *entry) encode(key []byte) []byte {
 // for inspection.
 func forgotten(key, b []byte, now instant) bool {
 	if len(b) < offRecord || instant(binary.BigEndian.Uint64(b[offForget:])) > now {
-		return false // as most are; the others are read as a whole
+		return false // without decoding it, as for most
 	}
 	e, err := decode(key, b)
 	return err == nil && e.forgetAt <= now

@@ -78,7 +78,7 @@ func ExampleOpen() {
 	fmt.Println(strings.ReplaceAll(err.Error(), dir, "..."))
 	// Output:
 	// true
-	// lullbolt: the file is in use; one process at a time can have it open, and once: .../keys.bolt, after waiting for 100ms
+	// lullbolt: the file is in use; only one process at a time can open it, and only once: .../keys.bolt, after waiting for 100ms
 }
 
 // Expired entries are deleted as new keys come. Sweep deletes them at once:

@@ -18,7 +18,7 @@ import (
 var (
 	// ErrInUse is the error of Open if the file is open already: in another process, or by another
 	// Store of this one.
-	ErrInUse = errors.New("lullbolt: the file is in use; one process at a time can have it open, and once")
+	ErrInUse = errors.New("lullbolt: the file is in use; only one process at a time can open it, and only once")
 
 	// ErrClosed is the error of a Store's methods after Close.
 	ErrClosed = errors.New("lullbolt: the store is closed")
@@ -45,15 +45,15 @@ type Store struct {
 	mu      sync.Mutex
 	queue   []*op
 	writing bool       // a goroutine is at work on the queue
-	idle    *sync.Cond // writing has become false; with mu
+	idle    *sync.Cond // signalled when writing becomes false; with mu
 	closed  bool
 	broken  error // bbolt panicked
 
 	sweeper // the writing goroutine's
 }
 
-// Open opens the store in the file at path. It creates the file if there is none. Only its owner
-// can read and write it: it contains responses.
+// Open opens the store in the file at path. It creates a missing file. Only the file's owner can
+// read and write it: it contains responses.
 //
 // If the file is in use, Open waits for Config.LockTimeout and returns an error that is ErrInUse. A file
 // that is not a store's is not changed; Open returns an error. The same holds for a damaged file:
@@ -173,7 +173,7 @@ func (s *Store) prepare() error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(file.Put(fieldForm, form), file.Put(fieldTotal, total{}.encode()))
+		return errors.Join(file.Put(fieldForm, form), file.Put(fieldTotal, entryTotals{}.encode()))
 	})
 }
 

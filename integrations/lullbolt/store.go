@@ -78,7 +78,7 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) (err error) {
 
 // Extend implements idempotency.Store.
 func (s *Store) Extend(ctx context.Context, key string, token idempotency.FencingToken, lease, retention time.Duration) error {
-	return s.own(ctx, key, token, 0, func(t *txn, e *entry) error {
+	return s.asOwner(ctx, key, token, 0, func(t *txn, e *entry) error {
 		if e.completed {
 			return idempotency.ErrFenced
 		}
@@ -93,12 +93,12 @@ func (s *Store) Complete(ctx context.Context, key string, token idempotency.Fenc
 	if len(record) > maxRecord {
 		return fmt.Errorf("%w: %d bytes, and bbolt keeps %d", idempotency.ErrTooLarge, len(record), maxRecord)
 	}
-	return s.own(ctx, key, token, len(record), func(t *txn, e *entry) error {
+	return s.asOwner(ctx, key, token, len(record), func(t *txn, e *entry) error {
 		if e.completed {
 			return nil
 		}
-		// The shortest records always fit, so that an outcome can always be recorded: there are no
-		// more of them than keys.
+		// The shortest records always fit, so that an outcome can always be recorded. There are no more
+		// such records than keys.
 		if len(record) > shortRecord && !t.hasRoom(len(record)) {
 			return fmt.Errorf("%w: %d bytes (%s: %d bytes in all)", idempotency.ErrTooLarge, len(record), s.path, s.maxBytes)
 		}
@@ -114,7 +114,7 @@ const (
 
 // Release implements idempotency.Store.
 func (s *Store) Release(ctx context.Context, key string, token idempotency.FencingToken) error {
-	return s.own(ctx, key, token, 0, func(t *txn, e *entry) error {
+	return s.asOwner(ctx, key, token, 0, func(t *txn, e *entry) error {
 		if e.completed {
 			return idempotency.ErrFenced
 		}
@@ -122,8 +122,8 @@ func (s *Store) Release(ctx context.Context, key string, token idempotency.Fenci
 	})
 }
 
-// own calls f with the entry of key, if it is the token's.
-func (s *Store) own(ctx context.Context, key string, token idempotency.FencingToken, size int, f func(*txn, *entry) error) error {
+// asOwner calls f with the entry of key, if token owns it.
+func (s *Store) asOwner(ctx context.Context, key string, token idempotency.FencingToken, size int, f func(*txn, *entry) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *Store) own(ctx context.Context, key string, token idempotency.FencingTo
 	}})
 }
 
-// get returns the entry of key, or nil if there is none (any more).
+// get returns the entry of key, or nil if it does not exist or has expired.
 func get(keys *bbolt.Bucket, key string, now instant) (*entry, error) {
 	name := []byte(key)
 	b := keys.Get(name)

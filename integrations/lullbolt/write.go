@@ -39,8 +39,8 @@ type txn struct {
 	tx    *bbolt.Tx
 	keys  *bbolt.Bucket
 	now   instant
-	free  int64 // bytes that may still be added
-	total total // with what this transaction has changed
+	free  int64       // bytes that may still be added
+	total entryTotals // with what this transaction has changed
 	dirty bool
 	err   error // of the file; the transaction is rolled back
 }
@@ -123,7 +123,7 @@ func (s *Store) usableLocked() error {
 func (s *Store) write() {
 	for {
 		s.mu.Lock()
-		batch := s.takeLocked()
+		batch := s.nextBatchLocked()
 		if len(batch) == 0 {
 			s.writing = false
 			s.idle.Broadcast()
@@ -140,8 +140,8 @@ func (s *Store) write() {
 	}
 }
 
-// takeLocked takes the calls of one transaction out of the queue.
-func (s *Store) takeLocked() []*op {
+// nextBatchLocked takes the calls of one transaction out of the queue.
+func (s *Store) nextBatchLocked() []*op {
 	n, size := 0, 0
 	for n < len(s.queue) && n < maxOps && (n == 0 || size+s.queue[n].size <= maxBatch) {
 		size += s.queue[n].size

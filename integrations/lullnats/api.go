@@ -47,13 +47,13 @@ func connect(js jetstream.JetStream, c Config) (k client, _ Config, err error) {
 	return k, c, err
 }
 
-// stream returns a stream. It is marked with lull.Permanent if there is none.
+// stream returns a stream. The error is marked with lull.Permanent if there is no such stream.
 func (k client) stream(ctx context.Context, name string) (jetstream.Stream, error) {
 	s, err := k.js.Stream(ctx, name)
 	return s, found("stream "+name, err)
 }
 
-// consumer returns what the server says of a consumer, which stream does for a stream.
+// consumer returns the server's description of a consumer. Its errors are like those of stream.
 func (k client) consumer(ctx context.Context, stream, name string) (*jetstream.ConsumerInfo, error) {
 	c, err := k.js.Consumer(ctx, stream, name)
 	if err != nil {
@@ -136,9 +136,9 @@ func (k client) failed(subject string, err error) error {
 	return err
 }
 
-// fetch returns a message of a consumer, for request to acknowledge at its Reply. It waits for one
-// for a moment. nil: the server had none. Package jetstream's fetches return that too if the server
-// refuses them, or does not answer.
+// fetch returns a message of a consumer. To acknowledge it, call request with its Reply. It waits for
+// 100 ms. nil: the server had none. (Package jetstream's fetches also return none if the server
+// refuses them, or does not answer.)
 func (k client) fetch(ctx context.Context, stream, consumer string) (*nats.Msg, error) {
 	subject := k.prefix + "CONSUMER.MSG.NEXT." + stream + "." + consumer
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -177,7 +177,7 @@ type stored struct {
 }
 
 // message returns the first message of the stream with that sequence, or a later one, whose subject
-// matches the filter. Without a filter it returns the one with that sequence. nil: there is none.
+// matches the filter. Without a filter it returns the one with that sequence, or nil.
 func (k client) message(ctx context.Context, stream string, seq uint64, filter string) (*stored, error) {
 	var answer struct {
 		Message *stored `json:"message"`

@@ -29,14 +29,14 @@ type Broker struct {
 	longest time.Duration // how long a request may wait for a message; zero: any time
 	maxAge  time.Duration // of the stream; zero: any
 	next    string        // the subject of requests for messages
-	there   bool          // everything was as it must be: see check
+	checked bool          // everything was as it must be: see check
 
-	mu     sync.Mutex
-	lease  time.Duration       // of each delivery, by the server's last answer
-	asked  time.Time           // the time of that answer's request
-	out    map[uint64]*receipt // by sequence
-	ahead  time.Duration       // how far the server's clock may be ahead of this one, at most
-	looked time.Time           // the time of that measurement
+	mu         sync.Mutex
+	lease      time.Duration       // of each delivery, by the server's last answer
+	asked      time.Time           // the time of that answer's request
+	out        map[uint64]*receipt // by sequence
+	clockAhead time.Duration       // how far the server's clock may be ahead of this one, at most
+	measured   time.Time           // the time of that measurement
 }
 
 // Open connects to the queue that c names. It calls Check. If anything is missing or different, it
@@ -60,7 +60,7 @@ func Open(ctx context.Context, js jetstream.JetStream, c Config) (*Broker, error
 // check checks once that everything is as it must be, and reads the consumer's settings. Only Open
 // and Receive call it.
 func (b *Broker) check(ctx context.Context) error {
-	if b.there {
+	if b.checked {
 		return nil
 	}
 	before := time.Now()
@@ -79,7 +79,7 @@ func (b *Broker) check(ctx context.Context) error {
 	b.recordClock(before, info.TimeStamp)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.lease, b.asked, b.there = info.Config.AckWait-restartError, before, true
+	b.lease, b.asked, b.checked = info.Config.AckWait-restartError, before, true
 	return nil
 }
 
@@ -135,8 +135,8 @@ func (r *receipt) over() bool {
 	return err != nil
 }
 
-// shorten adjusts the delivery when leases turn out to be shorter. If its lease is over by that, it
-// is lost now; otherwise at its new end.
+// shorten adjusts the delivery when leases turn out to be shorter. If the new lease is over, the
+// delivery is lost now; otherwise when it ends.
 func (r *receipt) shorten(length time.Duration, why error) {
 	r.mu.Lock()
 	end := r.since.Add(length)
@@ -260,7 +260,7 @@ func (b *Broker) delivery(m *nats.Msg, asked time.Time) (*queue.Delivery, error)
 	b.mu.Lock()
 	lease := asked.Add(b.lease)
 	r.lease = lease
-	former, ahead := b.out[at.seq], b.ahead
+	former, ahead := b.out[at.seq], b.clockAhead
 	b.out[at.seq] = r
 	b.mu.Unlock()
 	if former != nil {

@@ -103,8 +103,7 @@ func (k client) verify(ctx context.Context, c Config) (queueState, error) {
 	return p, nil
 }
 
-// refusal returns err, unless it means only that the server could not be asked, and somebody still
-// waits.
+// refusal returns nil if the server could not be asked while ctx is alive, else err.
 func refusal(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil && lull.Classify(err).Kind != lull.KindPermanent {
 		return nil
@@ -123,30 +122,30 @@ func (p queueState) problems(c Config) (l problem.List) {
 	return l
 }
 
-type part struct {
+type checkedPart struct {
 	*problem.List
 	what string
 }
 
-func (x part) check(ok bool, field string, value any, allowed string) {
+func (x checkedPart) check(ok bool, field string, value any, allowed string) {
 	x.Check(ok, x.what+": "+field, value, allowed)
 }
 
-// has checks that one of the filters covers subject.
-func (x part) has(field string, filters []string, subject string) {
+// checkSubject checks that one of the filters covers subject.
+func (x checkedPart) checkSubject(field string, filters []string, subject string) {
 	ok := slices.ContainsFunc(filters, func(f string) bool { return matchesAll(f, subject) })
 	x.check(ok, field, strings.Join(filters, " "), "one that has "+subject)
 }
 
-// keeps checks that a stream keeps what it is given.
-func (x part) keeps(s jetstream.StreamConfig, c Config, what, others string) {
+// checkLimits checks that a stream keeps what it is given.
+func (x checkedPart) checkLimits(s jetstream.StreamConfig, c Config, what, others string) {
 	x.check(s.Discard == jetstream.DiscardNew || s.MaxMsgs <= 0 && s.MaxBytes <= 0, "Discard", s.Discard, "New, or no MaxMsgs and MaxBytes: the server drops the oldest "+what+" for new ones")
 	x.check(s.MaxMsgsPerSubject <= 0, "MaxMsgsPerSubject", s.MaxMsgsPerSubject, "no limit: the server drops "+what+" for others"+others)
 	x.check(s.Duplicates >= c.Duplicates, "Duplicates", s.Duplicates, "at least "+c.Duplicates.String())
 }
 
-// takes checks that a stream answers, and takes what is published.
-func (x part) takes(s jetstream.StreamConfig) {
+// checkWritable checks that a stream answers, and takes what is published.
+func (x checkedPart) checkWritable(s jetstream.StreamConfig) {
 	x.check(!s.NoAck, "NoAck", s.NoAck, "false")
 	x.check(!s.Sealed, "Sealed", s.Sealed, "false")
 }
@@ -163,17 +162,17 @@ func filters(s jetstream.ConsumerConfig) []string {
 }
 
 func (p queueState) streamProblems(c Config, l *problem.List) {
-	x := part{l, "stream " + c.Stream}
+	x := checkedPart{l, "stream " + c.Stream}
 	if p.stream == nil {
 		l.Add(x.what, "missing", "a stream with the subject "+c.Subject)
 		return
 	}
 	s := p.stream.Config
-	x.has("Subjects", s.Subjects, c.Subject)
+	x.checkSubject("Subjects", s.Subjects, c.Subject)
 	if c.Schedules {
 		x.check(s.Retention == jetstream.WorkQueuePolicy, "Retention", s.Retention, "WorkQueue, as other consumers would get what is put off")
 		x.check(s.AllowMsgSchedules, "AllowMsgSchedules", s.AllowMsgSchedules, "true (from server 2.12 on; this one is "+p.version+")")
-		x.has("Subjects", s.Subjects, c.LaterSubject+".>")
+		x.checkSubject("Subjects", s.Subjects, c.LaterSubject+".>")
 	}
 	if c.MaxAge == 0 {
 		x.check(s.MaxAge == 0, "MaxAge", s.MaxAge, "0: the server drops what is older, dead letter or not")
@@ -187,8 +186,8 @@ func (p queueState) streamProblems(c Config, l *problem.List) {
 		}
 		x.check(false, "MaxAge", s.MaxAge, want)
 	}
-	x.keeps(s, c, "messages", " with their subject")
-	x.takes(s)
+	x.checkLimits(s, c, "messages", " with their subject")
+	x.checkWritable(s)
 	x.check(c.Replicas == 0 || s.Replicas == c.Replicas, "Replicas", s.Replicas, fmt.Sprint(c.Replicas))
 }
 
@@ -202,7 +201,7 @@ func (p queueState) worst(c Config) time.Duration {
 }
 
 func (p queueState) consumerProblems(c Config, l *problem.List) {
-	x := part{l, "consumer " + c.Consumer + " of " + c.Stream}
+	x := checkedPart{l, "consumer " + c.Consumer + " of " + c.Stream}
 	if p.stream == nil {
 		return // then the consumer does not exist either
 	}
@@ -211,14 +210,14 @@ func (p queueState) consumerProblems(c Config, l *problem.List) {
 		return
 	}
 	s := p.consumer.Config
-	x.has("FilterSubject", filters(s), c.Subject)
+	x.checkSubject("FilterSubject", filters(s), c.Subject)
 	if c.Schedules {
 		for _, f := range filters(s) {
 			x.check(!matchesAll(f, c.LaterSubject+".x"), "FilterSubject", f, "none that has "+c.LaterSubject+".>, where messages wait")
 		}
 	}
 	x.check(s.Durable != "" && s.InactiveThreshold == 0, "InactiveThreshold", s.InactiveThreshold, "0, of a durable consumer: the server deletes it with all that it knows")
-	x.pulls(s)
+	x.checkPull(s)
 	x.check(len(s.BackOff) == 0, "BackOff", s.BackOff, "none: its first time is the lease instead of AckWait, and it is not heeded when a message fails")
 	if len(s.BackOff) == 0 {
 		if c.Lease > 0 {
@@ -249,31 +248,31 @@ func (p queueState) consumerProblems(c Config, l *problem.List) {
 }
 
 func (p queueState) deadProblems(c Config, l *problem.List) {
-	x := part{l, "stream " + c.DeadLetters}
+	x := checkedPart{l, "stream " + c.DeadLetters}
 	if p.dead == nil {
 		l.Add(x.what, "missing", "a stream for dead letters with the subject "+c.DeadLetterSubject)
 		return
 	}
 	s := p.dead.Config
-	x.has("Subjects", s.Subjects, c.DeadLetterSubject)
+	x.checkSubject("Subjects", s.Subjects, c.DeadLetterSubject)
 	x.check(s.Retention == jetstream.LimitsPolicy, "Retention", s.Retention, "Limits: dead letters are kept until they are removed")
-	x.keeps(s, c, "dead letters", "")
+	x.checkLimits(s, c, "dead letters", "")
 	if p.stream != nil && s.MaxMsgSize > 0 {
 		from := p.stream.Config.MaxMsgSize
 		x.check(from > 0 && s.MaxMsgSize >= from+queue.MaxEnvelope, "MaxMsgSize", s.MaxMsgSize, fmt.Sprintf("%d more than that of %s (%d), or no limit", queue.MaxEnvelope, c.Stream, from))
 	}
-	x.takes(s)
+	x.checkWritable(s)
 	x.check(!s.DenyDelete, "DenyDelete", s.DenyDelete, "false: redriven letters are deleted")
 }
 
 func (p queueState) advisoryProblems(c Config, l *problem.List) {
-	x, subjects := part{l, "stream " + c.AdvisoryStream}, []string{c.exceeded(), c.terminated()}
+	x, subjects := checkedPart{l, "stream " + c.AdvisoryStream}, []string{c.exceeded(), c.terminated()}
 	if p.advisories == nil {
 		l.Add(x.what, "missing", "a stream for the server's advisories, with the subjects "+strings.Join(subjects, " and ")+" (or a negative Config.DeliveryLimit)")
 		return
 	}
 	for _, subject := range subjects {
-		x.has("Subjects", p.advisories.Config.Subjects, subject)
+		x.checkSubject("Subjects", p.advisories.Config.Subjects, subject)
 	}
 	x.what = "consumer " + c.reaper() + " of " + c.AdvisoryStream
 	if p.reaper == nil {
@@ -282,15 +281,15 @@ func (p queueState) advisoryProblems(c Config, l *problem.List) {
 	}
 	s := p.reaper.Config
 	for _, subject := range subjects {
-		x.has("FilterSubjects", filters(s), subject)
+		x.checkSubject("FilterSubjects", filters(s), subject)
 	}
-	x.pulls(s)
+	x.checkPull(s)
 	x.check(s.MaxDeliver <= 0, "MaxDeliver", s.MaxDeliver, "no limit")
 	x.check(!s.HeadersOnly, "HeadersOnly", s.HeadersOnly, "false")
 }
 
-// pulls checks that a consumer hands out what is asked for, and awaits acknowledgements.
-func (x part) pulls(s jetstream.ConsumerConfig) {
+// checkPull checks that a consumer hands out what is asked for, and awaits acknowledgements.
+func (x checkedPart) checkPull(s jetstream.ConsumerConfig) {
 	x.check(s.DeliverSubject == "", "DeliverSubject", s.DeliverSubject, "none: a pull consumer")
 	x.check(s.AckPolicy == jetstream.AckExplicitPolicy, "AckPolicy", s.AckPolicy, "explicit")
 }

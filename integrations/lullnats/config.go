@@ -74,9 +74,9 @@ type Config struct {
 	// set. The stream must cover it, and the consumer must not. Zero: later.<Stream>.<Consumer>.
 	LaterSubject string
 
-	// DeadStream is the stream for dead letters. Zero: <Stream>_DEAD.
+	// DeadLetters is the stream for dead letters. Zero: <Stream>_DEAD.
 	DeadLetters string
-	// DeadSubject is the subject of dead letters, without wildcards. Zero:
+	// DeadLetterSubject is the subject of dead letters, without wildcards. Zero:
 	// dead.<Stream>.<Consumer>.
 	DeadLetterSubject string
 	// AdvisoryStream is the stream that keeps the advisories for the Reaper. It is not used if
@@ -196,7 +196,7 @@ func (c Config) checked() (Config, error) {
 // ackWait returns AckWait of the consumer that Declare makes.
 func (c Config) ackWait() time.Duration { return cmp.Or(c.Lease, queue.DefaultLease) + restartError }
 
-// Subjects of advisories, and the name of the reaper's consumer of them.
+// advisories begins the subjects of the server's advisories.
 const advisories = "$JS.EVENT.ADVISORY.CONSUMER."
 
 func (c Config) exceeded() string {

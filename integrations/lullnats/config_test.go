@@ -107,8 +107,8 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// covers agrees, for a subject without wildcards, with matching it token by token.
-func FuzzCovers(f *testing.F) {
+// matchesAll agrees, for a subject without wildcards, with matching it token by token.
+func FuzzMatchesAll(f *testing.F) {
 	f.Add("a.*.>", "a.b.c")
 	f.Add(">", "a")
 	f.Fuzz(func(t *testing.T, filter, subject string) {

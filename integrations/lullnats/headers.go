@@ -123,8 +123,8 @@ func keptHeaders(h nats.Header) nats.Header {
 	return out
 }
 
-// ttl returns the time to live that the header of a message asks for. ok is false if it asks for
-// none. Zero: it never ends.
+// ttl returns the time to live that the header of a message asks for. ok is false if the header
+// asks for none. Zero: the message never ends.
 func ttl(h nats.Header) (d time.Duration, ok bool) {
 	text := h.Get(jetstream.MsgTTLHeader)
 	if strings.EqualFold(text, "never") {
@@ -185,7 +185,7 @@ func movedOf(h nats.Header) (m moved, ok bool) {
 // stamp is nanoseconds of Unix time. Zero: not known.
 type stamp int64
 
-// stampOf returns zero for a time that is none, or is not of these centuries.
+// stampOf returns zero for a time before 1970 or after 2200, and so for the zero time.
 func stampOf(t time.Time) stamp {
 	if t.Year() < 1970 || t.Year() > 2200 {
 		return 0

@@ -20,8 +20,8 @@ const (
 	laterTTLHeader = "Nats-Schedule-TTL" // Nats-TTL of the message that it becomes
 )
 
-// putOff puts a message off. It stores the message anew, for the server to put it back at its time,
-// and acknowledges this one. A header carries its record.
+// putOff puts a message off. It stores a copy, which the server puts back at its time, and
+// acknowledges the old message. A header of the copy has the record.
 //
 // The copy has an id and a subject that only this message has, and the subject holds one message at
 // a time. So if the acknowledgement is lost, and the message comes again and is put off again,
@@ -57,7 +57,7 @@ func (b *Broker) putOff(ctx context.Context, d *queue.Delivery, r *receipt, s qu
 		m.Header[scheduleHeader] = []string{"@at " + now.Add(s.After+ahead).UTC().Format(time.RFC3339Nano)}
 		m.Header[targetHeader] = []string{r.subject}
 	}
-	// Do not store it when the message may be another worker's.
+	// Do not store a copy when the message may be another worker's.
 	until, err := r.until()
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ const clockFor = time.Minute
 // It is too large by the duration of the answer at most.
 func (b *Broker) clock(ctx context.Context) (time.Duration, error) {
 	b.mu.Lock()
-	ahead, looked := b.ahead, b.looked
+	ahead, looked := b.clockAhead, b.measured
 	b.mu.Unlock()
 	if time.Since(looked) < clockFor {
 		return ahead, nil
@@ -98,9 +98,9 @@ func (b *Broker) clock(ctx context.Context) (time.Duration, error) {
 func (b *Broker) recordClock(before, there time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.ahead, b.looked = there.Sub(before), before
+	b.clockAhead, b.measured = there.Sub(before), before
 	if there.IsZero() {
-		b.ahead = 0
+		b.clockAhead = 0
 	}
-	return b.ahead
+	return b.clockAhead
 }

@@ -24,7 +24,7 @@ type letters struct {
 }
 
 // Letters begins a reading of the dead letters of the queue that c names: those with its
-// DeadSubject. Reading takes nothing out, and others see the letters meanwhile. If two readers
+// DeadLetterSubject. Reading takes nothing out, and others see the letters meanwhile. If two readers
 // remove the same letter at once, both move it (queue.Redrive then sends it twice under one id, and
 // the stream discards the second).
 func Letters(ctx context.Context, js jetstream.JetStream, c Config) (queue.DeadLetters, error) {

@@ -56,8 +56,8 @@ func tooLarge(err error) bool {
 }
 
 // letter stores a dead letter: the message unchanged, its subject, and the envelope. If that is too large for a message, the
-// envelope has no errors. If it still is, headers are shortened, and the envelope says so. If the body fills a message
-// nearly, the letter has no headers but those of this package. If it fills it, the letter is the message as it was, without
+// envelope has no errors. If it still is, headers are shortened, and the envelope says so. If the body nearly fills a
+// message, the letter has only this package's headers. If the body fills it, the letter is the message as it was, without
 // an envelope.
 //
 // The server discards a letter with an id that it has had, and answers as if it were stored. The id consists of the stream,
@@ -88,8 +88,8 @@ func (k client) letter(ctx context.Context, c Config, origin, subject string, he
 	return err
 }
 
-// additions is the most that a dead letter has more than its message: the envelope, the subject, the
-// id, and the stream in which it is expected.
+// additions is the most bytes that a dead letter adds to its message: the envelope, the subject, the
+// id, and the name of its stream.
 const additions = queue.MaxEnvelope + 1024
 
 // shorten makes the headers of a dead letter, which has the envelope e, as small as those of its
@@ -179,7 +179,7 @@ func receiptOf(l *queue.Letter) *letterReceipt {
 	return r
 }
 
-// subjectFor returns the subject of a message that had the given one as a letter, if it was one.
+// subjectFor returns the subject for a message. had is the subject in its letter; empty if there is none.
 func (s *Sender) subjectFor(had string) (string, error) {
 	switch {
 	case validSubject.MatchString(s.subject):

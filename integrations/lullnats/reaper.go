@@ -35,7 +35,7 @@ const (
 
 func parseAdvisory(text []byte) (a advisory, err error) {
 	if err := json.Unmarshal(text, &a); err != nil {
-		return advisory{}, fmt.Errorf("lullnats: an advisory that is none: %w", err)
+		return advisory{}, fmt.Errorf("lullnats: an advisory that cannot be read: %w", err)
 	}
 	if a.Type != typeExceeded && a.Type != typeTerminated || a.Seq == 0 || a.Deliveries < 0 {
 		return advisory{}, fmt.Errorf("lullnats: an advisory of type %q about message %d, delivered %d times", a.Type, a.Seq, a.Deliveries)
@@ -47,11 +47,11 @@ func parseAdvisory(text []byte) (a advisory, err error) {
 // as often as the consumer's MaxDeliver allows and never settled, because every worker that had
 // them died, and those that others terminated.
 //
-// Such a message stays in a work queue for good, and only an advisory names it. Declare makes a stream that keeps the
-// advisories. If one was lost, the Reaper finds the message in a work queue: it is still there although the consumer has
-// nothing out or waiting, or only later messages.
+// Such a message stays in a work queue for ever, and only an advisory names it. Declare makes a stream that keeps the
+// advisories. If an advisory was lost, the Reaper finds the message in a work queue: the message is still there although
+// the consumer has nothing out or waiting, or only later messages.
 //
-// Any number of processes may run one, and it may be killed at any moment. A dead letter is written before the message is
+// Any number of processes may run a Reaper, and may be killed at any moment. A dead letter is written before the message is
 // removed, under an id by which the stream for dead letters recognises it (for Config.Duplicates). The advisory is removed
 // last.
 type Reaper struct {
@@ -59,8 +59,8 @@ type Reaper struct {
 	c Config
 
 	checked bool
-	// The consumer that was made at created is done with all messages up to floor. Some of them were
-	// in the stream nevertheless, and since when. An acknowledged message may be there for a moment.
+	// The consumer that was made at created is done with all messages up to floor. left has those that
+	// were still in the stream, and since when. (An acknowledged message may be there for a moment.)
 	created time.Time
 	floor   uint64
 	left    map[uint64]time.Time
@@ -119,8 +119,8 @@ func (r *Reaper) Run(ctx context.Context, every time.Duration, failed func(error
 	return nil
 }
 
-// Reap handles all advisories, and looks for messages whose advisory was lost. It handles those in
-// a later call, when they have been there for a lease. Only one goroutine may call it at a time.
+// Reap handles all advisories, and looks for messages whose advisory was lost. A later call handles
+// these, when they have been there for a lease. Only one goroutine may call Reap at a time.
 func (r *Reaper) Reap(ctx context.Context) (done Reaped, err error) {
 	if err := r.check(ctx); err != nil {
 		return done, err
@@ -164,7 +164,7 @@ func (r *Reaper) Reap(ctx context.Context) (done Reaped, err error) {
 	return done, errors.Join(problems...)
 }
 
-// advisory returns an advisory. nil: the server has none that nobody has got.
+// advisory returns an advisory. nil: the server has no undelivered one.
 func (r *Reaper) advisory(ctx context.Context) (*nats.Msg, error) {
 	for left, tries := uint64(1), 10; left > 0; tries-- {
 		m, err := r.fetch(ctx, r.c.AdvisoryStream, r.c.reaper())

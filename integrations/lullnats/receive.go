@@ -62,10 +62,10 @@ var errEnded = lull.Transient(fmt.Errorf("lullnats: the connection has ended: %w
 // errOthers is the server's answer if other requests already wait.
 var errOthers = errors.New("lullnats: other requests wait for messages")
 
-// linger is the pause between messages after which a request is ended.
-const linger = 20 * time.Millisecond
+// maxGap is the pause between messages after which a request is ended.
+const maxGap = 20 * time.Millisecond
 
-func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Delivery, err error) {
+func (b *Broker) pull(ctx context.Context, n int, noWait bool) (got []*queue.Delivery, err error) {
 	inbox := b.nc.NewInbox()
 	in := make(chan *nats.Msg, n+16) // messages, and the server's reports about them
 	sub, err := b.nc.ChanSubscribe(inbox, in)
@@ -83,7 +83,7 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 		Batch   int           `json:"batch"`
 		Expires time.Duration `json:"expires"`
 		NoWait  bool          `json:"no_wait,omitempty"`
-	}{n, poll, some})
+	}{n, poll, noWait})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 		case m := <-in:
 			take(m)
 			if len(got) > 0 {
-				patience.Reset(linger)
+				patience.Reset(maxGap)
 			}
 		case <-patience.C:
 			waiting = false
@@ -146,8 +146,8 @@ func (b *Broker) pull(ctx context.Context, n int, some bool) (got []*queue.Deliv
 	return nil, ctx.Err()
 }
 
-// end takes a request back: the server delivers nothing to an inbox without a listener. When it has
-// answered, all messages that it had sent before have arrived. end reports whether it has.
+// end takes a request back: the server delivers nothing to an inbox without a listener. When the
+// server has answered, all earlier messages have arrived. end reports whether it has answered.
 func (b *Broker) end(ctx context.Context, sub *nats.Subscription) bool {
 	if sub.Drain() != nil || !b.nc.IsConnected() {
 		sub.Unsubscribe()
@@ -167,8 +167,8 @@ func (b *Broker) status(ctx context.Context, code, text string, got int) error {
 	case code == "404" || code == "408":
 		return nil
 	case code == "503":
-		// Nobody listens: the consumer is gone, or its server is not there yet. It existed when the
-		// queue was opened, and may exist again.
+		// Nobody listens: the consumer is gone, or its server is not there yet. The consumer existed
+		// when the queue was opened, and may exist again.
 		if _, err := b.js.Consumer(ctx, b.c.Stream, b.c.Consumer); absent(err) {
 			return fmt.Errorf("lullnats: consumer %s of %s: %w", b.c.Consumer, b.c.Stream, err)
 		}

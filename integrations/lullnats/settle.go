@@ -29,12 +29,12 @@ const termPrefix = "lull: "
 
 var errReceipt = lull.Permanent(errors.New("lullnats: the delivery is not of this broker"))
 
-// sendReply sends word, one of the replies above, about a delivery that is held, and waits for the answer.
+// sendReply sends text, one of the texts above, about a delivery that is held, and waits for the answer.
 //
-// The server looks for the message, and not for the delivery. If a lease has lapsed, it takes the
-// word for that of the worker that has the message now, and gives the same answer. So nothing is
+// The server looks for the message, and not for the delivery. After a lease has lapsed, it takes the
+// text for one from the worker that has the message now, and gives the same answer. So nothing is
 // sent once the lease is over, or while there is no connection.
-func (b *Broker) sendReply(ctx context.Context, r *receipt, word string) error {
+func (b *Broker) sendReply(ctx context.Context, r *receipt, text string) error {
 	if err := b.ready(ctx); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (b *Broker) sendReply(ctx context.Context, r *receipt, word string) error {
 	}
 	within, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	_, err = b.nc.RequestWithContext(within, r.reply, []byte(word))
+	_, err = b.nc.RequestWithContext(within, r.reply, []byte(text))
 	switch {
 	case err == nil:
 		return nil
@@ -53,7 +53,7 @@ func (b *Broker) sendReply(ctx context.Context, r *receipt, word string) error {
 	case errors.Is(err, nats.ErrNoResponders):
 		sleep.For(within, 50*time.Millisecond) // until the server is there again
 	}
-	return fmt.Errorf("lullnats: %s: %w", strings.TrimSpace(word[:4]), err)
+	return fmt.Errorf("lullnats: %s: %w", strings.TrimSpace(text[:4]), err)
 }
 
 // Extend is part of queue.Broker. The consumer fixes the length of the lease, whatever is asked
@@ -113,9 +113,9 @@ func (b *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 	return err
 }
 
-// nakDelay returns the delay of a nak that keeps a message for d. When the server is restarted it keeps
-// the time in whole seconds, rounded down. So naked adds a second, except to a delay of less than a
-// second: no restart is that short.
+// nakDelay returns the delay of a nak that keeps a message for d. A server that is restarted keeps
+// the time in whole seconds, rounded down. So nakDelay adds a second, except to a delay of less than
+// a second: no restart is that short.
 func nakDelay(d time.Duration) time.Duration {
 	if d >= restartError {
 		d += restartError
@@ -131,7 +131,7 @@ func (b *Broker) nak(ctx context.Context, r *receipt, d time.Duration) error {
 	}
 	err := b.sendReply(ctx, r, fmt.Sprintf(`%s{"delay":%d}`, replyNak, nakDelay(d)))
 	if err != nil && !errors.Is(err, queue.ErrLost) {
-		// It may have been carried out. Then another worker may get the message soon.
+		// The nak may have been carried out. Then another worker may get the message soon.
 		r.endBy(asked.Add(d))
 	}
 	return err

@@ -51,7 +51,7 @@ var credentials = wordSet("NOAUTH WRONGPASS NOPERM")
 // a transient failure of the caller's side.
 //
 // "Again" is a transient verdict, "no" a permanent one. The table is Redis's own list: createSharedObjects and
-// processCommand in src/server.c, clusterRedirectClient in src/cluster.c, and src/script.c. It holds for one
+// processCommand in src/server.c, clusterRedirectClient in src/cluster.c, and src/script.c. The table holds for one
 // command. As a classifier of lull.Do it is right for operations that send one command, and no script: [AddTo] does
 // not believe the code of an error that a script returned, nor that of a part of a transaction.
 func Classify(err error) lull.Verdict { return lull.VerdictOf(err, classify) }
@@ -82,16 +82,16 @@ func classify(err error) lull.Verdict {
 	return lull.Classify(err)
 }
 
-// verdict returns the verdict on the end of cmd, which is part of a call. If doubt is set, the answer of a script is no proof
-// that nothing was carried out. If follows is set, the client obeys MOVED and ASK.
-func verdict(cmd redis.Cmder, err error, doubt, follows bool) lull.Verdict {
+// verdict returns the verdict on the end of cmd, which is part of a call. If onceOnly is set, the answer of a script is no
+// proof that nothing was carried out. If followsMoved is set, the client obeys MOVED and ASK.
+func verdict(cmd redis.Cmder, err error, onceOnly, followsMoved bool) lull.Verdict {
 	if err == nil {
 		return lull.Verdict{Kind: lull.KindSuccess}
 	}
 	v := ofCaller(Classify(err), cmd, err)
 	name := cmd.Name()
 	if v.NeverSent && isReply(err) {
-		if redirections[v.Code] && !follows || connectionBound[name] || doubt && scripts[name] {
+		if redirections[v.Code] && !followsMoved || connectionBound[name] || onceOnly && scripts[name] {
 			return lull.Verdict{Kind: lull.KindPermanent, Code: v.Code}
 		}
 		v.NeverSent = !scripts[name]
@@ -99,9 +99,8 @@ func verdict(cmd redis.Cmder, err error, doubt, follows bool) lull.Verdict {
 	return v
 }
 
-// ofCaller returns v, the verdict on err, which ended cmd. If err is that of another connection than the client's, the verdict
-// is one of the caller's side. The connection may be that of the provider of credentials, which is not repeated because
-// its host has no budget here, or that of the writer that the answer goes to.
+// ofCaller returns v, the verdict on err, which ended cmd. An error of another connection counts as the caller's side: the
+// credentials provider's (not repeated: its host has no budget here) or the answer writer's.
 func ofCaller(v lull.Verdict, cmd redis.Cmder, err error) lull.Verdict {
 	if isReply(err) || is[noConnection](err) {
 		return v

@@ -37,12 +37,15 @@ func newBudget(name string, c BudgetConfig, f *Fleet, id string, now time.Durati
 		local.Withdraw(0, budget.Transient, nil)
 	}
 	return &FleetBudget{
-		local: local, ledger: newLedger(c.terms(f.config.SyncEvery), id, now), name: name, config: c,
-		fleet: f,
+		local:  local,
+		ledger: newLedger(c.ledgerSettings(f.config.SyncEvery), id, now),
+		name:   name,
+		config: c,
+		fleet:  f,
 	}, nil
 }
 
-// Begin records that a call begins. It earns, if arrivals do.
+// Start records that a call begins. It earns, if arrivals do.
 func (b *FleetBudget) Start(now time.Duration) { b.local.Start(now) }
 
 // Failed does nothing: a failure costs only if it is retried.
@@ -51,9 +54,9 @@ func (*FleetBudget) Failed(time.Duration) {}
 // Release does nothing: a retry has been paid for and stays so.
 func (*FleetBudget) Release(time.Duration, budget.Receipt) {}
 
-// End records that a call has ended. It earns, if it succeeded and successes do. What its
-// retries cost is not given back: a fleet's bound is one on all retries, and those that the
-// fleet has paid for would come back as this process's own.
+// Done records that a call has ended. It earns, if it succeeded and successes do. The price
+// of its retries is not refunded: a fleet's bound is on all retries, and tokens that the
+// fleet has lent would come back as this process's own.
 func (b *FleetBudget) Done(now time.Duration, success bool, r budget.Receipt, _ int) {
 	b.local.Done(now, success, r, 0)
 }

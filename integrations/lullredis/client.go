@@ -37,8 +37,8 @@ func respectsDeadlines(client redis.UniversalClient) error {
 }
 
 // pipeline returns the exchange through client. It sends all scripts at once, by their digest.
-// Those that the server does not have yet are sent once more, in full.
-func pipeline(client redis.UniversalClient) exchange {
+// Scripts that the server does not have yet are sent once more, in full.
+func pipeline(client redis.UniversalClient) exchangeFunc {
 	return func(ctx context.Context, batch []*budgetSync) {
 		var again []*budgetSync
 		send(ctx, client, batch, script.EvalSha)
@@ -57,7 +57,7 @@ func send(ctx context.Context, client redis.UniversalClient, batch []*budgetSync
 	pipe := client.Pipeline()
 	cmds := make([]*redis.Cmd, len(batch))
 	for i, s := range batch {
-		cmds[i] = call(ctx, pipe, keys(s.budget.fleet.config.Prefix, s.budget.name), s.request.args(s.id, s.budget.ledger.terms)...)
+		cmds[i] = call(ctx, pipe, keys(s.budget.fleet.config.Prefix, s.budget.name), s.request.args(s.id, s.budget.ledger.settings)...)
 	}
 	_, failed := pipe.Exec(ctx)
 	for i, s := range batch {

@@ -119,15 +119,16 @@ func (c BudgetConfig) withDefaults() BudgetConfig {
 	return c
 }
 
-type terms struct {
+// ledgerSettings are the settings of a ledger.
+type ledgerSettings struct {
 	floor float64 // tokens per second
 	pool  float64 // tokens
 	alone float64 // of floor, zero for none
 	every time.Duration
 }
 
-// terms returns those of a BudgetConfig that Validate has accepted.
-func (c BudgetConfig) terms(every time.Duration) terms {
+// ledgerSettings returns those of a BudgetConfig that Validate has accepted.
+func (c BudgetConfig) ledgerSettings(every time.Duration) ledgerSettings {
 	c = c.withDefaults()
-	return terms{floor: c.Floor, pool: c.Pool, alone: max(c.AloneShare, 0), every: every}
+	return ledgerSettings{floor: c.Floor, pool: c.Pool, alone: max(c.AloneShare, 0), every: every}
 }

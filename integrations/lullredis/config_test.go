@@ -82,7 +82,7 @@ func FuzzLedger(f *testing.F) {
 			return
 		}
 		now := time.Duration(start)
-		l := newLedger(c.terms(time.Second), "a", now)
+		l := newLedger(c.ledgerSettings(time.Second), "a", now)
 		var granted, shared int64
 		var r request
 		for i, s := range steps {
@@ -109,7 +109,7 @@ func FuzzLedger(f *testing.F) {
 				l.needsSync()
 				l.state(now)
 			case 7:
-				l.farewell()
+				l.lastRequest()
 			}
 			if h := l.leased.Load(); h < 0 || h > granted || r.want < 0 || r.give < 0 || r.want > int64(pool)+1 {
 				t.Fatalf("holds %d of %d granted, %+v", h, granted, r)

@@ -14,7 +14,7 @@ import (
 	"github.com/lullgo/lull/internal/cost"
 )
 
-// Nothing of a call allocates, paid by whom it may, or refused.
+// No part of a call allocates, whoever pays for its retry, also if that is refused.
 func TestCost(t *testing.T) { synctest.Test(t, testCost) }
 
 func noRedis(_ context.Context, batch []*budgetSync) {
@@ -49,7 +49,7 @@ func testCost(t *testing.T) {
 		"failure":        fail,
 		"paid by lease":  func() { b.ledger.leased.Store(1); fail() },
 		"paid by share":  func() { b.ledger.share.Store(1); fail() },
-		"refused, alone": func() { b.ledger.starved.Store(false); fail() },
+		"refused, alone": func() { b.ledger.refused.Store(false); fail() },
 	} {
 		if n := testing.AllocsPerRun(1000, do); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)

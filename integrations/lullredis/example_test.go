@@ -123,7 +123,7 @@ func ExampleConfig_Validate() {
 	// SyncEvery is 1h0m0s: want zero (1s), or a duration from 10ms to 30s
 }
 
-// Idempotency keys in Redis. Where there is none, nothing is carried out twice, since
+// Idempotency keys in Redis. While there is no Redis, nothing is carried out twice, since
 // nothing is carried out.
 func ExampleNewStore() {
 	client := redis.NewClient(&redis.Options{Dialer: nobody, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1})

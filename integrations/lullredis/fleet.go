@@ -21,7 +21,7 @@ import (
 // instance ends.
 type Fleet struct {
 	config   FleetConfig
-	exchange exchange
+	exchange exchangeFunc
 	rnd      func() uint64
 	epoch    time.Time
 
@@ -45,8 +45,8 @@ var ErrClosed = errors.New("lullredis: the fleet was closed")
 // Redis need not be there yet: until it answers, the tokens that calls earn pay for retries.
 //
 // The error names every invalid field of c, or the client's fault: go-redis ignores the deadline of
-// a context unless its options have ContextTimeoutEnabled. It would then wait for a server that has
-// stopped answering for 12 s and more, and the instance would learn that late that it is back.
+// a context unless its options have ContextTimeoutEnabled. It would then wait 12 s and more for a
+// server that has stopped answering, and the instance would learn late that the server is back.
 func Open(client redis.UniversalClient, c FleetConfig) (*Fleet, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lullredis: fleet: %w", err)
@@ -58,7 +58,7 @@ func Open(client redis.UniversalClient, c FleetConfig) (*Fleet, error) {
 }
 
 // open starts a Fleet whose syncs use x.
-func open(x exchange, c FleetConfig, rnd func() uint64) *Fleet {
+func open(x exchangeFunc, c FleetConfig, rnd func() uint64) *Fleet {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Fleet{
 		config: c.withDefaults(), exchange: x, rnd: rnd, epoch: time.Now(), wake: make(chan struct{}, 1),
@@ -109,8 +109,8 @@ func (f *Fleet) Snapshots() []Snapshot {
 }
 
 // Close hands the instance's tokens back to the fleet, for as long as ctx allows, but no longer
-// than FleetConfig.SyncTimeout. An error means that the fleet may not have got them and will miss them
-// for ten minutes, no worse. From then on the budgets pay with tokens that calls earn. Close the
+// than FleetConfig.SyncTimeout. An error means that the fleet may not have got them; then it misses
+// them for ten minutes. After Close the budgets pay only with tokens that calls earn. Close the
 // client after that. A second Close does nothing.
 func (f *Fleet) Close(ctx context.Context) error {
 	f.mu.Lock()
@@ -133,7 +133,7 @@ func (f *Fleet) Close(ctx context.Context) error {
 	all := f.allBudgets()
 	batch := make([]*budgetSync, len(all))
 	for i, b := range all {
-		batch[i] = &budgetSync{budget: b, id: b.ledger.id, request: b.ledger.farewell()}
+		batch[i] = &budgetSync{budget: b, id: b.ledger.id, request: b.ledger.lastRequest()}
 	}
 	if len(batch) == 0 {
 		return nil
@@ -187,26 +187,26 @@ type budgetSync struct {
 	err     error
 }
 
-// An exchange sends requests and fills in answer or err of each. It should end soon
+// An exchangeFunc sends requests and fills in answer or err of each. It should end soon
 // after ctx has.
-type exchange func(ctx context.Context, batch []*budgetSync)
+type exchangeFunc func(ctx context.Context, batch []*budgetSync)
 
-// run is the goroutine. It decides when to sync, and the ledgers decide what. An exchange runs
-// beside it, one at a time, so that a client which ignores its context delays syncs only.
+// run is the goroutine. It decides when to sync, and the ledgers decide what. One exchange at a time
+// runs beside it, so a client that ignores its context delays only syncs.
 func (f *Fleet) run() {
 	defer close(f.ended)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var (
 		round     time.Duration // when all sync again
-		missed    bool          // they should have, but for an exchange under way
+		due       bool          // a round is due. It waits for an exchange under way
 		busy      []*budgetSync // under way
 		answerDue time.Duration // when they should be answered
 	)
 	for {
 		select {
 		case <-f.stop:
-			// A sync that Redis reads after the farewell would enter the instance again.
+			// A sync that Redis reads after the last request would register the instance again.
 			if busy != nil {
 				select {
 				case batch := <-f.results:
@@ -224,7 +224,7 @@ func (f *Fleet) run() {
 		now := f.now()
 		all := f.allBudgets()
 		if now >= round {
-			round, missed = now+f.spread(), true
+			round, due = now+f.spread(), true
 			for _, b := range all {
 				b.ledger.accrue(now, f.rnd)
 			}
@@ -235,7 +235,7 @@ func (f *Fleet) run() {
 			var batch []*budgetSync
 			for _, b := range all {
 				at, urgent := b.ledger.needsSync()
-				if missed || urgent && at <= now {
+				if due || urgent && at <= now {
 					if r, ok := b.ledger.nextRequest(now, b.local.Balance(0)); ok {
 						batch = append(batch, &budgetSync{budget: b, id: b.ledger.id, request: r})
 					}
@@ -243,7 +243,7 @@ func (f *Fleet) run() {
 					next = min(next, at)
 				}
 			}
-			missed = false
+			due = false
 			if len(batch) > 0 {
 				busy, answerDue = batch, now+f.config.SyncTimeout+f.config.SyncTimeout/4
 				go f.send(batch)
@@ -278,7 +278,7 @@ func (f *Fleet) recordAnswers(batch []*budgetSync) {
 	}
 }
 
-// spread returns the time to the next round: a random time within ±25 % of Every.
+// spread returns the time to the next round: a random time within ±25 % of SyncEvery.
 func (f *Fleet) spread() time.Duration {
 	e := f.config.SyncEvery
 	return e - e/4 + time.Duration(chance.UpTo(uint64(e/2), f.rnd))

@@ -23,7 +23,7 @@ type stub struct {
 	deaf    chan struct{} // if not nil, answers nobody until it is closed, whatever ctx does
 	late    time.Duration // carries out that much later what was sent, whether or not anybody waits
 	err     error
-	batches [][]string // who synced with whom
+	batches [][]string // which budgets synced together
 	at      []time.Duration
 	under   int // way
 	most    int
@@ -94,7 +94,7 @@ func (s *stub) sync(batch []*budgetSync, fail error) {
 			m = newModel()
 			s.redis[e.budget.name] = m
 		}
-		e.answer = m.sync(time.Since(s.epoch)+time.Hour, e.id, e.request, e.budget.ledger.terms)
+		e.answer = m.sync(time.Since(s.epoch)+time.Hour, e.id, e.request, e.budget.ledger.settings)
 	}
 }
 
@@ -292,8 +292,8 @@ func TestCloseHandsTokensBack(t *testing.T) {
 	})
 }
 
-// A sync that is under way when the fleet closes must not reach Redis behind the farewell: it would
-// enter the instance again, which then holds tokens that nobody spends for ten minutes.
+// A sync that is under way when the fleet closes must not reach Redis behind the last request: it would
+// register the instance again, which then holds tokens that nobody spends for ten minutes.
 func TestCloseWaitsForTheSyncUnderWay(t *testing.T) {
 	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *FleetBudget) {
 		s.set(func(s *stub) { s.late = 200 * time.Millisecond })
@@ -301,7 +301,7 @@ func TestCloseWaitsForTheSyncUnderWay(t *testing.T) {
 			spend(b, 0)
 			s.set(func(s *stub) { under = s.under })
 		}
-		s.set(func(s *stub) { s.late = 0 }) // the farewell is quicker
+		s.set(func(s *stub) { s.late = 0 }) // the last request is quicker
 		if err := f.Close(t.Context()); err != nil {
 			t.Error(err)
 		}

@@ -30,13 +30,13 @@ const MaxDials = 4
 //	SET NX, DEL)                           (LOADING, READONLY and their like: see Classify)
 //	a script (EVAL, EVALSHA, FCALL)        if there was no connection; not after an error of any
 //	                                       code: scripts can write, and then return one
-//	a pipeline, of which commands were     from the first of them to the end, if what was carried
-//	refused                                out behind it only reads, or sets behind others that
-//	                                       set; what was carried out before is not sent again
+//	a pipeline with refused commands       from the first refused one on, if every later executed
+//	                                       command only reads, or is a SET after SETs only;
+//	                                       commands before it are not sent again
 //	a pipeline whose connection broke      if each command may be repeated, and none reads what a
 //	                                       later one sets
 //	MULTI/EXEC; a pipeline with WATCH      as a whole, if there was no connection; not after a
-//	or ASKING                              refusal, which ends the WATCH
+//	or ASKING                              refusal, because it ends the WATCH
 //	anything else under Idempotent         yes; a pipeline from its first failure on
 //
 // Each command of a pipeline keeps its own result or error. (After a lost connection go-redis gives the error
@@ -56,9 +56,9 @@ const MaxDials = 4
 //
 // The client must not repeat commands or dials by itself (MaxRetries: -1, DialerRetries: 1), since
 // layers multiply: by default it makes 4 attempts of up to 5 dials each. It must obey the deadlines
-// of contexts (ContextTimeoutEnabled). AddTo refuses one that does otherwise. A cluster's client
-// still follows MOVED and ASK (MaxRedirects). In doing so it also repeats what has failed; AddTo keeps
-// it from that where the command may have been carried out. Watch of a cluster or ring passes by.
+// of contexts (ContextTimeoutEnabled). AddTo refuses any other client. A cluster's client still
+// follows MOVED and ASK (MaxRedirects). Then it also repeats what has failed; AddTo prevents that
+// if the command may have been carried out. Watch of a cluster or ring passes by.
 // Call AddTo once for a client, before its first command.
 //
 // A command that succeeds costs 0.2 µs and one allocation more than with a context.WithTimeout for each
@@ -77,7 +77,7 @@ func AddTo(client redis.UniversalClient, d *lull.Dependency) error {
 	if dials != 1 {
 		return fmt.Errorf("lullredis: AddTo: the client dials several times for one command (5 by default): set DialerRetries to 1 in its %s", options)
 	}
-	addNodes := func(n *redis.Client) { n.AddHook(node{newDialer(n)}) }
+	addNodes := func(n *redis.Client) { n.AddHook(nodeHook{newDialer(n)}) }
 	h := &hook{d: d}
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -102,7 +102,7 @@ type hook struct {
 	cluster bool // the client follows MOVED and ASK
 }
 
-// A dialer makes the connections of a client to one server. It is nil for a client of several.
+// A dialer makes the connections of a client to one server. It is nil for a client of several servers.
 type dialer struct {
 	client   *redis.Client // whose pools it fills; nil: not known
 	inFlight chan struct{} // holds one for each dial
@@ -192,7 +192,7 @@ func (in *dialer) asGreetingFailure(err error, cmds ...redis.Cmder) error {
 func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		kind := kindOf(cmd)
-		if kind == passes {
+		if kind == passesBy {
 			_, err := h.send(ctx, next, cmd, true)
 			return h.asGreetingFailure(err, cmd)
 		}
@@ -205,19 +205,19 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// send makes one attempt. If once is set, carrying cmd out twice is not the same as once.
-func (h *hook) send(ctx context.Context, next redis.ProcessHook, cmd redis.Cmder, once bool) (lull.Verdict, error) {
+// send makes one attempt. If onceOnly is set, carrying cmd out twice is not the same as once.
+func (h *hook) send(ctx context.Context, next redis.ProcessHook, cmd redis.Cmder, onceOnly bool) (lull.Verdict, error) {
 	if !h.cluster {
 		before := h.dialsSoFar()
 		err := h.asPoolTimeout(before, next(ctx, cmd))
-		return verdict(cmd, err, once, false), err
+		return verdict(cmd, err, onceOnly, false), err
 	}
-	s := &sending{cmd: cmd, once: once}
-	err := next(context.WithValue(ctx, sendingKey{}, s), cmd)
-	if held, ok := errors.AsType[heldBack](err); ok {
+	s := &clusterAttempt{cmd: cmd, onceOnly: onceOnly}
+	err := next(context.WithValue(ctx, clusterAttemptKey{}, s), cmd)
+	if held, ok := errors.AsType[finalError](err); ok {
 		err = held.err
 	}
-	v := verdict(cmd, err, once, true)
+	v := verdict(cmd, err, onceOnly, true)
 	v.NeverSent = v.NeverSent && !s.carriedOut.Load()
 	return v, err
 }
@@ -227,14 +227,14 @@ func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		p, pass := pipelined{cmds: cmds, cluster: h.cluster}, false
 		for _, cmd := range cmds {
-			pass = pass || kindOf(cmd) == passes
+			pass = pass || kindOf(cmd) == passesBy
 			p.indivisible = p.indivisible || connectionBound[cmd.Name()]
 		}
-		p.once = pass || !declared(ctx, cmds...) && !repeatableAsWhole(cmds)
+		p.onceOnly = pass || !declared(ctx, cmds...) && !repeatableAsWhole(cmds)
 		send := func(ctx context.Context, cmds []redis.Cmder) error {
 			if h.cluster {
-				p.sending = &sending{once: p.once}
-				ctx = context.WithValue(ctx, sendingKey{}, p.sending)
+				p.clusterAttempt = &clusterAttempt{onceOnly: p.onceOnly}
+				ctx = context.WithValue(ctx, clusterAttemptKey{}, p.clusterAttempt)
 			}
 			before := h.dialsSoFar()
 			err := h.asPoolTimeout(before, next(ctx, cmds), cmds...)
@@ -245,7 +245,7 @@ func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 			return h.asGreetingFailure(send(ctx, cmds), cmds...)
 		}
 		made := false
-		r, err := h.drive(ctx, "pipeline", !p.once, func(ctx context.Context) (lull.Verdict, error) {
+		r, err := h.drive(ctx, "pipeline", !p.onceOnly, func(ctx context.Context) (lull.Verdict, error) {
 			made = true
 			for _, cmd := range cmds[p.from:] {
 				cmd.SetErr(nil)
@@ -256,7 +256,7 @@ func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 			}
 			return p.judge(err)
 		})
-		r.Verdict.NeverSent = r.Verdict.NeverSent && p.untouched
+		r.Verdict.NeverSent = r.Verdict.NeverSent && p.nothingCarriedOut
 		if err = h.result("pipeline", r, err); !made {
 			setMissingErrors(cmds, err)
 		}
@@ -302,11 +302,11 @@ type commandKind uint8
 const (
 	unrepeatable commandKind = iota // it may not be carried out twice, or nothing is known of it
 	repeatable                      // twice is the same as once, with the same result
-	passes                          // it is no call: it is meant to wait, or belongs to a new connection
+	passesBy                        // it is no call: it is meant to wait, or belongs to a new connection
 )
 
-// What is known of commands. One whose second execution has another result than the first (DEL, SADD, EXPIRE: how
-// many were changed) is in none of these.
+// What is known of commands. A command is in none of these if its second execution has another result than its first
+// (DEL, SADD, EXPIRE: how many were changed).
 var (
 	// repeatables are those that may be carried out twice.
 	repeatables = wordSet("get mget strlen getrange substr exists ttl pttl expiretime pexpiretime type keys scan randomkey dump object memory " +
@@ -345,16 +345,16 @@ func kindOf(cmd redis.Cmder) commandKind {
 	case name == "set" && conditional(cmd), name == "config" && secondWord(cmd) != "get":
 		return unrepeatable
 	case strings.HasPrefix(name, "xread") && hasOption(cmd, "block"), name == "client" && clientPrepares[secondWord(cmd)]:
-		return passes
+		return passesBy
 	case repeatables[name] && !cmd.NoRetry(): // see declared
 		return repeatable
 	case blocking[name]:
-		return passes
+		return passesBy
 	}
 	return unrepeatable
 }
 
-// conditional reports whether a SET has a condition, or the old value as its result: the second one differs.
+// conditional reports whether a SET has a condition, or returns the old value: a second SET may have another result.
 func conditional(set redis.Cmder) bool {
 	args := set.Args()
 	for i := 3; i < len(args); i++ {
@@ -370,6 +370,7 @@ func conditional(set redis.Cmder) bool {
 	return false
 }
 
+// secondWord is the second word of a command, in lower case.
 func secondWord(cmd redis.Cmder) string {
 	if args := cmd.Args(); len(args) > 1 {
 		return strings.ToLower(fmt.Sprint(args[1]))

@@ -12,24 +12,25 @@ import (
 
 // In units of FleetConfig.SyncEvery.
 const (
-	staleAfter = 4 // how long an instance has no answer before it counts as on its own
-	// gapAfter is how long nobody has synced before the script assumes that everybody was on its
-	// own. It is more than the longest time between two syncs of one instance, 1.25. It is so much
-	// less than staleAfter that an instance that begins its share at staleAfter has not had it for
-	// longer than the gap.
+	// staleAfter is how long an instance has no answer before it is alone. Then it allows itself
+	// its share: tokens at a part of the floor.
+	staleAfter = 4
+	// gapAfter is how long nobody has synced before the script assumes that all were alone. It is
+	// more than the longest time between two syncs of one instance, 1.25. Added to that, it is less
+	// than staleAfter: the script already sees a gap when an instance begins its share.
 	gapAfter = 2
-	// settledAfter is how long an instance must have been in step before it allows itself a share.
-	// It is so long that all that were in step knew of one another.
+	// settledAfter is how long an instance must have been in step (Redis answered it) before it
+	// allows itself a share. By then all instances in step know each other.
 	settledAfter = 2
 	recentAfter  = 4 // how long an instance is shown as in step
 )
 
 const (
-	// rememberFor is how long Redis remembers an instance that has stopped without a sync, and reserves
-	// its tokens.
+	// rememberFor is how long Redis remembers an instance that does not sync any more, and reserves its
+	// tokens.
 	rememberFor = 10 * time.Minute
-	// forfeitAfter is when such an instance gives up its tokens: before Redis does.
-	forfeitAfter = rememberFor / 2
+	// dropTokensAfter is when an instance without an answer drops its tokens: before Redis forgets them.
+	dropTokensAfter = rememberFor / 2
 )
 
 // A ledger is one instance's account of the floor of one dependency: its tokens, and how they are
@@ -40,16 +41,16 @@ type ledger struct {
 	// The state for decisions: whole tokens, each of which pays for one retry.
 	leased  atomic.Int64 // leased from the pool
 	share   atomic.Int64 // allowed to itself, on its own
-	starved atomic.Bool  // refused since the last plan
+	refused atomic.Bool  // refused since the last plan
 
-	mu    sync.Mutex // guards the fields below
-	terms terms
-	id    string
+	mu       sync.Mutex // guards the fields below
+	settings ledgerSettings
+	id       string
 
 	seq      int64
 	pending  request       // planned and not yet answered, if waiting
-	waiting  bool          // for an answer, however often it was sent
-	underway bool          // it is being sent
+	waiting  bool          // pending has no answer yet, however often it was sent
+	underway bool          // pending is being sent
 	sent     time.Duration // when it was last sent, or will count as sent
 
 	held       int64 // in hand after the last plan or answer
@@ -61,7 +62,7 @@ type ledger struct {
 
 	answeredAt     time.Duration // when the last answer came
 	answeredSentAt time.Duration // when the answered request was sent: Redis did not see this instance earlier
-	firstAnswerAt  time.Duration // of the first answer since Redis last knew nothing, on its clock
+	firstAnswerAt  time.Duration // of the first answer since Redis last did not know this instance, on Redis' clock
 	latest         answer
 	alone          bool          // accruing its share
 	accruedTo      time.Duration // the time up to which it has accrued
@@ -69,8 +70,8 @@ type ledger struct {
 	shareGrewAt    time.Duration // when share last grew
 }
 
-func newLedger(t terms, id string, now time.Duration) *ledger {
-	return &ledger{terms: t, id: id, sent: now}
+func newLedger(t ledgerSettings, id string, now time.Duration) *ledger {
+	return &ledger{settings: t, id: id, sent: now}
 }
 
 // withdraw takes a token for one retry if there is one. If there is none, wake is true for the
@@ -79,7 +80,7 @@ func (l *ledger) withdraw() (paid, wake bool) {
 	if takeUpTo(&l.leased, 1) == 1 || takeUpTo(&l.share, 1) == 1 {
 		return true, false
 	}
-	return false, !l.starved.Load() && !l.starved.Swap(true)
+	return false, !l.refused.Load() && !l.refused.Swap(true)
 }
 
 // takeUpTo takes n tokens, or all if there are fewer.
@@ -106,15 +107,15 @@ func (l *ledger) needsSync() (at time.Duration, yes bool) {
 		return 0, false
 	case l.seq == 0:
 		return l.sent, true
-	case l.starved.Load() && !l.shortGrant:
-		return saturating.Add(l.sent, l.terms.every/4), true
+	case l.refused.Load() && !l.shortGrant:
+		return saturating.Add(l.sent, l.settings.every/4), true
 	}
 	return 0, false
 }
 
 // nextRequest returns the request to send now. funds are the tokens in the local part of the budget. A
 // request without an answer is sent again unchanged, until it is answered. Redis recognises
-// repetitions, so nothing is given or granted twice. There is none to send while one is under way.
+// repetitions, so nothing is given or granted twice. While one is under way, there is nothing to send.
 func (l *ledger) nextRequest(now time.Duration, funds float64) (request, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,29 +127,29 @@ func (l *ledger) nextRequest(now time.Duration, funds float64) (request, bool) {
 		return l.pending, true
 	}
 	have := l.leased.Load()
-	l.setTarget(max(l.held-have, 0), l.starved.Swap(false))
+	l.setTarget(max(l.held-have, 0), l.refused.Swap(false))
 	target, reserve := l.target, 0.0
-	if half := l.terms.pool / 2; target == 0 && funds < 1 && (have == 0 || l.latest.pool >= half) {
-		// Nothing to do, and nothing to pay with, as when a process has just begun: keep one token
-		// ready, but not from the half of the pool for those in need.
+	if half := l.settings.pool / 2; target == 0 && funds < 1 && (have == 0 || l.latest.pool >= half) {
+		// The instance is idle and has nothing to pay with, like a new process: keep one token ready,
+		// but not from the half of the pool for instances in need.
 		target, reserve = 1, half
 	}
 	r := request{seq: l.seq + 1, reserve: reserve, want: max(target-have, 0)}
 	r.give = takeUpTo(&l.leased, have-target)
-	r.hand = l.leased.Load()
-	l.seq, l.held = r.seq, r.hand
+	r.held = l.leased.Load()
+	l.seq, l.held = r.seq, r.held
 	l.pending, l.waiting = r, true
 	return r, true
 }
 
 // setTarget sets how many tokens to hold: twice as many as were used since the last plan, one at least
 // after a refusal, and otherwise half as many as before.
-func (l *ledger) setTarget(used int64, starved bool) {
+func (l *ledger) setTarget(used int64, refused bool) {
 	need := 2 * used
-	if starved {
+	if refused {
 		need = max(need, 1)
 	}
-	l.target = min(max(need, l.target/2), int64(l.terms.pool))
+	l.target = min(max(need, l.target/2), int64(l.settings.pool))
 }
 
 // lost records that the request under way was not answered, or that its answer is unknown.
@@ -179,12 +180,12 @@ func (l *ledger) apply(now time.Duration, a answer, id func() string) {
 	want := l.pending.want
 	l.waiting, l.pending = false, request{}
 	if a.kind == overtaken {
-		l.forfeit()
+		l.dropTokens()
 		l.id, l.seq, l.answers = id(), 0, 0
 		return
 	}
 	if a.kind == unknown {
-		l.forfeit()
+		l.dropTokens()
 		l.answers = 0
 	}
 	if l.answers == 0 {
@@ -200,8 +201,8 @@ func (l *ledger) apply(now time.Duration, a answer, id func() string) {
 	l.endAlone()
 }
 
-// forfeit gives up the tokens, since Redis does not know of them.
-func (l *ledger) forfeit() {
+// dropTokens gives up the tokens, since Redis does not know of them.
+func (l *ledger) dropTokens() {
 	l.leased.Swap(0)
 	l.held = 0
 }
@@ -219,10 +220,10 @@ func (l *ledger) accrue(now time.Duration, rnd func() uint64) {
 	if l.answers == 0 {
 		return // the fleet has never been seen, so the share is unknown
 	}
-	if saturating.Since(l.answeredSentAt, now) > forfeitAfter {
-		l.forfeit()
+	if saturating.Since(l.answeredSentAt, now) > dropTokensAfter {
+		l.dropTokens()
 	}
-	from := saturating.Add(l.answeredAt, staleAfter*l.terms.every)
+	from := saturating.Add(l.answeredAt, staleAfter*l.settings.every)
 	if now <= from || !l.settled() {
 		return
 	}
@@ -232,31 +233,31 @@ func (l *ledger) accrue(now time.Duration, rnd func() uint64) {
 		l.alone, l.accruedTo = true, from
 		l.fraction = float64(chance.Bits(rnd)>>11) / (1 << 53)
 	}
-	if l.share.Load() > 0 && saturating.Since(l.shareGrewAt, now).Seconds() > l.terms.pool/l.terms.floor {
+	if l.share.Load() > 0 && saturating.Since(l.shareGrewAt, now).Seconds() > l.settings.pool/l.settings.floor {
 		l.share.Swap(0) // as old as a pool gets before it is full
 	}
 	l.fraction += l.shareOf() * saturating.Since(l.accruedTo, now).Seconds()
 	l.accruedTo = max(l.accruedTo, now)
 	if whole := math.Floor(l.fraction); whole >= 1 {
 		l.fraction -= whole
-		most := max(1, int64(l.terms.alone*l.terms.pool/float64(max(l.latest.members, 1))))
+		most := max(1, int64(l.settings.alone*l.settings.pool/float64(max(l.latest.members, 1))))
 		l.share.Add(min(int64(min(whole, MaxPool)), max(most-l.share.Load(), 0)))
 		l.shareGrewAt = now
 	}
 }
 
-// settled reports whether the instance was in step for so long that all instances in step knew each other.
+// settled reports whether the instance was in step for settledAfter, so that all in step knew each other.
 func (l *ledger) settled() bool {
-	return l.terms.alone > 0 && l.latest.at-l.firstAnswerAt >= settledAfter*l.terms.every
+	return l.settings.alone > 0 && l.latest.at-l.firstAnswerAt >= settledAfter*l.settings.every
 }
 
 // shareOf returns the rate of the instance's share, in tokens per second.
 func (l *ledger) shareOf() float64 {
-	return l.terms.alone * l.terms.floor / float64(max(l.latest.members, 1))
+	return l.settings.alone * l.settings.floor / float64(max(l.latest.members, 1))
 }
 
-// farewell returns the last request: everything back.
-func (l *ledger) farewell() request {
+// lastRequest returns the last request, which gives everything back.
+func (l *ledger) lastRequest() request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.share.Swap(0)
@@ -271,7 +272,7 @@ func (l *ledger) mode(now time.Duration) FleetMode {
 	switch {
 	case l.answers == 0:
 		return ModeStarting
-	case saturating.Since(l.answeredAt, now) > staleAfter*l.terms.every:
+	case saturating.Since(l.answeredAt, now) > staleAfter*l.settings.every:
 		return ModeAlone
 	}
 	return ModeInStep

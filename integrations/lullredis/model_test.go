@@ -37,7 +37,7 @@ func (m *model) out() (n int64) {
 	return n
 }
 
-func (m *model) sync(now time.Duration, id string, r request, t terms) (a answer) {
+func (m *model) sync(now time.Duration, id string, r request, t ledgerSettings) (a answer) {
 	µs := now.Microseconds()
 	gone := slices.Collect(maps.Keys(m.seen))
 	slices.SortFunc(gone, func(a, b string) int { // as a sorted set is
@@ -81,7 +81,7 @@ func (m *model) sync(now time.Duration, id string, r request, t terms) (a answer
 	return a
 }
 
-func (m *model) carryOut(a *answer, µs int64, id string, r request, t terms) {
+func (m *model) carryOut(a *answer, µs int64, id string, r request, t ledgerSettings) {
 	have, known := m.records[id]
 	away := max(0, µs-m.filled)
 	rate := t.floor
@@ -94,10 +94,10 @@ func (m *model) carryOut(a *answer, µs int64, id string, r request, t terms) {
 		if r.seq > 1 {
 			a.kind = unknown
 		}
-		r.hand, r.give = 0, 0
+		r.held, r.give = 0, 0
 	}
-	r.hand = min(r.hand, have.holds)
-	m.pool += float64(min(r.give, have.holds-r.hand))
+	r.held = min(r.held, have.holds)
+	m.pool += float64(min(r.give, have.holds-r.held))
 	if r.leave {
 		delete(m.records, id)
 		delete(m.seen, id)
@@ -106,6 +106,6 @@ func (m *model) carryOut(a *answer, µs int64, id string, r request, t terms) {
 	half := max(1, math.Floor(m.pool/2))
 	a.grant = max(0, min(r.want, int64(math.Floor(m.pool-r.reserve)), int64(half)))
 	m.pool -= float64(a.grant)
-	m.records[id] = record{r.seq, a.grant, r.hand + a.grant}
+	m.records[id] = record{r.seq, a.grant, r.held + a.grant}
 	m.seen[id] = µs
 }

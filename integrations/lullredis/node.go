@@ -9,25 +9,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A node is the hook of one server of a cluster or ring. A cluster's client repeats commands by itself, also after a lost
+// A nodeHook is the hook of one server of a cluster or ring. A cluster's client repeats commands by itself, also after a lost
 // connection. The node prevents that where the command may have been carried out.
-type node struct{ *dialer }
+type nodeHook struct{ *dialer }
 
-// A sending is one attempt of a call through a cluster's client, which may divide it and follow redirections.
-type sending struct {
+// A clusterAttempt is one attempt of a call through a cluster's client, which may divide it and follow redirections.
+type clusterAttempt struct {
 	cmd        redis.Cmder // of a single command
-	once       bool        // carrying it out twice is not the same as once
-	carriedOut atomic.Bool // a part of it may have been
-	waited     atomic.Bool // a part of it, of a pipeline, for a connection of a pool, in vain
-	failed     atomic.Bool // a part of it, of a pipeline, in another way
+	onceOnly   bool        // carrying it out twice is not the same as once
+	carriedOut atomic.Bool // a part of it may have been carried out
+	waited     atomic.Bool // a part of a pipeline waited in vain for a connection of a pool
+	failed     atomic.Bool // a part of a pipeline failed in another way
 }
 
-type sendingKey struct{}
+type clusterAttemptKey struct{}
 
 // ProcessHook sends one command, or the part of it that is the node's.
-func (n node) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (n nodeHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		s, _ := ctx.Value(sendingKey{}).(*sending)
+		s, _ := ctx.Value(clusterAttemptKey{}).(*clusterAttempt)
 		before := n.dialsSoFar()
 		err := n.asPoolTimeout(before, next(ctx, cmd))
 		if s == nil || greetings[cmd.Name()] {
@@ -38,16 +38,16 @@ func (n node) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // ProcessPipelineHook sends the commands that are the node's.
-func (n node) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (n nodeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		s, _ := ctx.Value(sendingKey{}).(*sending)
+		s, _ := ctx.Value(clusterAttemptKey{}).(*clusterAttempt)
 		before := n.dialsSoFar()
 		if s == nil || greetings[cmds[0].Name()] {
 			err := n.asGreetingFailure(n.asPoolTimeout(before, next(ctx, cmds), cmds...), cmds...)
 			setMissingErrors(cmds, err)
 			return err
 		}
-		err := n.asPoolTimeout(before, next(ctx, s.guarded(cmds)), cmds...)
+		err := n.asPoolTimeout(before, next(ctx, s.preventRepeats(cmds)), cmds...)
 		switch {
 		case errors.Is(err, redis.ErrPoolTimeout):
 			s.waited.Store(true)
@@ -62,23 +62,23 @@ func (n node) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 }
 
 // errorForCluster returns err as the cluster's client is to see it.
-func (s *sending) errorForCluster(cmd redis.Cmder, err error) error {
-	v := verdict(cmd, err, s.once, true)
+func (s *clusterAttempt) errorForCluster(cmd redis.Cmder, err error) error {
+	v := verdict(cmd, err, s.onceOnly, true)
 	if !v.NeverSent {
 		s.carriedOut.Store(true)
 	}
 	if v.CallerSide() {
-		return heldBack{err}
+		return finalError{err}
 	}
-	if !s.once || err == nil || errors.Is(err, redis.Nil) || v.NeverSent && (cmd == s.cmd || redirections[v.Code]) {
+	if !s.onceOnly || err == nil || errors.Is(err, redis.Nil) || v.NeverSent && (cmd == s.cmd || redirections[v.Code]) {
 		return err
 	}
-	return heldBack{err}
+	return finalError{err}
 }
 
-// guarded returns cmds in a form that the cluster's client repeats only after a redirection, or if there was no connection.
-func (s *sending) guarded(cmds []redis.Cmder) []redis.Cmder {
-	if !s.once {
+// preventRepeats returns cmds in a form that the cluster's client repeats only after a redirection, or if there was no connection.
+func (s *clusterAttempt) preventRepeats(cmds []redis.Cmder) []redis.Cmder {
+	if !s.onceOnly {
 		return cmds
 	}
 	for i, cmd := range cmds {
@@ -93,12 +93,12 @@ func (s *sending) guarded(cmds []redis.Cmder) []redis.Cmder {
 	return cmds
 }
 
-// noRetry is a command after which go-redis repeats neither it nor its neighbours.
+// noRetry is a command that go-redis does not repeat, nor the commands beside it.
 type noRetry struct{ redis.Cmder }
 
 func (noRetry) NoRetry() bool { return true }
 
-// heldBack is an error that a cluster's client takes for final.
-type heldBack struct{ err error }
+// finalError is an error after which a cluster's client does not repeat.
+type finalError struct{ err error }
 
-func (e heldBack) Error() string { return "lullredis: " + e.err.Error() }
+func (e finalError) Error() string { return "lullredis: " + e.err.Error() }

@@ -11,30 +11,30 @@ import (
 
 // pipelined is a pipeline whose attempts are judged command by command.
 type pipelined struct {
-	cmds        []redis.Cmder
-	once        bool     // carrying all of it out twice is not the same as once
-	cluster     bool     // of a cluster's client
-	indivisible bool     // it can't be divided, and an answer to a part of it proves nothing
-	from        int      // the first command that the next attempt sends
-	untouched   bool     // no command has been carried out
-	sending     *sending // of a cluster's client: the last attempt
+	cmds              []redis.Cmder
+	onceOnly          bool            // carrying all of it out twice is not the same as once
+	cluster           bool            // of a cluster's client
+	indivisible       bool            // it can't be divided, and an answer to a part of it proves nothing
+	from              int             // the first command that the next attempt sends
+	nothingCarriedOut bool            // no command has been carried out
+	clusterAttempt    *clusterAttempt // of a cluster's client: the last attempt
 }
 
 // judge returns the verdict on an attempt that ended with err, and the error that the verdict is about. All commands have
-// their results. NeverSent means that the commands from p.from on may be sent again: each of them was refused, or only
-// reads, or sets as all commands before it do.
+// their results. NeverSent means here only that the commands from p.from on may be sent again: each was refused, only
+// reads, or is a SET with only SETs between p.from and it.
 func (p *pipelined) judge(err error) (lull.Verdict, error) {
 	v, end := lull.Verdict{Kind: lull.KindSuccess}, len(p.cmds)
-	p.from, p.untouched = end, true
+	p.from, p.nothingCarriedOut = end, true
 	again, sets := true, true // sets: the commands from p.from on are repeatable writes
 	for i, cmd := range p.cmds {
 		name, cmdErr := cmd.Name(), cmd.Err()
 		if p.indivisible && (name == "multi" || name == "exec") {
-			continue // the commands in between have what became of them
+			continue // the commands in between have the results
 		}
-		own := verdict(cmd, cmdErr, p.once, p.cluster)
+		own := verdict(cmd, cmdErr, p.onceOnly, p.cluster)
 		answer := own.Kind == lull.KindSuccess || isReply(cmdErr) && (p.indivisible || own.Kind == lull.KindPermanent || own.Kind == lull.KindUnclassified)
-		p.untouched = p.untouched && own.NeverSent
+		p.nothingCarriedOut = p.nothingCarriedOut && own.NeverSent
 		switch {
 		case p.from == end && answer:
 			if v.Kind == lull.KindSuccess {
@@ -57,11 +57,11 @@ func (p *pipelined) judge(err error) (lull.Verdict, error) {
 			v = lull.Verdict{Kind: lull.KindPermanent, Code: v.Code}
 		}
 	case p.indivisible:
-		p.from, v.NeverSent = 0, p.untouched
+		p.from, v.NeverSent = 0, p.nothingCarriedOut
 	default:
 		v.NeverSent = again
 	}
-	if s := p.sending; v.Kind == lull.KindTransient && s != nil && s.waited.Load() && !s.failed.Load() { // which its client forgets when its time is over
+	if s := p.clusterAttempt; v.Kind == lull.KindTransient && s != nil && s.waited.Load() && !s.failed.Load() { // a cluster's client loses that error when its time is over
 		v = v.OnCallerSide()
 	}
 	return v, err

@@ -73,7 +73,7 @@ func (c *cutConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// outcomes describes what became of each command: its value, or the first word of its error.
+// outcomes describes the result of each command: its value, or the first word of its error.
 func outcomes(cmds []redis.Cmder) string {
 	var all []string
 	for _, cmd := range cmds {

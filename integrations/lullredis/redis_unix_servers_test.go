@@ -24,7 +24,7 @@ import (
 )
 
 // Fifty instances of a fleet, each with a client and a Fleet of its own, call something
-// of which one call in five succeeds, and one of them calls much more than the others.
+// at which one call in five succeeds, and one of them calls much more than the others.
 // The Redis between them is stopped with a signal, so that it holds its connections and
 // answers nothing. Later it continues. At every moment of all three phases, counted from
 // the start,

@@ -100,13 +100,13 @@ redis.call('PEXPIRE', seen, 86400000)
 return answer(kind, grant)
 `
 
-// script is theirs with its digest.
+// script is syncScript with its digest.
 var script = redis.NewScript(syncScript)
 
 // A request is one sync of one dependency, as an instance plans it.
 type request struct {
 	seq     int64   // 1 for the first of an instance, each one more
-	hand    int64   // whole tokens held, after give was taken from them
+	held    int64   // whole tokens held, after give was taken from them
 	give    int64   // whole tokens handed back
 	want    int64   // whole tokens asked for
 	reserve float64 // tokens to be left in the pool
@@ -139,9 +139,10 @@ func keys(prefix, name string) []string {
 // escape keeps names from ending the part of the key that decides its slot.
 var escape = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
 
-func (r request) args(id string, t terms) []any {
+// args returns the script's arguments.
+func (r request) args(id string, t ledgerSettings) []any {
 	return []any{
-		id, r.seq, r.hand, r.give, r.want, number(r.reserve), flag(r.leave),
+		id, r.seq, r.held, r.give, r.want, number(r.reserve), flag(r.leave),
 		number(t.floor), number(t.pool), number(t.alone),
 		gapAfter * t.every.Microseconds(), recentAfter * t.every.Microseconds(), rememberFor.Microseconds(),
 	}

@@ -29,8 +29,8 @@ type server struct {
 	addr string
 }
 
-// needServer starts a server. Where there is none to start the test is skipped or, if CI
-// is set, fails.
+// needServer starts a server. Without the program the test is skipped or, if CI is set,
+// fails.
 func needServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	return needProgram(t, "redis-server", "install it, on Debian: apt-get install redis-server", args...)

@@ -42,8 +42,8 @@ type StoreConfig struct {
 	// release before it counts (WAIT). Zero: none.
 	Replicas int
 
-	// ReplicaTimeout is how long to wait for them. If fewer replicas have it by then the call fails:
-	// the master has it, and nobody knows whether it will last. Zero: 500 ms. At least a
+	// ReplicaTimeout is how long to wait for them. If fewer replicas have the change by then, the
+	// call fails: the master has the change, and may lose it. Zero: 500 ms. At least a
 	// millisecond.
 	ReplicaTimeout time.Duration
 }
@@ -62,7 +62,7 @@ func (c StoreConfig) Validate() error {
 // and each method one script on it: atomic, by the server's clock, also on a cluster. The methods
 // may be called concurrently.
 //
-// A first request takes two scripts, any other one: 26,000 first requests a second with records of 2 KiB, and Redis on the
+// A first request takes two scripts, any other takes one: 26,000 first requests a second with records of 2 KiB, and Redis on the
 // same two cores (go test -bench Store). Its entries are as safe as the Redis behind it: docs/servers.md has what can be lost,
 // under "Stores".
 //
@@ -145,7 +145,7 @@ func parseClaim(v any) (a idempotency.ClaimResult, now int64, ok bool) {
 
 // Extend implements idempotency.Store.
 func (s *Store) Extend(ctx context.Context, key string, token idempotency.FencingToken, lease, retention time.Duration) error {
-	return s.own(ctx, "extend", extendScript, key, token[:], millis(lease), millis(retention))
+	return s.asOwner(ctx, "extend", extendScript, key, token[:], millis(lease), millis(retention))
 }
 
 // Complete implements idempotency.Store.
@@ -156,16 +156,16 @@ func (s *Store) Complete(ctx context.Context, key string, token idempotency.Fenc
 	if len(record) > s.config.MaxRecord {
 		return s.tooLarge(ctx, key, token, len(record))
 	}
-	return s.own(ctx, "complete", completeScript, key, token[:], record, millis(retention))
+	return s.asOwner(ctx, "complete", completeScript, key, token[:], record, millis(retention))
 }
 
 // Release implements idempotency.Store.
 func (s *Store) Release(ctx context.Context, key string, token idempotency.FencingToken) error {
-	return s.own(ctx, "release", releaseScript, key, token[:])
+	return s.asOwner(ctx, "release", releaseScript, key, token[:])
 }
 
-// own runs a script that acts for the owner only.
-func (s *Store) own(ctx context.Context, what string, script *redis.Script, key string, args ...any) error {
+// asOwner runs a script that acts for the owner only.
+func (s *Store) asOwner(ctx context.Context, what string, script *redis.Script, key string, args ...any) error {
 	v, err := s.run(ctx, what, script, key, args...)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ type world struct {
 	t       *testing.T
 	rnd     *rand.Rand
 	now     time.Duration
-	terms   terms
+	terms   ledgerSettings
 	redis   *model
 	clock   time.Duration // of Redis, ahead of now by
 	people  []*person
@@ -65,7 +65,7 @@ type person struct {
 const tick = 20 * time.Millisecond
 
 func newWorld(t *testing.T, seed uint64, n int, c BudgetConfig) *world {
-	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), terms: c.terms(time.Second), redis: newModel(), clock: 1e6 * time.Second}
+	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), terms: c.ledgerSettings(time.Second), redis: newModel(), clock: 1e6 * time.Second}
 	for range n {
 		w.join()
 	}
@@ -256,7 +256,7 @@ func TestAFleetSpendsNoMoreThanFloorAndPool(t *testing.T) {
 				if name == "lossy" || name == "echoing" {
 					w.terms.alone = 0 // shares of instances that are alone among others come on top, see below
 					for _, p := range w.people {
-						p.terms.alone = 0
+						p.settings.alone = 0
 					}
 				}
 				w.run(15 * time.Second) // the pool fills
@@ -600,9 +600,9 @@ func TestTheTokensOfTheDeadComeBack(t *testing.T) {
 	if p.leased.Load() == 0 {
 		t.Fatal("it holds nothing: the test shows nothing")
 	}
-	w.run(forfeitAfter + 2*time.Second)
+	w.run(dropTokensAfter + 2*time.Second)
 	if h := p.leased.Load(); h != 0 {
-		t.Errorf("cut off for %v it still holds %d", forfeitAfter, h)
+		t.Errorf("cut off for %v it still holds %d", dropTokensAfter, h)
 	}
 }
 
@@ -633,7 +633,7 @@ func TestRandomLives(t *testing.T) {
 				p.funds = w.rnd.Float64() * 2
 			case 11:
 				if !p.dead && !p.cut { // it leaves
-					w.send(p, p.farewell())
+					w.send(p, p.lastRequest())
 					p.dead = true
 				}
 			}

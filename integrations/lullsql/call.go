@@ -45,7 +45,7 @@ func Exec(ctx context.Context, d *lull.Dependency, db *sql.DB, query string, arg
 
 // Read calls op with a connection of db, as a call to d that may be repeated: op only reads, or
 // what it does may be done twice. Op uses the connection and the context that it gets, closes its
-// rows before it returns, and does not close the connection. It must not keep either.
+// rows before it returns, and does not close the connection. Op must not keep either.
 // With lull.NotIdempotent the call is repeated only as long as op has not been called.
 //
 // The error sql.ErrNoRows is an answer: it is returned as it is, and is no failure. Any other
@@ -69,9 +69,9 @@ func Read[T any](ctx context.Context, d *lull.Dependency, db *sql.DB, op func(co
 // for statements of the sql.DB. After that it dials.
 const deadConns = 2
 
-// onConn calls op with a connection. If that turns out to have been dead before anything was
-// sent on it, op is called with another one if it may be called again: what op gets is a connection that
-// works. That is no retry.
+// onConn calls op with a connection. If the connection was dead before anything was sent on it,
+// and again is set, onConn calls op with another one. That is no retry: op is to get a connection
+// that works.
 func onConn(ctx context.Context, db *sql.DB, again bool, op func(context.Context, *sql.Conn) error) (lull.Verdict, error) {
 	for dead := 0; ; dead++ {
 		conn, err := db.Conn(ctx)
@@ -88,7 +88,7 @@ func onConn(ctx context.Context, db *sql.DB, again bool, op func(context.Context
 }
 
 // noConn returns the error of a call that got no connection of db. Connections that are being dialled count as in use, but
-// whoever dials one gets the error of the dial.
+// the call that dials one gets the error of the dial.
 func noConn(db *sql.DB, err error) error {
 	if s := db.Stats(); err == context.DeadlineExceeded && s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections {
 		return sqlcall.PoolFull(err)

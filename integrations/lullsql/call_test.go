@@ -297,7 +297,7 @@ func (o observed) count(kind event.Kind, operation string) (n int) {
 	return n
 }
 
-// The dial for a call is a part of it, also if no timeout bounds the call. The dial of another dependency's call is none.
+// The dial for a call is a part of it, also if no timeout bounds the call. A dial in another dependency's call is not.
 func TestWhichDialsAreCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, policy := range []lull.Policy{{}, {AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}} {
@@ -383,7 +383,7 @@ func TestAConflictInARequestThatIsARetry(t *testing.T) {
 	})
 }
 
-// Only the first conflict of a call is repeated at once, if another attempt may follow and the budget pays. Nothing else is.
+// Only the first conflict of a call is repeated at once, if another attempt may follow and the budget pays. No other failure is.
 func TestConflictsAreRepeatedAtOnceOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waiting := retried
@@ -525,8 +525,8 @@ func TestObserversGetTheError(t *testing.T) {
 	})
 }
 
-// The caller's own limit of connections shows nothing of the database: who waits for one in vain opens no circuit. A
-// database that makes no connection in the time of a call does.
+// The caller's own limit of connections shows nothing of the database: a call that waits for one in vain opens no circuit.
+// A database that makes no connection in the time of a call opens it.
 func TestRule23ThePoolIsFull(t *testing.T) {
 	for name, call := range calls {
 		for _, hangs := range []bool{false, true} {

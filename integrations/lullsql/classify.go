@@ -34,7 +34,7 @@ func broken(conn *sql.Conn) (yes bool) {
 	return yes || errors.Is(err, sql.ErrConnDone)
 }
 
-// idle reports whether PostgreSQL has said that the connection is in no transaction.
+// idle reports whether the connection is in no transaction, by PostgreSQL's last answer.
 func idle(conn *sql.Conn) (yes bool) {
 	conn.Raw(func(c any) error {
 		yes = sqlerr.Idle(c)

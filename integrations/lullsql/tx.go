@@ -16,16 +16,16 @@ var ErrOutcomeUnknown = sqlcall.ErrOutcomeUnknown
 // Tx runs op in a transaction of db and commits it, as a call to d. The whole transaction is run
 // again if it failed before its COMMIT in a way that another attempt may mend, because then it
 // had no effect: the connection broke, the server restarted, another transaction was in the way.
-// After the first conflict with another transaction that is at once, after others with a wait. With
-// lull.Once it is not run again.
+// After the first conflict with another transaction it is run again at once, after later ones with a
+// wait. With lull.Once it is not run again.
 //
 // If COMMIT was sent and not answered, or MySQL or MariaDB could not roll back all tables, the error is
-// [ErrOutcomeUnknown] and nothing is repeated. With lull.Idempotent it is: the transaction may be carried out twice.
+// [ErrOutcomeUnknown] and nothing is repeated. With lull.Idempotent the transaction is repeated: it may be carried out twice.
 //
 // Op may be called several times. It makes its changes in tx alone, with the context that it gets,
-// returns the errors of its statements (wrapped, if it likes), and neither commits nor rolls back, nor contains what commits
-// by itself (DDL in MySQL, MariaDB and Oracle). An error of its own ends the call, as does a write under
-// sql.TxOptions.ReadOnly, and an error of a statement that op kept to itself, with which PostgreSQL rolls back. When the call
+// returns the errors of its statements (they may be wrapped), and neither commits nor rolls back, nor contains what commits
+// by itself (DDL in MySQL, MariaDB and Oracle). The call ends with an error of op's own, with a write under
+// sql.TxOptions.ReadOnly, and, if PostgreSQL rolls back, with a statement's error that op did not return. When the call
 // fails the error is a [*lull.Error]. opts may be nil. lull.Operation names the call; without it
 // the name is "tx". Tx may be called concurrently.
 func Tx(ctx context.Context, d *lull.Dependency, db *sql.DB, opts *sql.TxOptions, op func(context.Context, *sql.Tx) error, callOpts ...lull.CallOption) error {

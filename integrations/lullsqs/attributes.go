@@ -130,7 +130,7 @@ func (p *payload) shorten(e *queue.Envelope) payload {
 	return n
 }
 
-// additions is the most that a dead letter has more than its message: the envelope, and in a FIFO
+// additions is the most bytes that a dead letter adds to its message: the envelope, and in a FIFO
 // queue the group.
 const additions = queue.MaxEnvelope + 256
 

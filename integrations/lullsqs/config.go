@@ -34,7 +34,7 @@ type Config struct {
 	// Queue is the URL of the queue. One that ends in ".fifo" is a FIFO queue.
 	Queue string
 	// DeadLetters is the URL of the queue for its dead letters: a FIFO queue if Queue is one, and
-	// only then. Empty: there is none. Then writing a dead letter is an error, and the message
+	// only then. Empty: no such queue. Then writing a dead letter is an error, and the message
 	// stays.
 	DeadLetters string
 	// Wait is how long one receive waits for messages (a long poll). It is at most half of the

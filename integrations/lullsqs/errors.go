@@ -18,8 +18,8 @@ import (
 )
 
 // failed returns the error of a call with a mark: lull.Permanent if the same call will fail again,
-// rate-limited if SQS reports that, transient if it is SQS' fault. An unknown error gets no mark, and the
-// answer of SQS its own, also if ctx has ended meanwhile.
+// rate-limited if SQS reports that, transient if it is SQS' fault. An unknown error gets no mark. An
+// answer of SQS gets its own mark, even if ctx has ended meanwhile.
 func failed(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
@@ -39,7 +39,7 @@ func failed(ctx context.Context, what string, err error) error {
 	return err
 }
 
-// api returns the answer of SQS: an error without a code if there is none.
+// api returns the answer of SQS, or an error without a code if SQS has not answered.
 func api(err error) smithy.APIError {
 	if e, ok := errors.AsType[smithy.APIError](err); ok {
 		return e

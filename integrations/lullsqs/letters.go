@@ -12,8 +12,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// Letters is Broker.Letters for a queue of dead letters of which only the URL is known. It is for
-// tools.
+// Letters is Broker.Letters for tools, which know only the URL of the queue of dead letters.
 func Letters(client API, url string, c queue.ScanConfig) (queue.DeadLetters, error) {
 	q, err := New(client, Config{Queue: url})
 	if err != nil {
@@ -23,7 +22,7 @@ func Letters(client API, url string, c queue.ScanConfig) (queue.DeadLetters, err
 }
 
 func (q *Broker) read(c queue.ScanConfig) (queue.DeadLetters, error) {
-	q.reading = true
+	q.forLetters = true
 	from, err := queue.Scan(q, c)
 	if err != nil || !q.fifo {
 		return from, err

@@ -18,11 +18,11 @@ type Broker struct {
 	config Config
 	fifo   bool
 
-	reading bool // for Letters: the order within a group does not matter
+	forLetters bool // for Letters: the order within a group does not matter
 
-	// State of Receive, of which one runs at a time.
+	// State of Receive. Only one Receive runs at a time.
 	rateLimited int     // rate-limited receives in a row
-	over        int     // receives in a row with too many messages in flight
+	overLimits  int     // receives in a row with too many messages in flight
 	repeat      attempt // a receive from a FIFO queue that was not answered
 }
 

@@ -20,9 +20,12 @@ import (
 )
 
 const (
-	answerTime = 10 * time.Second // how long an answer may take, beyond the requested wait
-	lateAnswer = 2 * time.Second  // the same when nobody waits for it any more
-	repeatable = 5 * time.Minute  // how long SQS recognises a receive by its attempt id
+	// answerTime is how long an answer may take, beyond the requested wait.
+	answerTime = 10 * time.Second
+	// lateAnswer is the same when nobody waits for the answer any more.
+	lateAnswer = 2 * time.Second
+	// repeatable is how long SQS recognises a receive by its attempt id.
+	repeatable = 5 * time.Minute
 )
 
 // attempt is a receive from a FIFO queue that may have to be repeated under its id.
@@ -35,12 +38,12 @@ type attempt struct {
 // a deadline, it polls until then.
 //
 // When ctx ends, Receive returns when the poll under way is answered: after Config.Wait at most (and 2 s, if the answer does
-// not come). SQS would continue a poll that is cut off, and hand out messages to nobody. If SQS has not reported then that
-// there are none, the error has its reason in it, or queue.ErrUnanswered.
+// not come). SQS would continue a poll that is cut off, and hand out messages to nobody. If SQS has not reported an empty
+// queue by then, the error contains SQS' reason, or queue.ErrUnanswered.
 //
-// The visibility timeout of the messages is the requested lease, in whole seconds, plus the wait, for nobody here knows when
-// in that time they were handed out. Delivery.Lease never ends later than SQS'. From a FIFO queue it takes one message
-// at a time: if one of several of a group fails, those behind it would have been received in vain, and SQS counts that.
+// The visibility timeout of the messages is the requested lease, in whole seconds, plus the wait: it is not known when in
+// that time SQS hands them out. Delivery.Lease never ends later than SQS' lease. Receive takes one message at a time from a
+// FIFO queue: if one of several of a group fails, those behind it would have been received in vain, and SQS counts that.
 //
 // When SQS limits the rate, Receive waits before it returns the error: up to 1 s, 2 s, 4 s, ... 20 s at
 // random, or the time that SQS asks for. When the greatest number of messages is in flight
@@ -62,15 +65,15 @@ func (q *Broker) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, 
 			q.rateLimited = 0
 		}
 		if !isOverLimit(err) {
-			q.over = 0
+			q.overLimits = 0
 		}
 		switch {
 		case len(got) > 0:
 			return got, nil
 		case isOverLimit(err):
-			q.over++
-			sleep.For(ctx, backoff.Schedule{Base: time.Second, Jitter: backoff.Equal}.Delay(q.over, 0, mathrand.Uint64))
-			if q.reading {
+			q.overLimits++
+			sleep.For(ctx, backoff.Schedule{Base: time.Second, Jitter: backoff.Equal}.Delay(q.overLimits, 0, mathrand.Uint64))
+			if q.forLetters {
 				return nil, lull.RetryAfter(err, 0)
 			}
 			return nil, ctx.Err()
@@ -144,7 +147,7 @@ func (q *Broker) receive(ctx context.Context, w queue.Want, wait time.Duration) 
 	began := time.Now()
 	first := began
 	if q.fifo {
-		if !q.reading { // letters that SQS has moved keep their groups
+		if !q.forLetters { // letters that SQS has moved keep their groups
 			in.MaxNumberOfMessages = 1
 		}
 		if q.repeat.id == "" || began.Add(wait+answerTime).Sub(q.repeat.since) > repeatable {
@@ -153,7 +156,7 @@ func (q *Broker) receive(ctx context.Context, w queue.Want, wait time.Duration) 
 		in.ReceiveRequestAttemptId = aws.String(q.repeat.id)
 		first = q.repeat.since
 	}
-	if q.reading {
+	if q.forLetters {
 		in.MessageSystemAttributeNames = append(in.MessageSystemAttributeNames, types.MessageSystemAttributeNameDeadLetterQueueSourceArn)
 	}
 	poll, cancel := pollContext(ctx, wait)
@@ -172,7 +175,7 @@ func (q *Broker) receive(ctx context.Context, w queue.Want, wait time.Duration) 
 	return got, nil
 }
 
-// delivery returns m as a delivery. It was received no earlier than since, and is out until lease.
+// delivery returns m as a delivery. m was received no earlier than since, and is out until lease.
 func (q *Broker) delivery(m *types.Message, since, lease time.Time) *queue.Delivery {
 	p := parse(aws.ToString(m.Body), m.MessageAttributes)
 	d := &queue.Delivery{
@@ -189,7 +192,7 @@ func (q *Broker) delivery(m *types.Message, since, lease time.Time) *queue.Deliv
 			trace: m.Attributes[string(types.MessageSystemAttributeNameAWSTraceHeader)],
 		},
 	}
-	// It has just come: if its time is over, the clocks differ.
+	// The message has just come: if its time is over, the clocks differ.
 	if end := d.Enqueued.Add(q.config.MaxAge); q.config.MaxAge > 0 && !d.Enqueued.IsZero() && end.After(time.Now()) {
 		d.Expires = end
 	}

@@ -22,10 +22,10 @@ type receipt struct {
 	payload payload
 	trace   string
 
-	mu       sync.Mutex
-	lease    time.Time // its end; SQS' is no earlier
-	settled  bool
-	lettered bool // the dead letter is written
+	mu            sync.Mutex
+	lease         time.Time // its end; SQS' is no earlier
+	settled       bool
+	letterWritten bool // the dead letter is written
 }
 
 var (
@@ -75,7 +75,7 @@ func (q *Broker) Extend(ctx context.Context, d *queue.Delivery, lease time.Durat
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !time.Now().Before(r.lease) {
-		return time.Time{}, errLapsed // it may have come too late, and changed nothing
+		return time.Time{}, errLapsed // the call may have come too late, and changed nothing
 	}
 	r.lease = began.Add(out)
 	return r.lease, nil
@@ -88,10 +88,10 @@ func (q *Broker) Extend(ctx context.Context, d *queue.Delivery, lease time.Durat
 // envelope has no errors. If it still is, headers are shortened, and the envelope names them. If that is not enough, Settle
 // fails: the message stays, until SQS moves it itself.
 //
-// It returns ErrLost when SQS says so, and when the lease has lapsed by this process's clock, also if it lapses before SQS
-// has answered that the message waits: SQS answers a change of visibility that comes too late as if it had been made, and so
-// it does for the deletion of a message of a standard queue that another worker has by then. Ack and Drop delete the
-// message even after the lease, in case nobody else has it yet.
+// It returns ErrLost when SQS reports a loss, and when the lease has lapsed by this process's clock: a Retry or Defer
+// checks the clock again when SQS has answered. SQS answers a change of visibility that comes too late as if it had been
+// made, and likewise the deletion of a message of a standard queue that another worker has by then. Ack and Drop delete
+// the message even after the lease, in case nobody else has it yet.
 func (q *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (q *Broker) Settle(ctx context.Context, d *queue.Delivery, s queue.Settleme
 		}
 	case queue.Retry, queue.Defer:
 		if err = q.delay(ctx, r, s.After); err == nil && !time.Now().Before(r.end()) {
-			return errLapsed // it may have come too late, and changed nothing
+			return errLapsed // the call may have come too late, and changed nothing
 		}
 	case queue.DeadLetter:
 		err = q.deadLetter(ctx, d, r, s.Envelope)
@@ -147,10 +147,10 @@ func (q *Broker) setVisibility(ctx context.Context, r *receipt, d time.Duration)
 	return handled(ctx, "change the visibility", err)
 }
 
-// delay makes the message wait. It is out already, and SQS refuses a wait that would make that more
-// than 12 hours in all. Config.MaxDelay and Capabilities.MaxLease prevent that. If SQS counts
-// differently, the message waits for as long as SQS allows: half of the rest, or half of that. That
-// is still longer than without any delay.
+// delay makes the message wait. SQS refuses a wait with which the message would be out for more than
+// 12 hours in all. Config.MaxDelay and Capabilities.MaxLease prevent that. If SQS counts
+// differently, the message waits for as long as SQS allows: half of the rest, or half of that. This
+// is still longer than no delay.
 func (q *Broker) delay(ctx context.Context, r *receipt, after time.Duration) error {
 	d := ceilSeconds(after)
 	err := q.setVisibility(ctx, r, d)
@@ -168,7 +168,7 @@ func (q *Broker) deadLetter(ctx context.Context, d *queue.Delivery, r *receipt, 
 	if q.config.DeadLetters == "" {
 		return errNoLetters
 	}
-	if !r.lettered {
+	if !r.letterWritten {
 		p := r.payload.with(queue.EnvelopeHeader, e.Encode())
 		bare := *e // its texts are the longest part of it
 		bare.Errors, bare.TraceState = nil, ""
@@ -184,7 +184,7 @@ func (q *Broker) deadLetter(ctx context.Context, d *queue.Delivery, r *receipt, 
 		if err != nil {
 			return err
 		}
-		r.lettered = true
+		r.letterWritten = true
 	}
 	return q.remove(ctx, r)
 }

@@ -70,7 +70,7 @@ func mismatches(t *testing.T, err error) string {
 	return strings.Join(m, "\n")
 }
 
-// admins has those on whom queues are declared: with the tag servers, the emulator too.
+// admins are the servers on which queues are declared: with the tag servers, the emulator too.
 var admins = map[string]func(t *testing.T) Admin{"fake": func(*testing.T) Admin { return newFake() }}
 
 // onAll runs a test on each of them.

@@ -22,7 +22,7 @@ var Success = lull.Verdict{Kind: lull.KindSuccess}
 // ErrOutcomeUnknown is the ErrOutcomeUnknown of both packages.
 var ErrOutcomeUnknown = errors.New("COMMIT was sent and not answered: whether the transaction was committed is not known")
 
-// unknownOutcome is an error with ErrOutcomeUnknown, and why it is.
+// unknownOutcome is an error with ErrOutcomeUnknown, and the reason.
 type unknownOutcome struct {
 	why string
 	err error
@@ -67,8 +67,7 @@ var errPoolFull = errors.New("all connections of the pool are in use")
 // database.
 func PoolFull(err error) error { return fmt.Errorf("%w: %w", errPoolFull, err) }
 
-// NoConn returns the error of a pool that had no connection. Nothing was sent, so an err of which anything is known becomes a
-// *DialError.
+// NoConn returns the error of a pool that had no connection. Nothing was sent, so an err that is known becomes a *DialError.
 func NoConn(err error) error {
 	if isDialError(err) || Classify(err).Kind == lull.KindUnclassified && !isSetupError(err) {
 		return err
@@ -106,8 +105,8 @@ func isSetupError(err error) bool {
 	return c.Answered && c.Kind == lull.KindUnclassified
 }
 
-// VerdictOn returns the verdict on an attempt that ended with err. An error of which nothing is known is transient if the
-// connection is broken. broken may be nil.
+// VerdictOn returns the verdict on an attempt that ended with err. An unknown error is transient if the connection is
+// broken. broken may be nil.
 func VerdictOn(err error, broken func() bool) lull.Verdict {
 	v := Classify(err)
 	if v.Kind != lull.KindUnclassified || v.Code == engine.CodeOutcomeUnknown || isSetupError(err) {
@@ -189,7 +188,7 @@ func conflict(err error) bool {
 // callKey is the key of the dependency that a context's call goes to. A context with an attempt.Context does not need it.
 type callKey struct{}
 
-// WithCall returns a context of a call to d, in which a dial finds that it is one.
+// WithCall returns a context of a call to d: InCall finds the call in it.
 func WithCall(ctx context.Context, d *lull.Dependency) context.Context {
 	if inAttempt(ctx, d) {
 		return ctx

@@ -38,8 +38,8 @@ func isDialError(err error) bool {
 }
 
 // isAtomic reports whether a database carries out query as a whole or not at all: it is a single statement
-// that reads or changes rows. What it calls cannot commit. It is false if that is not certain: lull does
-// not parse SQL.
+// that reads or changes rows. What it calls cannot commit. isAtomic returns false if that is not certain:
+// lull does not parse SQL.
 func isAtomic(query string, args []any) bool {
 	for _, arg := range args {
 		if rewrites(arg) {
@@ -103,7 +103,7 @@ func rewrites(arg any) bool {
 const notRolledBack = 1196
 
 // CheckRolledBack returns the error of statements on conn that ended with err. MySQL and MariaDB do not roll back changes of
-// tables without transactions, which a trigger can make, too. They then have a warning, and the error contains
+// tables without transactions, which a trigger can make, too. They then send a warning, and the error contains
 // ErrOutcomeUnknown.
 func CheckRolledBack(ctx context.Context, conn *sql.Conn, err error) error {
 	c, _ := sqlerr.Classify(err)

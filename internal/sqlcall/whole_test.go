@@ -102,7 +102,7 @@ func TestWhatProvesThatNothingWasDone(t *testing.T) {
 	}
 }
 
-// After which error of COMMIT it is known what became of the transaction.
+// After some errors of COMMIT the outcome of the transaction is known.
 func TestUnanswered(t *testing.T) {
 	for _, x := range []struct {
 		err        error

@@ -3,7 +3,7 @@
 // imported. Their errors are recognised by their form:
 //
 //	SQLState() string                 pgx, lib/pq, and what else reports an SQLSTATE
-//	SafeToRetry() bool                pgx, but for its connLockError
+//	SafeToRetry() bool                pgx, except its connLockError
 //	struct with Number and SQLState   go-sql-driver/mysql
 //	Code() or Code, in a package of   modernc.org/sqlite, ncruces/go-sqlite3, mattn/go-sqlite3
 //	  SQLite
@@ -29,10 +29,10 @@ type Class struct {
 	// be. The database is well.
 	Conflict bool
 	// Answered: the database has answered the statement with this error. With NeverSent it has
-	// undone the statement, which is a proof only for one that it carries out as a whole.
+	// undone the statement. That is a proof only for a statement that it carries out as a whole.
 	Answered bool
 	// OtherServer: the server behind this connection does not take the statement, and another one
-	// may: the connection is to be given up.
+	// may take it. The connection is to be closed.
 	OtherServer bool
 	// MySQL: the server is MySQL or MariaDB, which has tables that are not rolled back.
 	MySQL bool
@@ -40,7 +40,7 @@ type Class struct {
 
 // Classify returns the class of err, and whether anything is known of it. A verdict with
 // NeverSent means that the statement provably had no effect. An error that joins several is about
-// several statements, of which one may have had an effect.
+// several statements: one of them may have had an effect.
 func Classify(err error) (c Class, known bool) {
 	c, known = classify(err)
 	c.NeverSent = c.NeverSent && !neterr.Joined(err)
@@ -48,11 +48,11 @@ func Classify(err error) (c Class, known bool) {
 }
 
 func classify(err error) (c Class, known bool) {
-	switch code := state(err); {
-	case code == "0A000" && stale(err):
+	switch code := sqlState(err); {
+	case code == "0A000" && resultTypeChanged(err):
 		return conflict.class(code), true
 	case code != "":
-		return byState(code), true
+		return classifyState(code), true
 	}
 	if nothingSent(err) || errors.Is(err, driver.ErrBadConn) {
 		return Class{Verdict: engine.Verdict{Kind: engine.KindTransient, NeverSent: !neterr.AnyOf(err, isConnLockError), Code: "bad_connection"}}, true
@@ -61,14 +61,14 @@ func classify(err error) (c Class, known bool) {
 		return Class{Verdict: engine.Verdict{Kind: engine.KindSuccess}, Answered: true}, true
 	}
 	neterr.AnyOf(err, func(e error) bool {
-		c, known = byForm(e)
+		c, known = classifyForm(e)
 		return known
 	})
 	return c, known
 }
 
-// state is the SQLSTATE of err, if its server has given it one.
-func state(err error) string {
+// sqlState is the SQLSTATE of err, if its server has given it one.
+func sqlState(err error) string {
 	var e interface{ SQLState() string }
 	if errors.As(err, &e) {
 		return e.SQLState()
@@ -90,8 +90,8 @@ func isConnLockError(err error) bool {
 	return t.Kind() == reflect.Pointer && t.Elem().Name() == "connLockError"
 }
 
-// byForm classifies an error of MySQL or SQLite by the form of its type.
-func byForm(err error) (Class, bool) {
+// classifyForm classifies an error of MySQL or SQLite by the form of its type.
+func classifyForm(err error) (Class, bool) {
 	v := reflect.ValueOf(err)
 	t := v.Type()
 	for t.Kind() == reflect.Pointer {
@@ -103,11 +103,11 @@ func byForm(err error) (Class, bool) {
 	switch {
 	case t.Name() == "MySQLError" && t.Kind() == reflect.Struct:
 		if n := v.FieldByName("Number"); n.IsValid() && n.CanUint() {
-			return byNumber(uint16(n.Uint())), true
+			return classifyNumber(uint16(n.Uint())), true
 		}
 	case strings.Contains(t.PkgPath(), "sqlite"):
 		if code, ok := codeOf(err, v); ok {
-			return bySQLite(code), true
+			return classifySQLite(code), true
 		}
 	}
 	return Class{}, false
@@ -136,8 +136,8 @@ func codeOf(err error, v reflect.Value) (int, bool) {
 // IdleStatus is the status of a connection to PostgreSQL that is in no transaction.
 const IdleStatus = 'I'
 
-// Idle reports whether conn, a driver's connection, is in no transaction as PostgreSQL has said in its
-// last answer. It is false for drivers other than pgx and lib/pq.
+// Idle reports whether conn, a driver's connection, is in no transaction, by PostgreSQL's last answer.
+// It is false for drivers other than pgx and lib/pq.
 func Idle(conn any) bool {
 	c := reflect.ValueOf(conn)
 	v := reflect.Indirect(c)
@@ -155,7 +155,7 @@ func Idle(conn any) bool {
 	return v.IsValid() && v.CanUint() && v.Uint() == IdleStatus
 }
 
-// callGetter returns what getter returns, or a value without methods if it is none.
+// callGetter returns what getter returns, or a value without methods if getter is not one.
 func callGetter(getter reflect.Value) reflect.Value {
 	if !getter.IsValid() || getter.Type().NumIn() != 0 || getter.Type().NumOut() != 1 {
 		return reflect.ValueOf(struct{}{})
@@ -203,7 +203,7 @@ func (e effect) class(code string) Class {
 	return c
 }
 
-// states has the SQLSTATEs of PostgreSQL, and classes of two characters for those that are not here.
+// states has the SQLSTATEs of PostgreSQL, and classes of two characters for all other codes.
 var states = map[string]effect{
 	"40001": conflict, "40P01": conflict, // serialization failure, deadlock
 	"40000": conflict,                // rolled back
@@ -226,9 +226,9 @@ var states = map[string]effect{
 	"58": serverFault, "XX": serverFault, "F0": serverFault, // errors of the system and in the server
 }
 
-// byState classifies an SQLSTATE. Those that are not here the server has answered with, and
-// would again.
-func byState(code string) Class {
+// classifyState classifies an SQLSTATE. One that states does not have is refused: the server
+// would answer the same again.
+func classifyState(code string) Class {
 	e, ok := states[code]
 	if !ok {
 		e = states[code[:min(2, len(code))]]
@@ -236,10 +236,10 @@ func byState(code string) Class {
 	return e.class(code)
 }
 
-// stale reports whether err, an answer with 0A000, is that of PostgreSQL to a prepared statement of which
-// the result has another type since a table was changed. Other features that are missing have that
-// SQLSTATE, too. The function of the server that has reported it is in the answer.
-func stale(err error) bool {
+// resultTypeChanged reports whether err, an answer with 0A000, means that the result of a prepared
+// statement has another type since a table was changed. Missing features have that SQLSTATE, too. The
+// answer names the function of the server that has reported it.
+func resultTypeChanged(err error) bool {
 	return neterr.AnyOf(err, func(e error) bool {
 		v := reflect.Indirect(reflect.ValueOf(e))
 		if v.Kind() != reflect.Struct {
@@ -280,8 +280,8 @@ var numbers = map[uint16]effect{
 	1021: serverFault, 1026: serverFault, 1030: serverFault, 1105: serverFault, 1114: serverFault, 1206: serverFault, // disk, storage engine, locks, any error
 }
 
-// byNumber classifies an error number of MySQL and MariaDB.
-func byNumber(n uint16) Class {
+// classifyNumber classifies an error number of MySQL and MariaDB.
+func classifyNumber(n uint16) Class {
 	c := numbers[n].class("mysql_" + strconv.Itoa(int(n)))
 	c.MySQL = true
 	return c
@@ -297,7 +297,7 @@ var results = map[int]effect{
 	1: setupError, 3: setupError, 8: setupError, 23: setupError, // any error, such as no table; permissions, read-only, authorization
 }
 
-// bySQLite classifies a result code of SQLite, extended or not.
-func bySQLite(code int) Class {
+// classifySQLite classifies a result code of SQLite, extended or not.
+func classifySQLite(code int) Class {
 	return results[code&0xff].class("sqlite_" + strconv.Itoa(code&0xff))
 }

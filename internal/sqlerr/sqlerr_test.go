@@ -161,7 +161,7 @@ func TestTablesOfTheDocs(t *testing.T) {
 	}
 }
 
-// A connection of which the form is not known is not idle.
+// A connection of an unknown form is not idle.
 func TestIdleIsNeverGuessed(t *testing.T) {
 	for _, conn := range []any{nil, 5, "I", struct{ txnStatus byte }{'I'}, &struct{ txnStatus byte }{'I'}, (*pgError)(nil), oddConn{}} {
 		if Idle(conn) {

@@ -8,7 +8,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// ahead is a Memory of which messages are fetched ahead, as NATS and RabbitMQ do.
+// ahead is a MemoryBroker that fetches messages ahead, as NATS and RabbitMQ do.
 type ahead struct {
 	*queue.MemoryBroker
 	mu   sync.Mutex
@@ -28,7 +28,7 @@ func (a *ahead) Receive(ctx context.Context, w queue.Want) ([]*queue.Delivery, e
 		if err != nil {
 			return nil, err
 		}
-		// What is sent in the same moment comes along, and not now and then.
+		// What is sent at the same moment always comes along.
 		time.Sleep(time.Millisecond) //clock: run in a bubble
 		if rest := w.Max + 3 - len(got); rest > 0 {
 			soon, cancel := context.WithTimeout(ctx, time.Millisecond) //clock: run in a bubble

@@ -7,39 +7,40 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// never is the step of a delivery that nobody settles.
-var never step
+// unsettled is the step of a delivery that nobody settles.
+var unsettled deliveryStep
 
 var attemptChecks = []check{
-	{name: "Attempt/rises with Retry", run: func(b *tester) { b.walk(retry(1), retry(2), retry(3), retry(4), retry(5)) }},
+	{name: "Attempt/rises with Retry", run: func(b *tester) { b.checkAttempts(retry(1), retry(2), retry(3), retry(4), retry(5)) }},
 	{name: "Attempt/and Defer", run: func(b *tester) {
-		b.walk(postpone, postpone, postpone, postpone, retry(0), step{Settlement: queue.Settlement{Outcome: queue.Defer, After: 100 * time.Millisecond}})
+		b.checkAttempts(deferral, deferral, deferral, deferral, retry(0), deliveryStep{Settlement: queue.Settlement{Outcome: queue.Defer, After: 100 * time.Millisecond}})
 	}},
-	{name: "Attempt/rises when nobody settles", run: func(b *tester) { b.walk(never, never, retry(0)) }},
+	{name: "Attempt/rises when nobody settles", run: func(b *tester) { b.checkAttempts(unsettled, unsettled, retry(0)) }},
 	{name: "Attempt/over connections", run: func(b *tester) { // while it waits, is out, and is ready
 		waits := queue.Settlement{Outcome: queue.Retry, After: 300 * time.Millisecond}
-		b.walk(step{waits, b.reconnect}, step{then: b.reconnect}, step{retry(0).Settlement, b.reconnect})
+		b.checkAttempts(deliveryStep{waits, b.reconnect}, deliveryStep{then: b.reconnect}, deliveryStep{retry(0).Settlement, b.reconnect})
 	}},
 	{name: "Attempt/what was lost", run: attemptLosses},
 }
 
-// A step is what becomes of a delivery: it is settled, or not if that is zero, and then the connection ends.
-type step struct {
+// A deliveryStep settles a delivery, unless its Settlement is zero, and then calls then, if it is not nil.
+type deliveryStep struct {
 	queue.Settlement
 	then func()
 }
 
-// retry is a step. The message failed for the first time an hour ago, and so many minutes later now.
-func retry(minutes int) step {
+// retry is a step in which the message fails. FirstFailed is an hour ago, plus minutes.
+func retry(minutes int) deliveryStep {
 	failed := time.Now().Add(time.Duration(minutes-60) * time.Minute).Truncate(time.Second)
-	return step{Settlement: queue.Settlement{Outcome: queue.Retry, FirstFailed: failed}}
+	return deliveryStep{Settlement: queue.Settlement{Outcome: queue.Retry, FirstFailed: failed}}
 }
 
-var postpone = step{Settlement: queue.Settlement{Outcome: queue.Defer}}
+var deferral = deliveryStep{Settlement: queue.Settlement{Outcome: queue.Defer}}
 
-// walk takes a message through these steps. After each it comes as the attempt that queue.Broker describes, with what
-// was lost, and as it was.
-func (b *tester) walk(steps ...step) {
+// checkAttempts takes a message through steps. After each, the message must come unchanged, with the Attempt, Lost and
+// Crashes that queue.Broker describes.
+func (b *tester) checkAttempts(steps ...deliveryStep) {
+	b.Helper()
 	b.send("hello")
 	first := b.receiveOne()
 	b.equal("attempt", first.Attempt, 1)
@@ -104,26 +105,26 @@ func (b *tester) receiveAttempt(what string, of *queue.Delivery, n int) *queue.D
 	return d
 }
 
-// What nobody has settled is told apart from attempts, and counts only as far as a
-// settlement says.
+// Deliveries that nobody settled are counted apart from attempts, and count as attempts
+// unless a settlement uncounts them.
 func attemptLosses(b *tester) {
 	if !b.can.Losses {
-		b.Skip("not for this broker: losses are not told")
+		b.Skip("not for this broker: it does not count losses")
 	}
-	settled := func(s queue.Settlement) step { return step{Settlement: s} }
-	b.walk(
-		never, settled(queue.Settlement{Outcome: queue.Defer, Uncount: 1, Crashes: 1}),
-		never, never, settled(queue.Settlement{Outcome: queue.Defer, Uncount: 2, Crashes: 2, After: 100 * time.Millisecond}),
+	settled := func(s queue.Settlement) deliveryStep { return deliveryStep{Settlement: s} }
+	b.checkAttempts(
+		unsettled, settled(queue.Settlement{Outcome: queue.Defer, Uncount: 1, Crashes: 1}),
+		unsettled, unsettled, settled(queue.Settlement{Outcome: queue.Defer, Uncount: 2, Crashes: 2, After: 100 * time.Millisecond}),
 		settled(queue.Settlement{Outcome: queue.Retry, Crashes: 2}),
-		never, settled(queue.Settlement{Outcome: queue.Retry, Uncount: 1, Crashes: 7}),
-		never, never, postpone,
+		unsettled, settled(queue.Settlement{Outcome: queue.Retry, Uncount: 1, Crashes: 7}),
+		unsettled, unsettled, deferral,
 	)
 }
 
 // restarted has the server restarted while one message waits, one is ready, and one is a dead letter.
 func restarted(b *tester) {
 	if b.target.Restart == nil {
-		b.Skip("not for this broker: what this broker has is gone when it is restarted, or it cannot be here")
+		b.Skip("not for this broker: it loses its messages when it is restarted, or cannot be restarted here")
 	}
 	b.send("waits", "ready", "dead")
 	n := 3

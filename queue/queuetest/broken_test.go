@@ -17,7 +17,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// faulty is a Memory in front of which something is wrong.
+// faulty is a MemoryBroker with one fault.
 type faulty struct {
 	*queue.MemoryBroker
 	receive func(ctx context.Context, w queue.Want) ([]*queue.Delivery, error)
@@ -113,8 +113,8 @@ func receiving(change func(d *queue.Delivery)) func(f *faulty) {
 	}
 }
 
-// burying is a broker that writes other dead letters than it is asked for; none, if
-// what write returns has no body.
+// burying is a broker that writes the dead letters that write returns, or none if they
+// have no body.
 func burying(write func(d *queue.Delivery, e *queue.Envelope) queue.Outgoing) func(f *faulty) {
 	return func(f *faulty) {
 		f.settle = func(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {

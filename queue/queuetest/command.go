@@ -18,19 +18,20 @@ import (
 	"github.com/lullgo/lull/internal/must"
 )
 
-// A CommandLine is how the program lull names the queues of an address of a Target.
+// CommandLine has the arguments with which lull reaches the queues at a Target's address.
 type CommandLine struct {
-	Broker   string            // the URL
-	Refused  string            // likewise, of a broker that is not there
-	Dead     string            // the queue of dead letters
-	To       string            // the queue
-	Env      []string          // NAME=value, beside what the process has
-	Mistaken map[string]string // targets that are none, each with a part of the program's error
-	// Held is for how long letters stay out that a process had which was killed. Zero: its
-	// connection ends, and they are back.
+	Broker  string   // the URL
+	Refused string   // likewise, of a broker that is not there
+	Dead    string   // the queue of dead letters
+	To      string   // the queue
+	Env     []string // NAME=value, besides those of this process
+	// Mistaken are invalid targets, each with a part of the program's error.
+	Mistaken map[string]string
+	// Held is how long the letters of a killed process stay out. Zero: they are back when its
+	// connection ends.
 	Held time.Duration
-	// Killed is the URL for processes that are ended half-way. Empty: Broker. It may be of a proxy
-	// that shortens how long letters are out, for Held to be short.
+	// Killed is the URL for processes that are ended half-way. Empty: Broker. It may be that of a
+	// proxy that shortens the leases of letters, so that Held is short.
 	Killed string
 }
 
@@ -51,8 +52,8 @@ func Command(t *testing.T, target Target, of func(address string) CommandLine) {
 	}
 	const n = 40
 	all := b.makeLetters(n)
-	b.mistakes(lull, line)
-	b.inspected(lull, line, n)
+	b.checkMistakes(lull, line)
+	b.checkInspect(lull, line, n)
 
 	redrive := func(broker string) *exec.Cmd { // two seconds in all
 		return lull("queue", "redrive", broker, line.Dead, "--to", line.To, "--quiet", "--json", "--rate", "20")
@@ -63,7 +64,7 @@ func Command(t *testing.T, target Target, of func(address string) CommandLine) {
 	b.interruptRedrive(redrive(killed), os.Kill, 10, seen)
 	moved := 0
 	for back, left := time.Now().Add(line.Held), n; left > 0; {
-		all := time.Now().After(back) // of the letters can be read
+		all := time.Now().After(back) // all letters can be read
 		out, code, stderr := b.run(redrive(line.Broker))
 		if code != 0 {
 			b.Fatalf("redrive: exit code %d, %s", code, stderr)
@@ -142,7 +143,7 @@ func (b *tester) run(c *exec.Cmd) (stdout string, code int, stderr string) {
 	return out.String(), 0, errs.String()
 }
 
-// interruptRedrive ends a redrive when that many more messages have come of it, which it takes and adds to seen. It returns the exit code.
+// interruptRedrive ends a redrive after that many more messages. It receives them and counts them in seen. It returns the exit code.
 func (b *tester) interruptRedrive(c *exec.Cmd, how os.Signal, after int, seen map[string]int) int {
 	var errs bytes.Buffer
 	c.Stderr = &errs
@@ -160,8 +161,9 @@ func (b *tester) interruptRedrive(c *exec.Cmd, how os.Signal, after int, seen ma
 	return c.ProcessState.ExitCode()
 }
 
-// mistakes have one clear line each, and an exit code.
-func (b *tester) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
+// checkMistakes: each mistake has one clear line, and an exit code.
+func (b *tester) checkMistakes(lull func(...string) *exec.Cmd, line CommandLine) {
+	b.Helper()
 	type mistake struct {
 		args []string
 		code int
@@ -191,8 +193,9 @@ func (b *tester) mistakes(lull func(...string) *exec.Cmd, line CommandLine) {
 	b.equal("letters after mistakes", len(b.letters(false)) > 0, true)
 }
 
-// inspected holds what lull queue inspect shows against what is there.
-func (b *tester) inspected(lull func(...string) *exec.Cmd, line CommandLine, n int) {
+// checkInspect compares what lull queue inspect shows with the letters.
+func (b *tester) checkInspect(lull func(...string) *exec.Cmd, line CommandLine, n int) {
+	b.Helper()
 	out, code, stderr := b.run(lull("queue", "inspect", line.Broker, line.Dead, "--json", "--reason", "odd"))
 	if code != 0 || stderr != "" {
 		b.Fatalf("inspect: exit code %d, %s", code, stderr)

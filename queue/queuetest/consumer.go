@@ -237,8 +237,8 @@ func consumerStops(b *tester) {
 	b.expectEmpty("after Ack")
 }
 
-// One message kills its worker, and what is in flight with it comes back. The others are handled. It is handled alone
-// at last, and a dead letter then.
+// One message kills its workers. The others that are in flight with it come back and are handled. At last the message is
+// handled alone, and then becomes a dead letter.
 func consumerPoison(b *tester, how string, others, workers, attempts int) {
 	const most = 6 // runs of it, more than attempts: three may be in company
 	var sent []string

@@ -18,7 +18,7 @@ var delayChecks = []check{
 // No message comes before its delay is over. How late it comes is logged.
 func delayed(b *tester, o queue.MessageOutcome) {
 	delays := []time.Duration{0, time.Millisecond, 30 * time.Millisecond, 210 * time.Millisecond, 900 * time.Millisecond, 1100 * time.Millisecond, 2500 * time.Millisecond}
-	if b.can.Order == queue.Total { // which wait for each other
+	if b.can.Order == queue.Total { // its messages wait for each other
 		delays = []time.Duration{0, 210 * time.Millisecond, 1100 * time.Millisecond}
 	}
 	delays = slices.DeleteFunc(delays, func(d time.Duration) bool { return d > b.can.MaxDelay })
@@ -60,14 +60,14 @@ func (b *tester) arrive(due []time.Time) time.Duration {
 	return now.Sub(due[i])
 }
 
-// The longest delay is taken, and the message does not come at once. A longer one is refused for good, as is what is no
-// settlement, and nothing becomes of the delivery.
+// The longest delay is taken, and the message does not come at once. A longer one, or an invalid settlement, is refused
+// permanently and changes nothing.
 func longestDelay(b *tester) {
 	b.send("hello")
 	d := b.receiveOne()
 	for _, s := range []queue.Settlement{{}, {Outcome: queue.Retry, After: b.can.MaxDelay + 1}, {Outcome: queue.Defer, After: -1}} {
 		if err := b.Broker.Settle(b.ctx, d, s); lull.Classify(err).Kind != lull.KindPermanent {
-			b.Errorf("%+v is not refused for good: %v", s, err)
+			b.Errorf("%+v is not refused permanently: %v", s, err)
 		}
 	}
 	if b.can.MaxDelay == 0 {

@@ -14,7 +14,8 @@ var extendChecks = []check{
 	{name: "Extend/ends when it says", run: extendEnds},
 }
 
-func (b *tester) extends() {
+func (b *tester) needExtends() {
+	b.Helper()
 	if !b.can.Extends {
 		b.Skip("not for this broker: leases cannot be extended, or there are none")
 	}
@@ -22,7 +23,7 @@ func (b *tester) extends() {
 
 // A lease that is extended in time does not lapse, and the attempt stays.
 func extendKeeps(b *tester) {
-	b.extends()
+	b.needExtends()
 	b.send("hello")
 	d := b.receiveOne()
 	other := b.connect()
@@ -64,7 +65,7 @@ func extendKeeps(b *tester) {
 }
 
 func extendLost(b *tester) {
-	b.extends()
+	b.needExtends()
 	b.send("hello")
 	first := b.receiveOne()
 	b.letLapse(first)
@@ -84,7 +85,7 @@ func extendLost(b *tester) {
 
 // The message comes again, but not before the end of the lease that Receive or Extend returned.
 func extendEnds(b *tester) {
-	b.extends()
+	b.needExtends()
 	b.send("hello")
 	first := b.receiveOne()
 	time.Sleep(b.o.Lease / 2)

@@ -8,8 +8,8 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// held is a Memory without leases, as RabbitMQ has none: what is out is ready again
-// when its connection ends.
+// held is a MemoryBroker without leases, as in RabbitMQ: what is out is ready again when
+// its connection ends.
 type held struct {
 	*queue.MemoryBroker
 	mu     sync.Mutex

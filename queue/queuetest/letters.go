@@ -58,8 +58,8 @@ func lettersRead(b *tester) {
 	b.expectEmpty("when all have died")
 }
 
-// Letters of one group hide each other from nobody who removes them. (Those who do not may
-// see the first of a group only: see queue.Scan.)
+// A reader that removes the letters of one group sees them all. (One that does not may see
+// only the first of the group: see queue.Scan.)
 func lettersGroup(b *tester) {
 	const n = 3
 	for i := range n {

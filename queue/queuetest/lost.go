@@ -16,16 +16,17 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
+// What NothingLost does.
 const (
 	lostWorkers  = 3
 	lostKills    = 4
 	lostAttempts = 10
 )
 
-// NothingLost sends messages, lets worker processes handle them, of which a fifth fail
-// once or twice and a hundredth for good, kills workers (kill -9) in the middle, and restarts
-// the broker once if it can be. Afterwards every message was handled at least once, or is
-// a dead letter with its envelope, and nothing is left in the queue. The counts are logged.
+// NothingLost sends messages and lets worker processes handle them: a fifth fail once or
+// twice, a hundredth permanently. It kills workers (kill -9) in the middle, and restarts the
+// broker once, if possible. Afterwards every message was handled at least once, or is a dead
+// letter with its envelope, and nothing is left in the queue. The counts are logged.
 func NothingLost(t *testing.T, target Target) {
 	target = target.withDefaults()
 	if os.Getenv(workerVariable) != "" {
@@ -39,6 +40,7 @@ func NothingLost(t *testing.T, target Target) {
 	}
 }
 
+// lost is one run of NothingLost.
 type lost struct {
 	*tester
 	n       int
@@ -50,7 +52,7 @@ type lost struct {
 	bad      map[int]int
 	blipped  int
 	accepted map[int]bool // done or bad, or found among the dead letters
-	moved    time.Time    // when that last rose
+	moved    time.Time    // when accepted last grew
 	lastLine time.Time    // when a worker last spoke
 	kills    int
 	restarts int
@@ -105,7 +107,7 @@ func (l *lost) sendAll() {
 	for range 16 {
 		senders.Go(func() {
 			for i := range numbers {
-				// The number of groups has no factor in common with what messages do: those that fail are in all of them.
+				// 53 has no common factor with 100 and 5 (failsForGood, failuresOf): messages that fail are in all groups.
 				o := queue.Outgoing{ID: fmt.Sprint("message-", i), Group: fmt.Sprint("g", i%53), Body: []byte(strconv.Itoa(i))}
 				for tries := 1; ; tries++ {
 					err := l.Sender.Send(l.ctx, o)
@@ -169,7 +171,7 @@ func (l *lost) progress() (accepted int, still time.Duration) {
 	return len(l.accepted), time.Since(l.moved)
 }
 
-// disrupt kills workers and restarts the broker while messages are handled, until all were.
+// disrupt kills workers and restarts the broker while messages are handled, until all were handled.
 func (l *lost) disrupt() {
 	looked := time.Now()
 	for {
@@ -227,8 +229,8 @@ func (l *lost) missing() (some []int) {
 	return some
 }
 
-// settleDown waits until nothing comes any more: what a worker had handled and not yet
-// acknowledged when it was killed comes once more.
+// settleDown waits until nothing comes any more. A message comes once more if its worker
+// had handled it and was killed before the acknowledgement.
 func (l *lost) settleDown() {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		l.mu.Lock()

@@ -18,7 +18,8 @@ var orderChecks = []check{
 	{name: "Order/over retries and consumers", run: orderRetries},
 }
 
-func (b *tester) ordered() {
+func (b *tester) needOrder() {
+	b.Helper()
 	if b.can.Order == queue.Unordered {
 		b.Skip("not for this broker: no order is kept")
 	}
@@ -31,7 +32,7 @@ func (b *tester) sendIn(group string, bodies ...string) {
 }
 
 func orderOne(b *tester) {
-	b.ordered()
+	b.needOrder()
 	b.sendIn("a", "a1", "a2", "a3")
 	if b.can.Order == queue.PerGroup {
 		b.sendIn("b", "b1")
@@ -55,7 +56,7 @@ func orderOne(b *tester) {
 }
 
 func orderWaits(b *tester) {
-	b.ordered()
+	b.needOrder()
 	if b.can.MaxDelay == 0 {
 		b.Skip("not for this broker: there are no delays")
 	}
@@ -84,7 +85,7 @@ func orderWaits(b *tester) {
 }
 
 func orderDead(b *tester) {
-	b.ordered()
+	b.needOrder()
 	b.sendIn("a", "a1", "a2")
 	b.settle(b.Connection, b.receiveOne(), queue.Settlement{Outcome: queue.DeadLetter})
 	d := b.receiveOne()
@@ -93,10 +94,10 @@ func orderDead(b *tester) {
 	b.ack(d)
 }
 
-// Two consumers handle groups of which some messages fail: each group comes in order,
+// Two consumers handle groups in which some messages fail: each group comes in order,
 // and what fails is tried again before the next.
 func orderRetries(b *tester) {
-	b.ordered()
+	b.needOrder()
 	const n = 8
 	var groups []string
 	for i := range map[queue.Order]int{queue.PerGroup: 5, queue.Total: 1}[b.can.Order] {

@@ -43,7 +43,7 @@ const (
 )
 
 // Main is for TestMain: it runs the tests, and returns the exit code. In a process that
-// was started as a worker by the tests it does what it was started for, and exits.
+// the tests started as a worker, it does that worker's job, and exits.
 func Main(m *testing.M, connect func(ctx context.Context, address string) (*Connection, error)) int {
 	if text := os.Getenv(workerVariable); text != "" {
 		var j job
@@ -65,7 +65,7 @@ type worker struct {
 
 // What workers print beside what their handlers do.
 const (
-	lineLate   = "late"   // it was too late for a lease
+	lineLate   = "late"   // the worker was too late for a lease
 	lineBuried = "buried" // a message is a dead letter
 )
 
@@ -105,7 +105,7 @@ func (b *tester) startWorker(work string, attempts, concurrency int, hear func(l
 }
 
 func (w *worker) kill() { w.cmd.Process.Kill() }
-func (w *worker) stop() { w.stdin.Close() } // it lets its handlers end
+func (w *worker) stop() { w.stdin.Close() } // the worker lets its handlers end
 func (w *worker) wait() { <-w.ended }
 
 // printLine writes a line at once: what was printed is not lost when the process is killed.
@@ -177,7 +177,7 @@ func (j job) connectAndWork(ctx context.Context, connect connector) error {
 	return consumer.Run(ctx)
 }
 
-// redriveAndDie moves letters until the process dies, having sent one that it has not removed.
+// redriveAndDie moves letters until the process dies: it has sent one letter and not removed it.
 func redriveAndDie(ctx context.Context, c *Connection) error {
 	from, err := c.Letters(ctx)
 	if err != nil {
@@ -204,7 +204,7 @@ func handlePoison(_ context.Context, m *queue.Message) error {
 	return nil
 }
 
-// What NothingLost's messages do: a hundredth fails for good, a fifth fails once or
+// What NothingLost's messages do: a hundredth fails permanently, a fifth fails once or
 // twice.
 func failsForGood(i int) bool { return i%100 == 7 }
 func failuresOf(i int) int {

@@ -51,9 +51,10 @@ type Options struct {
 	// its consumer. Letters that a reading takes out (Connection.Letters) should have
 	// that lease too.
 	Lease time.Duration
-	Order queue.Order // one of Target.Orders
-	// Attempts is how often a message may be delivered without the broker stepping in:
-	// its own limit must be larger by 2 at least.
+	// Order is one of Target.Orders.
+	Order queue.Order
+	// Attempts is how often a message may be delivered. The broker's own limit must be
+	// larger by at least 2.
 	Attempts int
 }
 
@@ -78,7 +79,7 @@ func (x Target) withDefaults() Target {
 	return x
 }
 
-// allVariable has the suite run under the race detector too, and with more messages.
+// allVariable, if set, makes the suite run under the race detector too, and with more messages.
 const allVariable = "LULL_QUEUETEST_ALL"
 
 // A connector is Target.Connect.
@@ -90,7 +91,7 @@ type check struct {
 	process bool
 }
 
-// checks are all subtests of Run that can run beside one another.
+// checks are all subtests of Run that can run at the same time.
 var checks = slices.Concat(receiveChecks, attemptChecks, delayChecks, extendChecks, settleChecks, orderChecks,
 	senderChecks, letterChecks, consumerChecks, redriveChecks)
 

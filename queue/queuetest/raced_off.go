@@ -2,4 +2,4 @@
 
 package queuetest
 
-const raced = false
+const raced = false // by the race detector

@@ -2,4 +2,4 @@
 
 package queuetest
 
-const raced = true
+const raced = true // by the race detector

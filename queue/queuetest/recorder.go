@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// A recorder is a testing.TB that keeps what a test reports, so that it may still be found not to count.
+// A recorder is a testing.TB that keeps what a test reports, so that the caller may discard it.
 type recorder struct {
-	testing.TB // may be nil, if nothing is called but what is here
+	testing.TB // may be nil, if only methods in this file are called
 
 	mu       sync.Mutex
 	failed   bool

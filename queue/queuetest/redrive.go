@@ -27,7 +27,8 @@ func (b *tester) redrive(ctx context.Context, from queue.DeadLetters, c queue.Re
 	return queue.Redrive(ctx, from, b.Sender, c, progress)
 }
 
-func (b *tester) redriven(c queue.RedriveConfig) queue.Progress {
+func (b *tester) mustRedrive(c queue.RedriveConfig) queue.Progress {
+	b.Helper()
 	p, err := b.redrive(b.ctx, b.reading(b.Connection), c, nil)
 	if err != nil {
 		b.Fatalf("Redrive: %v (%v)", err, p)
@@ -35,7 +36,7 @@ func (b *tester) redriven(c queue.RedriveConfig) queue.Progress {
 	return p
 }
 
-// A redriven message begins anew, under its old id, and its next dead letter knows.
+// A redriven message begins anew, under its old id, and its next dead letter counts the redrive.
 func redriveAll(b *tester) {
 	b.send("one", "two")
 	ids := map[string]string{}
@@ -52,7 +53,7 @@ func redriveAll(b *tester) {
 	}
 	b.equal("dead letters", len(ids), 2)
 
-	b.equal("Redrive", b.redriven(queue.RedriveConfig{}), "moved 2 of 2 (2 seen)")
+	b.equal("Redrive", b.mustRedrive(queue.RedriveConfig{}), "moved 2 of 2 (2 seen)")
 	b.equal("dead letters after Redrive", len(b.letters(false)), 0)
 	r = b.start(b.Connection, plain(3, time.Millisecond), queue.Config{}, func(_ context.Context, m *queue.Message) error {
 		b.equal("the id of a redriven message", m.ID, ids[string(m.Body)])
@@ -70,8 +71,8 @@ func redriveAll(b *tester) {
 	b.equal("body", string(l.Body), "two")
 	b.equal("redrives", l.Redrives, 1)
 	b.equal("original id", l.OriginalID, ids["two"])
-	b.equal("Redrive of those that were not redriven", b.redriven(queue.RedriveConfig{Filter: queue.Filter{MaxRedrives: 1}}), "moved 0 of 0 (1 seen)")
-	b.equal("Redrive", b.redriven(queue.RedriveConfig{}), "moved 1 of 1 (1 seen)")
+	b.equal("Redrive of those that were not redriven", b.mustRedrive(queue.RedriveConfig{Filter: queue.Filter{MaxRedrives: 1}}), "moved 0 of 0 (1 seen)")
+	b.equal("Redrive", b.mustRedrive(queue.RedriveConfig{}), "moved 1 of 1 (1 seen)")
 	b.reconnect()
 	d := b.receiveOne()
 	if e, ok := queue.EnvelopeOf(d.Headers); !ok || e.Redrives != 2 || e.OriginalID != ids["two"] {
@@ -83,20 +84,20 @@ func redriveAll(b *tester) {
 
 func redriveSome(b *tester) {
 	b.makeLetters(6)
-	b.equal("Redrive", b.redriven(queue.RedriveConfig{Filter: queue.Filter{Reason: "odd"}}), "moved 3 of 3 (6 seen)")
+	b.equal("Redrive", b.mustRedrive(queue.RedriveConfig{Filter: queue.Filter{Reason: "odd"}}), "moved 3 of 3 (6 seen)")
 	b.equal("messages", b.drain(3), map[string]int{"letter 01": 1, "letter 03": 1, "letter 05": 1})
 	b.equal("letters that are left", b.eventually(3), []string{"letter 00", "letter 02", "letter 04"})
-	b.equal("Redrive of what is older than an hour", b.redriven(queue.RedriveConfig{Filter: queue.Filter{OlderThan: time.Hour}}), "moved 0 of 0 (3 seen)")
+	b.equal("Redrive of what is older than an hour", b.mustRedrive(queue.RedriveConfig{Filter: queue.Filter{OlderThan: time.Hour}}), "moved 0 of 0 (3 seen)")
 	b.equal("letters that are left", len(b.eventually(3)), 3)
-	b.equal("a dry run", b.redriven(queue.RedriveConfig{DryRun: true}), "moved 3 of 3 (3 seen)")
+	b.equal("a dry run", b.mustRedrive(queue.RedriveConfig{DryRun: true}), "moved 3 of 3 (3 seen)")
 	b.equal("letters that are left", len(b.eventually(3)), 3)
-	b.equal("moved with a limit of 2", b.redriven(queue.RedriveConfig{Limit: 2}).Moved, 2)
+	b.equal("moved with a limit of 2", b.mustRedrive(queue.RedriveConfig{Limit: 2}).Moved, 2)
 	b.equal("letters that are left", len(b.eventually(1)), 1)
 	b.drain(2)
 }
 
-// drain takes n messages out of the queue, and sees that there are no more. It counts
-// them by body.
+// drain takes n messages out of the queue, and waits for more. It counts them by
+// body.
 func (b *tester) drain(n int) map[string]int {
 	seen := map[string]int{}
 	b.drainInto(seen, n)
@@ -125,7 +126,7 @@ func (b *tester) drainInto(seen map[string]int, n int) {
 	}
 }
 
-// Letters that have all in common, the original id too, are as many messages: a producer
+// Letters that are equal, also in their original id, stay different messages: a producer
 // may give no ids, or one for all.
 func redriveAlike(b *tester) {
 	const n = 4
@@ -136,7 +137,7 @@ func redriveAlike(b *tester) {
 		b.settle(b.Connection, b.receiveOne(), queue.Settlement{Outcome: queue.DeadLetter, Envelope: e})
 	}
 	b.equal("dead letters", len(b.letters(false)), n)
-	b.equal("Redrive", b.redriven(queue.RedriveConfig{}), "moved 4 of 4 (4 seen)")
+	b.equal("Redrive", b.mustRedrive(queue.RedriveConfig{}), "moved 4 of 4 (4 seen)")
 	b.equal("letters that are left", len(b.letters(false)), 0)
 	b.equal("messages that came", b.drain(1)["alike"], n)
 }
@@ -173,13 +174,13 @@ func (s *stuckReading) Remove(ctx context.Context, l *queue.Letter) error {
 	return s.DeadLetters.Remove(ctx, l)
 }
 
-// redriveRest moves what is left of n letters after an interruption, before which that many were removed, and one may have been
-// sent and not removed. A letter may still be out with the reading that has ended, so it looks more than once. Then all
-// have come: once each where the broker deduplicates, else at least once.
+// redriveRest moves what is left of n letters after an interruption: removed of them were removed before, and at most
+// unremoved were sent and not removed. It redrives until all were moved, because the ended reading may still hold letters.
+// Then each message must have come: once if the broker deduplicates, else at least once.
 func (b *tester) redriveRest(n, removed, unremoved int) {
 	moved := removed
 	for began := time.Now(); moved < n && !b.gaveUp(began); time.Sleep(b.o.Lease / 4) {
-		moved += b.redriven(queue.RedriveConfig{}).Moved
+		moved += b.mustRedrive(queue.RedriveConfig{}).Moved
 	}
 	b.equal("letters moved in all", moved, n)
 	twice := 0

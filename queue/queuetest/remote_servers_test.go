@@ -181,7 +181,7 @@ func (r *Remote) end(name string) *end {
 	return e
 }
 
-// Do does it.
+// Do carries out c.
 func (r *Remote) Do(c *Call, a *Answer) error {
 	e := r.end(c.Queue)
 	ctx := context.Background()

@@ -44,7 +44,7 @@ func sendConcurrently(b *tester) {
 }
 
 // Of two messages with one id one is discarded where the broker's capabilities include that. Dead letters
-// of two messages never are.
+// of two messages are never discarded.
 func sendSame(b *tester) {
 	if !b.can.Deduplicates {
 		b.Skip("not for this broker: this broker does not deduplicate")

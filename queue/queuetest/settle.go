@@ -58,8 +58,8 @@ func deadLetter(b *tester) {
 	b.expectEmpty("after a dead letter")
 }
 
-// A message that was redriven has an envelope, in place of which the dead letter has
-// the new one.
+// A message that was redriven has an envelope. Its next dead letter has the new envelope
+// instead.
 func deadLetterAgain(b *tester) {
 	former := envelope("original")
 	former.Redrives = 1
@@ -78,8 +78,8 @@ func deadLetterAgain(b *tester) {
 	b.equal("header", l.Headers["kind"], "test")
 }
 
-// Settling once more what is gone answers nil or ErrLost if it is the same, else ErrLost, and
-// changes nothing.
+// Repeating the same settlement returns nil or ErrLost; a different one ErrLost. Neither
+// changes anything.
 func settleTwice(b *tester) {
 	for _, first := range []queue.MessageOutcome{queue.Ack, queue.Drop, queue.DeadLetter} {
 		b.send(first.String())
@@ -124,7 +124,7 @@ func settleWaiting(b *tester) {
 	b.expectEmpty("after Ack")
 }
 
-// Who has lost a delivery, and does not know it, changes nothing.
+// A consumer that lost a delivery without noticing changes nothing.
 func settleLost(b *tester, o queue.MessageOutcome) {
 	b.send("hello")
 	slow := b.Connection

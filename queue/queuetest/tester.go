@@ -19,7 +19,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// patience is after how long something that does not happen never will.
+// patience is how long a test waits for something before it fails.
 const patience = 3 * time.Minute
 
 type tester struct {
@@ -27,8 +27,8 @@ type tester struct {
 	target  Target
 	o       Options
 	address string
-	ctx     context.Context // ends when patience does
-	giveUp  func()          // ends it
+	ctx     context.Context // ends after three times patience
+	giveUp  func()          // ends ctx
 	*watch
 	*Connection
 	can queue.Capabilities
@@ -52,7 +52,7 @@ func newTester(t testing.TB, target Target, order queue.Order) *tester {
 	return b
 }
 
-// connect is another connection. It is closed when the test ends, if it was not before.
+// connect returns another connection. It is closed when the test ends, at the latest.
 func (b *tester) connect() *Connection {
 	var c *Connection
 	var err error
@@ -87,8 +87,8 @@ func (b *tester) sendOne(o queue.Outgoing) {
 		o.Group = b.group()
 	}
 	if err := b.Sender.Send(b.ctx, o); err != nil {
-		if b.passes(err) {
-			b.late() // no verdict: sent again here, it may be there twice
+		if b.temporary(err) {
+			b.late() // no verdict: if it were sent again, it might be there twice
 		}
 		b.Fatalf("Send: %v", err)
 	}
@@ -96,25 +96,26 @@ func (b *tester) sendOne(o queue.Outgoing) {
 
 func (b *tester) want(n int) queue.Want { return queue.Want{Max: n, Lease: b.o.Lease} }
 
-// passes reports whether err is a failure of the moment, as those whom brokers serve must bear
-// a few of: a connection may break on the best of days.
-func (b *tester) passes(err error) bool {
+// temporary reports whether err is temporary, and logs it. A few such failures are tolerated:
+// any connection may break.
+func (b *tester) temporary(err error) bool {
+	b.Helper()
 	if v := lull.Classify(err); err == nil || v.Kind != lull.KindTransient || b.failures.Add(1) > 3 {
 		return false
 	}
-	b.Logf("for once: %v", err)
+	b.Logf("tolerated: %v", err)
 	return true
 }
 
 func (b *tester) next(from queue.DeadLetters, most int) (got []*queue.Letter, err error) {
 	for {
-		if got, err = from.Next(b.ctx, most); !b.passes(err) {
+		if got, err = from.Next(b.ctx, most); !b.temporary(err) {
 			return got, err
 		}
 	}
 }
 
-// receive waits for messages, of which there must be one at least.
+// receive waits for at least one message.
 func (b *tester) receive(c *Connection, most int) []*queue.Delivery {
 	for {
 		got, err := c.Broker.Receive(b.ctx, b.want(most))
@@ -128,7 +129,7 @@ func (b *tester) receive(c *Connection, most int) []*queue.Delivery {
 			return got
 		case b.ctx.Err() != nil:
 			b.Fatalf("no message came in time")
-		case b.passes(err):
+		case b.temporary(err):
 		case err != nil:
 			b.Fatalf("Receive: %v", err)
 		}
@@ -137,8 +138,8 @@ func (b *tester) receive(c *Connection, most int) []*queue.Delivery {
 
 func (b *tester) receiveOne() *queue.Delivery { return b.receive(b.Connection, 1)[0] }
 
-// receiveAll waits for n messages. None of them is settled meanwhile, so it takes messages
-// that are no longer than a lease away.
+// receiveAll waits for n messages. None of them is settled meanwhile, so all n must arrive
+// within one lease.
 func (b *tester) receiveAll(c *Connection, n int) (all []*queue.Delivery) {
 	for len(all) < n {
 		all = append(all, b.receive(c, min(n-len(all), 10))...)
@@ -218,7 +219,7 @@ func (b *tester) ack(d *queue.Delivery) {
 	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Ack})
 }
 
-// expectLost settles a delivery that is not held, and must not be able to.
+// expectLost settles a delivery that is not held, which must fail with ErrLost.
 func (b *tester) expectLost(c *Connection, d *queue.Delivery, s queue.Settlement, what string) {
 	if err := b.trySettle(c, d, s); !errors.Is(err, queue.ErrLost) {
 		b.Errorf("%s: Settle (%v) says %v, want ErrLost", what, s.Outcome, err)
@@ -229,8 +230,8 @@ func envelope(id string) *queue.Envelope {
 	return &queue.Envelope{Reason: "test", Code: "code", Attempts: 1, Source: "orders", OriginalID: id, LastFailure: time.Now()}
 }
 
-// letLapse lets go of d without settling it: by waiting for its lease to lapse, or by
-// ending the connection, in place of which there is then another.
+// letLapse gives d up without settling it: it waits until the lease lapses, or replaces
+// the connection by another.
 func (b *tester) letLapse(d *queue.Delivery) {
 	if b.can.Leases {
 		time.Sleep(time.Until(d.Lease))
@@ -246,7 +247,7 @@ func (b *tester) reconnect() {
 	b.Connection = b.connect()
 }
 
-// expectEmpty sees to it that nothing is in the queue: ready, waiting for no longer than a
+// expectEmpty checks that nothing is in the queue: ready, waiting for no longer than a
 // lease, or out.
 func (b *tester) expectEmpty(what string) {
 	wait := b.o.Lease + b.o.Lease/2
@@ -257,7 +258,7 @@ func (b *tester) expectEmpty(what string) {
 	b.expectEmptyFor(wait, what)
 }
 
-// expectEmptyFor is empty for what was out at most until the end of wait.
+// expectEmptyFor is expectEmpty if all leases end within wait.
 func (b *tester) expectEmptyFor(wait time.Duration, what string) {
 	b.expectNothing(b.Connection, wait, what)
 	if b.Depth == nil {
@@ -289,7 +290,7 @@ func (b *tester) letters(remove bool) (all []*queue.Letter) {
 	return all
 }
 
-// readAll visits the letters of a reading, of which no more than most come at a time.
+// readAll visits the letters of a reading, at most `most` at a time.
 func (b *tester) readAll(from queue.DeadLetters, most int, visit func(*queue.Letter)) {
 	for {
 		got, err := b.next(from, most)
@@ -382,7 +383,7 @@ func (b *tester) equal(what string, got, want any) {
 	}
 }
 
-// after is d, or as long as the broker can.
+// after is d, or Capabilities.MaxDelay if that is shorter.
 func (b *tester) after(d time.Duration) time.Duration { return min(d, b.can.MaxDelay) }
 
 // plain is a policy of n attempts with waits that short, with neither breaker nor budget.
@@ -436,6 +437,7 @@ func (r *running) count(kind queue.EventKind, outcomes ...queue.MessageOutcome) 
 	return n
 }
 
+// end stops the consumer, and returns the error of Run.
 func (r *running) end() error {
 	r.cancel()
 	select {
@@ -447,14 +449,14 @@ func (r *running) end() error {
 	}
 }
 
-// stop stops it, and it must be well.
+// stop stops the consumer, and fails the test if Run returned an error.
 func (r *running) stop() {
 	if err := r.end(); err != nil {
 		r.b.Errorf("Run: %v", err)
 	}
 }
 
-// gaveUp reports whether what was waited for since then will never be.
+// gaveUp reports whether patience has passed since then, or the test must end.
 func (b *tester) gaveUp(since time.Time) bool {
 	return time.Since(since) > patience || b.ctx.Err() != nil
 }

@@ -22,7 +22,7 @@ func (c check) runTrial(t testing.TB, target Target, order queue.Order) {
 		r.run(func(t testing.TB) {
 			b = newTester(t, target, order)
 			context.AfterFunc(b.lateContext, func() {
-				time.AfterFunc(10*b.lease, b.giveUp) // what has not come by then will not: other deliveries may be lost as well
+				time.AfterFunc(10*b.lease, b.giveUp) // what has not come by then will not come: other deliveries may be lost as well
 			})
 			c.run(b)
 		})
@@ -42,8 +42,8 @@ func (c check) runTrial(t testing.TB, target Target, order queue.Order) {
 // A watch notes whether this process, or a server beside it, was too late for a lease.
 type watch struct {
 	lease       time.Duration
-	lateContext context.Context // ends when it notes so
-	late        func()          // notes it
+	lateContext context.Context // ends when late is called
+	late        func()          // records that this process or a server was too late
 }
 
 func newWatch(lease time.Duration) *watch {
@@ -52,7 +52,7 @@ func newWatch(lease time.Duration) *watch {
 	return w
 }
 
-// watchTimers notes when a timer is late by a quarter of a lease. Consumers extend theirs when a third of it is over.
+// watchTimers calls late when a timer is late by a quarter of a lease. Consumers extend a lease when a third of it is over.
 func (w *watch) watchTimers() (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -72,7 +72,7 @@ func (w *watch) watchTimers() (stop func()) {
 	return func() { close(end); <-ended }
 }
 
-// answered notes when a call is late that began then: it took a quarter of a lease, or there was no answer in time.
+// answered calls late if a call that began then took a quarter of a lease, or had no answer in time.
 func (w *watch) answered(err error, began time.Time) {
 	if time.Since(began) >= w.lease/4 || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, queue.ErrUnanswered) {
 		w.late()

@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// slow is a Memory whose answers take that long.
+// slow is a MemoryBroker whose answers take that long.
 func slow(answer time.Duration) Target {
 	wait := func(ctx context.Context) error {
 		select {

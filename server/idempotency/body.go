@@ -27,8 +27,8 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	}
 	var b bytes.Buffer
 	if r.ContentLength > 0 {
-		// No more than has arrived, for whatever length was announced: a connection that
-		// sends nothing costs nothing.
+		// The buffer grows with what has arrived, not with what was announced: a connection
+		// that sends nothing costs nothing.
 		b.Grow(int(min(r.ContentLength, firstRead)) + bytes.MinRead)
 	}
 	// MaxBytesReader has net/http close the connection, so that what is too long need

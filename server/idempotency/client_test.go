@@ -63,10 +63,10 @@ func TestWithLullsClient(t *testing.T) {
 	})
 }
 
-// middle is no luck either way.
+// middle is the middle of all random draws.
 func middle() uint64 { return 1 << 63 }
 
-// What it is of no use to send again, it does not.
+// The client does not send again what is of no use.
 func TestLullsClientStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemory(t, idempotency.MemoryStoreConfig{})

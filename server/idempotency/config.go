@@ -33,10 +33,10 @@ const (
 // A Config sets how the middleware behaves. It is plain, comparable data; the zero
 // Config is the recommended one.
 type Config struct {
-	// Optional: a POST, a PATCH, or a request with a method that nobody knows may
-	// come without a key, and is then run without protection. Otherwise it is
-	// answered with 400. PUT and DELETE never need a key; GET, HEAD, OPTIONS and
-	// TRACE pass through with or without one.
+	// Optional: a POST, a PATCH, or a request with an unknown method may come
+	// without a key, and is then run without protection. Otherwise it is answered
+	// with 400. PUT and DELETE never need a key; GET, HEAD, OPTIONS and TRACE pass
+	// through with or without one.
 	Optional bool
 
 	// Retention is how long a key is remembered, counted from the end of its request:
@@ -64,9 +64,9 @@ type Config struct {
 	Strict bool
 
 	// FollowClient: the handler's context ends when the client's connection does.
-	// Otherwise only its values and its deadline are the request's: the handler runs
-	// to its end, and the client that lost its connection finds the response when it
-	// asks again. Cut off in the middle, it would find an unknown outcome.
+	// Otherwise it has only the values and the deadline of the request's context: the
+	// handler runs to its end, and a client that lost its connection finds the response
+	// when it asks again. After a handler that was cut off the outcome is unknown.
 	FollowClient bool
 
 	// FailOpen: while the store is down, requests are run without protection, and may
@@ -76,7 +76,7 @@ type Config struct {
 	// Transactional: the handler runs in a transaction of the store, which must be a
 	// [Transactor]. All that the handler does must be done in that transaction. Then
 	// there are no unknown outcomes. A response of 500 or more, or one that releases
-	// the key, rolls back. Store bounds the claim, and the commit has as long as one attempt.
+	// the key, rolls back. Store bounds the claim; the commit may take as long as one attempt of Store.
 	Transactional bool
 
 	// RetryAfter is the largest Retry-After of a request that should be sent again: 503,
@@ -120,9 +120,9 @@ func StorePolicy() lull.Policy {
 	}
 }
 
-// savePolicy is how an outcome is stored that could not be stored at once: nothing
-// saves it but persistence, and there are no more such calls than requests that
-// had begun.
+// savePolicy is for an outcome that could not be stored at once: it is retried for a
+// long time, until the store answers. It needs no budget: there is at most one such call
+// per request.
 func savePolicy(lease time.Duration) lull.Policy {
 	p := lull.Policy{
 		Attempts:       1000,

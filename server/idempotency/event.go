@@ -12,8 +12,8 @@ import (
 type Event struct {
 	Kind EventKind
 	Key  string // the store's key, see StoreKey; empty for RefusedNoCaller
-	// Status of the response that the handler made, or that was replayed; zero if
-	// there is none.
+	// Status of the response that the handler made, or that was replayed; zero
+	// without a response.
 	Status int
 	// Err is the error, for the names that mention it; a *PanicError if the handler
 	// panicked.

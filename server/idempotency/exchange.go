@@ -20,7 +20,7 @@ type exchange struct {
 	key            string
 	body           []byte
 	claim          Claim
-	lostClaimUntil time.Time // until then a claim whose answer was lost may be carried out; zero: there is none
+	lostClaimUntil time.Time // until then a claim whose answer was lost may be carried out; zero: no such claim
 }
 
 func (x *exchange) event(e Event) {
@@ -52,7 +52,7 @@ func (x *exchange) serve() {
 		return answer, err
 	}, lull.Operation("claim"))
 	if answer.State != Claimed && !x.lostClaimUntil.IsZero() {
-		x.unclaim()
+		x.takeBackClaim()
 	}
 	switch {
 	case err != nil:
@@ -74,7 +74,7 @@ func (x *exchange) claimEnd(attempt context.Context, began time.Time) time.Time 
 	return end
 }
 
-// storeFailed answers where it is not known whether the key could be claimed.
+// storeFailed answers when it is not known whether the key could be claimed.
 func (x *exchange) storeFailed(err error) {
 	if errors.Is(err, ErrShare) && !x.m.config.FailOpen {
 		x.event(Event{Kind: RefusedShare, Err: err})
@@ -89,24 +89,24 @@ func (x *exchange) storeFailed(err error) {
 	x.unavailable()
 }
 
-// unavailable answers that the store is, and that nothing was carried out.
+// unavailable answers that the store is unavailable and nothing was carried out.
 func (x *exchange) unavailable() {
 	d := x.m.details(ProblemStoreUnavailable)
 	d.retryAfter = x.m.config.RetryAfter
 	x.m.problem(x.w, d)
 }
 
-// unclaim takes back, in the background, a claim whose answer was lost: if it has
+// takeBackClaim takes back, in the background, a claim whose answer was lost: if it has
 // arrived after all, the key would stay taken though nobody works on it.
-func (x *exchange) unclaim() {
+func (x *exchange) takeBackClaim() {
 	m, c, until := x.m, x.claim, x.lostClaimUntil // not x, which has the body
 	ctx := context.WithoutCancel(x.r.Context())
-	m.freeInBackground(c.Key, func() {
-		// Once more, while the lease lasts of what a store makes that does not know ctx's deadline.
+	m.freeKeyInBackground(c.Key, func() {
+		// Repeat while the lease lasts: a store that ignores ctx's deadline may still make the claim.
 		for _, wait := range []time.Duration{time.Until(until), min(c.Lease/3, m.saveTimeout())} {
 			time.Sleep(wait)
 			m.undoSlots <- struct{}{}
-			err := m.save(ctx, "unclaim", func(ctx context.Context) error { return unclaim(ctx, m.store, c) })
+			err := m.save(ctx, "unclaim", func(ctx context.Context) error { return undoClaim(ctx, m.store, c) })
 			<-m.undoSlots
 			if err != nil && !errors.Is(err, ErrFenced) {
 				m.observe(ctx, Event{Kind: SaveLost, Key: c.Key, Err: err})
@@ -116,9 +116,9 @@ func (x *exchange) unclaim() {
 	})
 }
 
-// freeInBackground calls store in the background, which tells the store that a request had no effect. Until it
-// has returned, this process knows better than to call the key's outcome unknown.
-func (m *Middleware) freeInBackground(key string, store func()) {
+// freeKeyInBackground calls store in the background, which frees key in the Store. Until store returns, this
+// process does not report the key's outcome as unknown.
+func (m *Middleware) freeKeyInBackground(key string, store func()) {
 	m.mu.Lock()
 	m.pendingFrees[key]++
 	m.mu.Unlock()
@@ -132,9 +132,9 @@ func (m *Middleware) freeInBackground(key string, store func()) {
 	})
 }
 
-// unclaim leaves the key as c has found it. What c has taken over from another is given
-// back as an outcome that is unknown. To see whether it was, it claims the key once more.
-func unclaim(ctx context.Context, s Store, c Claim) error {
+// undoClaim leaves the key as c has found it. If c had taken the key over from another, its
+// outcome is unknown again. To find that out, undoClaim claims the key once more.
+func undoClaim(ctx context.Context, s Store, c Claim) error {
 	if c.Resume {
 		c.Resume = false
 		switch a, err := s.Claim(ctx, c); {

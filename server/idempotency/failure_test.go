@@ -86,8 +86,8 @@ func (f *faulty) Release(ctx context.Context, key string, token idempotency.Fenc
 }
 
 // A store that is down: 503, and nothing is run. When it is back, a claim whose answer was lost is taken back, and the key is
-// left as it was found. Whoever comes next learns of nobody who never began: neither that the outcome is unknown, nor that it
-// resumes.
+// left as it was found. A request that never began changes nothing for the next one: its outcome is not unknown, and it does
+// not resume.
 func TestStoreDown(t *testing.T) {
 	for _, x := range []struct {
 		lost, resume bool
@@ -125,8 +125,8 @@ func TestStoreDown(t *testing.T) {
 	}
 }
 
-// A process that has still to tell its store that nothing was done calls no outcome unknown, though
-// the lease is over: the store stood still for longer.
+// A process reports no outcome as unknown while it has yet to free the key in its store, even if the
+// lease is over because the store was stopped for longer.
 func TestNothingDoneIsNotUnknown(t *testing.T) {
 	for _, method := range []string{"Claim", "Release"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 // each preceded by its length, so that none can pass for a part of its neighbour.
 //
 // The target is path and query as the client wrote them. The host is not in it, and neither are
-// headers: a retry may go to another name, and proxies change headers. The scope is whole here,
-// and shortened to 128 bits in the store's key: were two scopes ever to meet under one key, the
-// second gets a mismatch, not the first one's response.
+// headers: a retry may go to another name, and proxies change headers. Here the scope is complete;
+// the store's key has 128 bits of it. If two scopes share a key, the second gets a mismatch, not
+// the first one's response.
 func fingerprint(r *http.Request, scope string, payload []byte) Fingerprint {
 	h := sha256.New()
 	var n [8]byte

@@ -34,7 +34,7 @@ func guide(mux *http.ServeMux, authenticate func(http.Handler) http.Handler, pay
 	return nil
 }
 
-// The guide's example serves whom it authenticates, by a cookie as well as by a token.
+// The guide's example serves callers that it authenticates, by a cookie as well as by a token.
 func TestTheGuidesExample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := http.NewServeMux()

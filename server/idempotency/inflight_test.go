@@ -212,7 +212,7 @@ func TestWhenALeaseIsExtended(t *testing.T) {
 }
 
 // Without Resume nobody takes over: an owner that was cut off for longer than its lease
-// completes as if nothing had been.
+// completes as usual.
 func TestSlowOwnerCompletesAfterItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cut := cutOff(newMemory(t, idempotency.MemoryStoreConfig{}))

@@ -12,7 +12,7 @@ const (
 	scopeLen    = 22   // 128 bits in base64
 )
 
-// keyOf returns the key in h, or why there is none that can be used.
+// keyOf returns the key in h, or why it has no usable key.
 func (m *Middleware) keyOf(h http.Header) (key string, bad details) {
 	values := h["Idempotency-Key"]
 	if len(values) == 0 {
@@ -38,7 +38,7 @@ func (m *Middleware) keyOf(h http.Header) (key string, bad details) {
 //
 // A bare key has no spaces, quotes, commas, semicolons or backslashes: with them it
 // could be a quoted one that was damaged, a list, or an item with parameters. (A
-// parameter would be well-formed, but the draft defines none.) The empty key is none.
+// parameter would be well-formed, but the draft defines none.) A key is not empty.
 func ParseKey(value string) (key string, ok bool) {
 	value = strings.Trim(value, " \t")
 	if value == "" || value[0] != '"' {

@@ -8,8 +8,8 @@ import (
 )
 
 // ErrLeaseLost is the cause (context.Cause) with which a handler's context ends when
-// its lease could not be extended in time and another may have taken over. Where
-// another certainly has, it is ErrFenced.
+// its lease could not be extended in time and another may have taken over. If another
+// certainly has taken over, the cause is ErrFenced.
 var ErrLeaseLost = errors.New("idempotency: the lease could not be extended, and another request may have taken over")
 
 // lease is extended every third of its length for as long as the handler runs, and

@@ -56,8 +56,8 @@ func TestRule21APanicIsLogged(t *testing.T) {
 
 func panicsHere(v any) { panic(v) }
 
-// A wrong wiring is a line a minute, not one for each request; what is as it should be
-// is none.
+// A wrong wiring is a line a minute, not one for each request. What is as it should be
+// writes no line.
 func TestRule21WhatTheDefaultLogs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := logged(t)

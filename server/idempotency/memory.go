@@ -19,9 +19,9 @@ const (
 	DefaultMemoryBytes   = 64 << 20
 )
 
-// A MemoryStoreConfig bounds a MemoryStore. No caller holds more of either than is left for the
-// others: one that takes all it can get has half, two have a third each, and a new
-// caller always finds room. Callers that share their keys ([SharedScope]) have no shares.
+// A MemoryStoreConfig bounds a MemoryStore. No caller may hold more entries or bytes than are
+// free: one greedy caller gets half, two get a third each, and a new caller always finds room.
+// Callers that share their keys ([SharedScope]) have no shares.
 type MemoryStoreConfig struct {
 	// MaxEntries is how many keys are remembered at a time. Zero: 100,000.
 	MaxEntries int
@@ -129,7 +129,7 @@ func (m *MemoryStore) Claim(ctx context.Context, c Claim) (ClaimResult, error) {
 
 // Extend implements Store.
 func (m *MemoryStore) Extend(ctx context.Context, key string, token FencingToken, lease, retention time.Duration) error {
-	return m.own(ctx, key, token, func(e *entry, now time.Time) error {
+	return m.asOwner(ctx, key, token, func(e *entry, now time.Time) error {
 		if e.completed {
 			return ErrFenced
 		}
@@ -141,7 +141,7 @@ func (m *MemoryStore) Extend(ctx context.Context, key string, token FencingToken
 
 // Complete implements Store.
 func (m *MemoryStore) Complete(ctx context.Context, key string, token FencingToken, record []byte, retention time.Duration) error {
-	return m.own(ctx, key, token, func(e *entry, now time.Time) error {
+	return m.asOwner(ctx, key, token, func(e *entry, now time.Time) error {
 		if e.completed {
 			return nil
 		}
@@ -162,7 +162,7 @@ const shortRecord = 16
 
 // Release implements Store.
 func (m *MemoryStore) Release(ctx context.Context, key string, token FencingToken) error {
-	return m.own(ctx, key, token, func(e *entry, _ time.Time) error {
+	return m.asOwner(ctx, key, token, func(e *entry, _ time.Time) error {
 		if e.completed {
 			return ErrFenced
 		}
@@ -180,8 +180,8 @@ func (m *MemoryStore) Len() int {
 	return len(m.entries)
 }
 
-// own calls f with the entry of key, if it is the token's.
-func (m *MemoryStore) own(ctx context.Context, key string, token FencingToken, f func(*entry, time.Time) error) error {
+// asOwner calls f with the entry of key, if token owns it.
+func (m *MemoryStore) asOwner(ctx context.Context, key string, token FencingToken, f func(*entry, time.Time) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -210,10 +210,10 @@ func (m *MemoryStore) forget(e *entry) {
 	m.addHolding(e.caller, -1, -len(e.key)-len(e.record))
 }
 
-// fits reports whether a caller may have so much more: what it holds then is no more
-// than what is left now. That is the dynamic threshold by which switches share a buffer
-// (Choudhury and Hahne, 1998): it needs to know neither how many callers there are nor
-// what they need, and costs the same for any number of them. With the lock.
+// fits reports whether a caller may add this: its new total must not exceed the present
+// free room. Switches share a buffer by the same dynamic threshold (Choudhury and Hahne,
+// 1998). It does not depend on how many callers there are nor on what they need, and costs
+// the same for any number of them. With the lock.
 func (m *MemoryStore) fits(caller string, entries, bytes int) bool {
 	h := m.held[caller]
 	return (entries == 0 || h.entries+entries <= m.maxEntries-len(m.entries)) && h.bytes+bytes <= m.maxBytes-m.bytes

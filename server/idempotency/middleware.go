@@ -113,8 +113,8 @@ func New(store Store, c Config, opts ...Option) (*Middleware, error) {
 	return m, err
 }
 
-// classify: every method of a Store may be called again, so an error of which
-// nothing is known may be worth another attempt.
+// classify: every method of a Store may be called again, so an unknown error may be
+// worth another attempt.
 func classify(err error) lull.Verdict {
 	if errors.Is(err, ErrFull) {
 		return lull.Verdict{Kind: lull.KindPermanent, Code: "store_full"}
@@ -233,8 +233,8 @@ func safe(method string) bool {
 // (RFC 9110, 9.2.2).
 func idempotent(method string) bool { return method == http.MethodPut || method == http.MethodDelete }
 
-// detach is the context of the handler, and of the claim before it: the request's,
-// which unless Config.FollowClient does not end with the client's connection.
+// detach returns the context of the handler, and of the claim before it: the request's,
+// which ends with the client's connection only under Config.FollowClient.
 func (m *Middleware) detach(ctx context.Context) (context.Context, context.CancelCauseFunc, context.CancelFunc) {
 	stop := func() {}
 	if !m.config.FollowClient {

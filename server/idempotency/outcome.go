@@ -29,7 +29,7 @@ const (
 
 type keyedRequestKey struct{}
 
-// KeyedRequestFrom returns the attempt that ctx belongs to, or nil if no key protects it.
+// KeyedRequestFrom returns the KeyedRequest that ctx belongs to, or nil if no key protects it.
 func KeyedRequestFrom(ctx context.Context) *KeyedRequest {
 	a, _ := ctx.Value(keyedRequestKey{}).(*KeyedRequest)
 	return a
@@ -65,6 +65,7 @@ const (
 	abandonKey                      // the outcome is unknown
 )
 
+// event returns the event that observers get once v is stored.
 func (v keyDecision) event() EventKind {
 	switch v {
 	case releaseKey:

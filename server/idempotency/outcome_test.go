@@ -25,7 +25,7 @@ var declarations = []declaration{
 	{"no effect, then committed", func(ctx context.Context) { idempotency.NoEffect(ctx); idempotency.Committed(ctx) }},
 }
 
-// What becomes of a key when the handler has answered, for every status and every
+// The state of a key when the handler has answered, for every status and every
 // declaration: k recorded, r released, u unknown.
 func TestOutcomes(t *testing.T) {
 	refusals := []int{408, 425, 429, 503} // the latter two with Retry-After
@@ -67,7 +67,7 @@ func TestOutcomes(t *testing.T) {
 						defer func() { recover() }()
 						send(t, r.m.Wrap(c), request("k")).is(t, status, "")
 					}()
-					// Another server, which does not resume, sees what has become of it.
+					// Another server, which does not resume, sees the key's state.
 					after := &counter{}
 					got := send(t, newRig(t, store, idempotency.Config{}).m.Wrap(after), request("k"))
 					became := "?"

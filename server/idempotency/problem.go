@@ -9,8 +9,8 @@ import (
 )
 
 // The problem types (RFC 9457) of the middleware's own answers. They are tag URIs
-// (RFC 4151), which lead nowhere and stay what they are; Config.Documentation leads
-// somewhere.
+// (RFC 4151), which never change and lead nowhere. Config.Documentation is the address
+// of a page.
 const (
 	// ProblemKeyMissing, 400: the request needs a key and has none.
 	ProblemKeyMissing = "tag:lullgo.github.io,2026:idempotency-key-missing"

@@ -10,22 +10,22 @@ import (
 	"strings"
 )
 
-// response is the http.ResponseWriter of a handler that runs under a key. It holds
-// the response back, so that nobody sees one that is not yet stored, until it ends,
-// is flushed, or gets too long; from then on it passes on. What has been passed on is
-// kept nevertheless as long as all of it fits.
+// response is the http.ResponseWriter of a handler that runs under a key. It holds the
+// response back, so that nobody sees one that is not stored yet. When the response ends,
+// is flushed, or gets too long, it is sent to the client, and all that follows is sent at
+// once. What was sent is kept too, as long as all of it fits.
 type response struct {
 	w            http.ResponseWriter
 	headerBefore http.Header // of w, before the handler
 	limit        int         // of header and body together
 
-	status   int         // zero until the header is written
-	header   http.Header // as it was then
-	size     int         // of header and body
-	body     []byte
-	omitted  bool // the body is too long to keep, or was never ours
-	passedOn bool // header, and body so far, have been passed on
-	hijacked bool
+	status       int         // zero until the header is written
+	header       http.Header // as it was then
+	size         int         // of header and body
+	body         []byte
+	omitted      bool // the body is too long to keep, or was never ours
+	sentToClient bool // header, and body so far, have been sent
+	hijacked     bool
 }
 
 func newResponse(w http.ResponseWriter, limit int) *response {
@@ -41,7 +41,7 @@ func (p *response) Header() http.Header { return p.w.Header() }
 func (p *response) WriteHeader(status int) {
 	switch {
 	case p.hijacked, status > 999, status < 200 && status != http.StatusSwitchingProtocols:
-		// An informational response goes out at once; for the rest net/http has words.
+		// An informational response is sent at once; net/http reports the other statuses.
 		p.w.WriteHeader(status)
 		return
 	case p.status != 0:
@@ -55,7 +55,7 @@ func (p *response) WriteHeader(status int) {
 		}
 	}
 	if p.size > p.limit {
-		p.omit()
+		p.stopKeeping()
 	}
 }
 
@@ -71,13 +71,13 @@ func (p *response) Write(b []byte) (int, error) {
 	}
 	if !p.omitted {
 		if len(b) > p.limit-p.size {
-			p.omit()
+			p.stopKeeping()
 		} else {
 			p.size += len(b)
 			p.body = append(p.body, b...)
 		}
 	}
-	if !p.passedOn {
+	if !p.sentToClient {
 		return len(b), nil
 	}
 	n, err := p.w.Write(b)
@@ -100,15 +100,15 @@ func (p *response) FlushError() error {
 	if p.status == 0 {
 		p.WriteHeader(http.StatusOK)
 	}
-	p.passOn()
+	p.sendToClient()
 	return http.NewResponseController(p.w).Flush()
 }
 
-// Hijack gives the connection to the handler, if it can be had. What the handler
-// makes of it is not ours to keep.
+// Hijack gives the connection to the handler, if that is possible. What the handler
+// sends on it is not kept.
 func (p *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if p.status != 0 {
-		p.passOn()
+		p.sendToClient()
 	}
 	conn, rw, err := http.NewResponseController(p.w).Hijack()
 	if err == nil {
@@ -117,28 +117,28 @@ func (p *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// end is called when the handler has returned: it has written a header if only by
-// returning.
+// end is called when the handler has returned. A handler that has written no header
+// answers with 200.
 func (p *response) end() {
 	if p.status == 0 && !p.hijacked {
 		p.WriteHeader(http.StatusOK)
 	}
 }
 
-// omit passes on what there is and gives up keeping it.
-func (p *response) omit() {
+// stopKeeping sends what there is, and the body is not kept.
+func (p *response) stopKeeping() {
 	p.omitted = true
-	p.passOn()
+	p.sendToClient()
 	p.body = nil
 }
 
-// passOn sends the header as it was when it was written, and the body so far. What the
+// sendToClient sends the header as it was when it was written, and the body so far. What the
 // handler changed in the header since is put back afterwards: there may be trailers.
-func (p *response) passOn() {
-	if p.passedOn || p.hijacked {
+func (p *response) sendToClient() {
+	if p.sentToClient || p.hijacked {
 		return
 	}
-	p.passedOn = true
+	p.sentToClient = true
 	h := p.w.Header()
 	changed := maps.Clone(h)
 	replace(h, p.header)
@@ -149,7 +149,7 @@ func (p *response) passOn() {
 	replace(h, changed)
 }
 
-// discard takes back a response that has not been passed on.
+// discard takes back a response that has not been sent.
 func (p *response) discard() { replace(p.w.Header(), p.headerBefore) }
 
 func replace(h, with http.Header) {

@@ -243,8 +243,8 @@ func TestHijackAfterHeader(t *testing.T) {
 	})
 }
 
-// Who has a response can rely on its being stored: the same request, sent by way of
-// another server in the same instant, gets it.
+// A response that a client has is stored: the same request, sent to another server in the
+// same instant, gets it.
 func TestStoredBeforeSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemory(t, idempotency.MemoryStoreConfig{})

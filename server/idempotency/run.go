@@ -10,7 +10,7 @@ import (
 )
 
 // run gives the request to the handler, which owns the key since began or later, and
-// stores what came of it before the client sees it.
+// stores its outcome before the client sees it.
 func (x *exchange) run(resumed bool, began time.Time) {
 	a := x.keyedRequest(resumed)
 	p := newResponse(x.w, x.m.config.MaxResponse)
@@ -33,7 +33,7 @@ func (x *exchange) run(resumed bool, began time.Time) {
 	l.stop()
 	p.end()
 	x.settle(a, p, true, nil)
-	p.passOn()
+	p.sendToClient()
 }
 
 func (x *exchange) keyedRequest(resumed bool) *KeyedRequest {
@@ -57,8 +57,8 @@ func (x *exchange) settle(a *KeyedRequest, p *response, returned bool, panicValu
 	if what == keepResponse {
 		record = encode(p.record(returned))
 	}
-	// Not with the request's context: the client may be gone, or its time over, and the
-	// record is for its next attempt.
+	// The record is for the client's next attempt. So it is stored even if the request's
+	// context has ended: the client may be gone, or its time over.
 	ctx := context.WithoutCancel(x.r.Context())
 	late := time.Duration(0)
 	if what == releaseKey { // another claim may be under way, and would own the key again
@@ -79,13 +79,13 @@ func (x *exchange) settle(a *KeyedRequest, p *response, returned bool, panicValu
 		x.settled(e, m.save(ctx, "save", func(ctx context.Context) error { return store(ctx, m.store, &x.claim, what, record) }))
 	}
 	if what == releaseKey {
-		m.freeInBackground(x.claim.Key, later)
+		m.freeKeyInBackground(x.claim.Key, later)
 	} else {
 		m.saving.Go(later)
 	}
 }
 
-// settled reports e, what was to be stored, with how that ended.
+// settled reports e, the event of an outcome that was to be stored, with err of the store.
 func (x *exchange) settled(e Event, err error) {
 	switch {
 	case errors.Is(err, ErrFenced):
@@ -121,7 +121,7 @@ func (m *Middleware) saveTimeout() time.Duration {
 	return m.config.Lease
 }
 
-// store carries out a verdict. If the record is too long for the store, it records that
+// store carries out a keyDecision. If the record is too long for the store, it records that
 // the response was not kept.
 func store(ctx context.Context, s Store, c *Claim, what keyDecision, record []byte) error {
 	switch what {

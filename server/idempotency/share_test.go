@@ -13,7 +13,7 @@ import (
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-// One caller that takes all it can get is refused in its turn, but for its old keys, and all others go on.
+// One caller that takes all it can get is refused new keys, but not its old ones, and all others go on.
 func TestOneCallerCannotFillTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newMemory(t, idempotency.MemoryStoreConfig{MaxEntries: 10}), idempotency.Config{})

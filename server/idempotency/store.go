@@ -8,8 +8,8 @@ import (
 	"github.com/lullgo/lull/internal/choice"
 )
 
-// A Store remembers keys for the middleware: who is at work on a key, and what
-// came of it. It keeps one entry for each key, which is in one of two forms:
+// A Store remembers keys for the middleware: who is at work on a key, and its
+// outcome. It keeps one entry for each key, which is in one of two forms:
 //
 //	owned      fingerprint, token, end of the lease, forget-at, resumed
 //	completed  fingerprint, token, record, forget-at
@@ -50,12 +50,12 @@ import (
 //
 // # Calls that arrive late
 //
-// A server that stood still carries out what is in its connections, also for callers
-// who have given up. A claim that is carried out so would hold a key on which nobody
-// works. So a Claim changes nothing once ctx's deadline has passed, even if a server
-// comes to it only then: send the deadline with it, by the server's clock. And a
-// Release that begins after the deadlines of all claims with its token is the last
-// word: afterwards none of them has an entry.
+// A server that was stopped later carries out the requests in its connections, also of
+// callers that have given up. Such a claim would hold a key on which nobody works. So a
+// Claim changes nothing once ctx's deadline has passed, even if the server begins with it
+// only then: send the deadline with it, by the server's clock. And after a Release that
+// begins after the deadlines of all claims with its token, none of these claims has an
+// entry.
 //
 // # Keys
 //
@@ -80,10 +80,10 @@ type Store interface {
 	//	the lease has ended                 Unknown
 	//
 	// A new entry has c's fingerprint and token, a lease until now+c.Lease, and is
-	// forgotten at now+c.Retention. To renew sets lease and forget-at alike; to take
-	// over does that and puts c.Token in place of the former owner's, which is fenced
-	// from then on. Mismatch, Replay, InFlight and Unknown change nothing; Replay does
-	// not prolong the record's life.
+	// forgotten at now+c.Retention. Renewing sets the same lease and forget-at. Taking
+	// over does that too, and replaces the former owner's token, which is fenced from
+	// then on, by c.Token. Mismatch, Replay, InFlight and Unknown change nothing; Replay
+	// does not prolong the record's life.
 	//
 	// Mismatch comes before all that follows it: a key reused for something else is
 	// the caller's mistake whether or not the first request is still running.
@@ -178,7 +178,7 @@ type Claim struct {
 	CommitTimeout time.Duration // Transact: how long storing the record and committing may take; 0: as the store likes
 }
 
-// A ClaimResult is a Store's answer to a Claim. The zero ClaimResult is none.
+// A ClaimResult is a Store's answer to a Claim. The zero ClaimResult is no answer.
 type ClaimResult struct {
 	State     KeyState
 	Resumed   bool          // Claimed: a former owner did not record its outcome
@@ -209,7 +209,7 @@ var stateNames = [...]string{"none", "claimed", "in-flight", "replay", "mismatch
 func (s KeyState) String() string { return choice.Name("state", stateNames[:], s) }
 
 var (
-	// ErrFenced is a Store's answer to one that does not own the key: it never did,
+	// ErrFenced is a Store's answer to a caller that does not own the key: it never did,
 	// another has taken over, or the entry is completed, released or forgotten.
 	ErrFenced = errors.New("idempotency: the key is not owned by this token")
 

@@ -19,7 +19,7 @@ func (x *exchange) transact(t Transactor) {
 		if returned {
 			return
 		}
-		if v := recover(); v != nil { // all is rolled back; it is raised again
+		if v := recover(); v != nil { // all is rolled back; v is raised again
 			x.event(Event{Kind: Released, Err: newPanic(v)})
 			panic(v)
 		}
@@ -43,9 +43,9 @@ func (x *exchange) transact(t Transactor) {
 	})
 	returned = true
 	switch {
-	case err != nil && p.passedOn, err != nil && p.hijacked:
-		// The client has a response to what was, perhaps, rolled back. Broken off, it
-		// is none, and the client will ask again.
+	case err != nil && p.sentToClient, err != nil && p.hijacked:
+		// The client has a response, or a part, to what was perhaps rolled back. It is
+		// broken off, so that the client asks again.
 		x.event(Event{Kind: StoreFailed, Status: p.status, Err: err})
 		panic(http.ErrAbortHandler)
 	case err != nil:
@@ -60,7 +60,7 @@ func (x *exchange) transact(t Transactor) {
 			what = Ran
 		}
 		x.event(Event{Kind: what, Status: p.status})
-		p.passOn()
+		p.sendToClient()
 	}
 }
 
@@ -85,7 +85,7 @@ func (x *exchange) claimed(transact func(ctx context.Context, claimed func()) (C
 	})
 	defer stop()
 	for attempt, more := next(); more && !begun; {
-		// Not derived from the attempt's context: the handler is no part of that call.
+		// Derived from the request's context, as the handler is no part of the attempt's call.
 		ctx, cancel := context.WithDeadline(x.r.Context(), x.claimEnd(attempt, time.Now()))
 		answer, err = transact(ctx, func() {
 			begun = true

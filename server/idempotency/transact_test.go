@@ -193,8 +193,8 @@ func TestCommitFails(t *testing.T) {
 	})
 }
 
-// A response that was passed on before the commit failed is broken off: the client must
-// not take it for the end.
+// A response that was sent before the commit failed is broken off: the client must not
+// take it for a complete one.
 func TestCommitFailsAfterFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &ledger{MemoryStore: newMemory(t, idempotency.MemoryStoreConfig{}), commit: errors.New("connection lost")}
@@ -282,7 +282,7 @@ func TestTransactionsAreBounded(t *testing.T) {
 	}
 }
 
-// A store whose answer cannot be has committed nothing.
+// A store with an impossible answer has committed nothing.
 func TestTransactionsThatAnswerNonsense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, n := range []nonsense{

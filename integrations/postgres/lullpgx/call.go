@@ -15,7 +15,7 @@ import (
 )
 
 // ErrOutcomeUnknown is in the error of a transaction whose COMMIT was sent and not answered:
-// nobody knows whether its changes were made. It is not repeated. It is lullsql's, too.
+// nobody knows whether its changes were made. It is not repeated. lullsql has the same error.
 var ErrOutcomeUnknown = sqlcall.ErrOutcomeUnknown
 
 // Classify returns the verdict on an error of pgx, and falls back on lull.Classify. NeverSent means

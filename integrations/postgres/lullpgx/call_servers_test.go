@@ -92,7 +92,7 @@ func (c cutAtCommit) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// A transaction of which the COMMIT was not answered is not repeated, unless it may be carried out twice.
+// A transaction whose COMMIT was not answered is not repeated, unless it may be carried out twice.
 func TestACommitThatIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
@@ -151,7 +151,7 @@ func TestTheEndOfAnAttempt(t *testing.T) {
 	}
 }
 
-// The caller's own limit of connections shows nothing of the database: who waits for one in vain opens no circuit.
+// The caller's own limit of connections shows nothing of the database: a call that waits for one in vain opens no circuit.
 func TestRule23ThePoolIsFull(t *testing.T) {
 	t.Parallel()
 	policy := lull.Policy{Breaker: breaker.Config{Consecutive: 2}}

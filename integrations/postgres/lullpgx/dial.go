@@ -31,7 +31,7 @@ type Config struct {
 // pgxpool.NewWithConfig, once, after all other changes of config: it sets BeforeConnect, and keeps
 // the one that was there.
 //
-// lullsql.NewConnector describes which dials are calls of their own; those in the background are, too. If the connection was
+// lullsql.NewConnector describes which dials are calls of their own; so are dials in the background. If the connection was
 // made and the server then does not accept the user, or closes it without an answer, the call has failed and is not repeated.
 // If the Close of such a connection panics, that is an error of the dial: a pool dials in a goroutine of its own, where nobody
 // could recover.
@@ -54,7 +54,7 @@ func AddTo(config *pgxpool.Config, d *lull.Dependency, c Config) error {
 				return err
 			}
 		}
-		k := &connecting{d: d, dials: dials, base: c.DialFunc, failed: map[string]error{}}
+		k := &connectionAttempt{d: d, dials: dials, base: c.DialFunc, failed: map[string]error{}}
 		c.DialFunc = k.dial
 		validate, after := c.ValidateConnect, c.AfterConnect
 		c.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
@@ -83,8 +83,8 @@ func AddTo(config *pgxpool.Config, d *lull.Dependency, c Config) error {
 	return nil
 }
 
-// connecting is the making of one connection of a pool. It dials one address after another.
-type connecting struct {
+// A connectionAttempt makes one connection of a pool. It dials one address after another.
+type connectionAttempt struct {
 	d     *lull.Dependency
 	dials chan struct{} // holds one for each dial in flight
 	base  pgconn.DialFunc
@@ -97,13 +97,13 @@ type connecting struct {
 }
 
 var (
-	// errNoAnswer is why a dial failed after which the server closed the connection without an answer.
+	// errNoAnswer: the server closed the connection without an answer, so the dial failed.
 	errNoAnswer = errors.New("the connection was closed before the server accepted the user")
 	errNoDial   = errors.New("lullpgx: the DialFunc ended its goroutine")
 )
 
 // dial dials addr as a part of the call that needs it, or as a call of its own.
-func (k *connecting) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (k *connectionAttempt) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if network == refusedNetwork {
 		return nil, errNoAnswer
 	}
@@ -129,7 +129,7 @@ func (k *connecting) dial(ctx context.Context, network, addr string) (net.Conn, 
 	return conn, nil
 }
 
-func (k *connecting) fail(addr string, err error) {
+func (k *connectionAttempt) fail(addr string, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.failed[addr] = err
@@ -139,7 +139,7 @@ func (k *connecting) fail(addr string, err error) {
 // the user or the connection is closed. After a connection was handed out nothing is repeated.
 //
 // Pgx ends ctx when a dial has failed. The call ends with ctx only while the dial continues.
-func (k *connecting) dialAsCall(ctx context.Context, network, addr string) (*dialledConn, error) {
+func (k *connectionAttempt) dialAsCall(ctx context.Context, network, addr string) (*dialledConn, error) {
 	made := make(chan *dialledConn, 1)
 	failed := make(chan error, 1)
 	var panicked any // in the DialFunc, or an observer: it goes up where this is called
@@ -220,7 +220,7 @@ func (c *dialledConn) verdict(ctx context.Context) (lull.Verdict, error) {
 }
 
 // dialOnce dials once, when there is room.
-func (k *connecting) dialOnce(ctx context.Context, network, addr string) (*dialledConn, error) {
+func (k *connectionAttempt) dialOnce(ctx context.Context, network, addr string) (*dialledConn, error) {
 	select {
 	case k.dials <- struct{}{}:
 	case <-ctx.Done():
@@ -244,7 +244,7 @@ func (k *connecting) dialOnce(ctx context.Context, network, addr string) (*diall
 }
 
 // lastConn returns the last connection, for which pgx calls its hooks.
-func (k *connecting) lastConn() *dialledConn {
+func (k *connectionAttempt) lastConn() *dialledConn {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.latest
@@ -253,13 +253,13 @@ func (k *connecting) lastConn() *dialledConn {
 // dialledConn is a connection. Its dial ends when the server accepts the user, or when it is closed.
 type dialledConn struct {
 	net.Conn
-	k       *connecting
+	k       *connectionAttempt
 	addr    string
 	once    sync.Once // closes Conn
-	release func()    // the call does not end later with the context of the dial
+	release func()    // after it, the call no longer ends with the dial's context
 
 	answered atomic.Bool                    // the server has sent something
-	noTLS    atomic.Bool                    // and that was only that it has no TLS: pgx dials again without
+	noTLS    atomic.Bool                    // and said only that it has no TLS: pgx dials again without
 	accepted atomic.Bool                    // set before ended is closed
 	refusal  atomic.Pointer[pgconn.PgError] // why the server does not accept the user
 	ending   atomic.Bool
@@ -282,7 +282,7 @@ func (c *dialledConn) Write(p []byte) (int, error) {
 }
 
 // closeIfLost returns the error of a Read or Write of n bytes that ended with err. It closes a connection that is broken and
-// was not accepted. Pgx would close it next, and drop the error of that.
+// was not accepted. Pgx would close it next, and drop the error of Close.
 func (c *dialledConn) closeIfLost(n int, err error) error {
 	if err == nil || n > 0 || c.ending.Load() {
 		return err
@@ -311,7 +311,7 @@ func (c *dialledConn) Close() error {
 }
 
 // end ends the dial, once, and returns when it has ended. A connection that was not accepted is
-// closed before another dial may begin. If its Close panics it is as good as closed.
+// closed before another dial may begin. If its Close panics it counts as closed.
 func (c *dialledConn) end(accepted bool) {
 	if !c.ending.CompareAndSwap(false, true) {
 		<-c.ended

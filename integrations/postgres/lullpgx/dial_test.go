@@ -69,8 +69,8 @@ func (c *heldConn) Close() error {
 	return c.Conn.Close()
 }
 
-// A dial is in flight until the server has accepted the user, or the connection is closed. So many
-// at most are, whether the call dials or the pool does.
+// A dial is in flight until the server has accepted the user, or the connection is closed. At most
+// Config.MaxDials are in flight, of calls and of the pool together.
 func TestDialsInFlight(t *testing.T) {
 	t.Parallel()
 	for name, exec := range map[string]func(context.Context, *lull.Dependency, *pgxpool.Pool) error{
@@ -247,7 +247,7 @@ func TestAServerThatHangsUp(t *testing.T) {
 	})
 }
 
-// A dial that is given up by who waits for it is none of those.
+// A dial that its caller gives up is no such failure.
 func TestADialThatIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lis := memnet.Listen() // its connections are never answered

@@ -18,7 +18,7 @@ type Config struct {
 	// Table is the name of the table, optionally after the name of its schema and a point. Each has
 	// 1 to 50 letters (a to z, A to Z), digits and underscores, and does not begin with a digit. It
 	// is quoted, so capitals matter. Without a schema it is found by the connection's search_path.
-	// Write it in the same way in all processes: locks are made of it. Zero: lull_idempotency.
+	// Write it in the same way in all processes: locks depend on it. Zero: lull_idempotency.
 	Table string
 
 	// Isolation is the level of the transactions in which Transact runs the handler. Zero

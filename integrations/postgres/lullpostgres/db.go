@@ -130,8 +130,8 @@ func TxFrom(ctx context.Context) pgx.Tx {
 
 // database/sql.
 
-// Some drivers wait for a server that stands still, whatever becomes of the context (lib/pq). So no
-// call waits for its driver for longer than its context lasts.
+// Some drivers (lib/pq) wait for a server that does not answer even after the context has ended. So
+// no call here waits for its driver for longer than its context lasts.
 type sqlQuerier struct {
 	q interface {
 		QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row

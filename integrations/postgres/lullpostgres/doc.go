@@ -16,6 +16,6 @@
 //	go store.SweepEvery(ctx, time.Minute, nil)
 //
 // A claim is one round trip, and so is its record. With Transactional there are four; the handler's
-// own commit is saved. It was tested with PostgreSQL 15. The features that it needs (ON CONFLICT,
+// own commit is saved. The package was tested with PostgreSQL 15. The features that it needs (ON CONFLICT,
 // MATERIALIZED) exist since 12. docs/servers.md has the rest, under "Once and no more".
 package lullpostgres

@@ -57,7 +57,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	defer rollBack(context.WithoutCancel(ctx), tx, defaultCommitTimeout)
-	// Two that make a table at once would fail, even with IF NOT EXISTS.
+	// Two processes that make a table at once would fail, even with IF NOT EXISTS.
 	table, missing := s.config.quoted(), false
 	if err := tx.row(ctx, fmt.Sprint("SELECT pg_advisory_xact_lock(", migrating, ") IS NULL"), nil, []any{&missing}); err != nil {
 		return err

@@ -3,18 +3,18 @@ package lullpostgres
 import "strings"
 
 type statements struct {
-	claim, claimAlone           string // beside others; alone, for a transaction
-	extend, complete, release   string
-	completeAlone, sweep, check string
+	claim, claimInTx           string // with a shared lock; with an exclusive one
+	extend, complete, release  string
+	completeInTx, sweep, check string
 }
 
-// claimAgain is a value of the first column of the claim's row, beside the States: with another
-// snapshot, or another reading of the server's clock.
+// claimAgain is a value of the first column of the claim's row, beside the KeyStates. It asks for
+// another claim, with a new snapshot and with the time of the server's clock.
 const claimAgain = 0
 
-// All of them need the time, and whether no transaction is at work on the key. The server evaluates
-// clock_timestamp() at each use: hence a table with one row. %LOCK% is evaluated only if something
-// will be written.
+// All statements need the time, and whether another transaction is at work on the key. The server
+// evaluates clock_timestamp() at each use: hence a table with one row. %LOCK% is evaluated only if
+// something will be written.
 
 // claimSQL reads first, and writes only if the row that it reads allows that: a refusal takes no
 // lock, no transaction number, and writes no log. The reading uses the statement's snapshot; the
@@ -99,8 +99,8 @@ const (
 	FROM c WHERE`
 	releaseSQL = `DELETE FROM %TABLE% AS e USING c WHERE e.record IS NULL AND`
 
-	// In the transaction that has claimed it no other transaction can have changed it.
-	completeAloneSQL = `UPDATE %TABLE% SET
+	// No other transaction can have changed the entry that this one has claimed.
+	completeInTxSQL = `UPDATE %TABLE% SET
 	record = $3::bytea, forget_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
 WHERE key = $1::text AND token = $2::bytea AND record IS NULL RETURNING true`
 
@@ -120,18 +120,18 @@ func statementsFor(table string) statements {
 	fill := func(q string, more ...string) string {
 		return strings.NewReplacer(append(more, "%TABLE%", table)...).Replace(q)
 	}
-	const alone, beside = "pg_try_advisory_xact_lock", "pg_try_advisory_xact_lock_shared"
+	const exclusiveLock, sharedLock = "pg_try_advisory_xact_lock", "pg_try_advisory_xact_lock_shared"
 	own := func(what, lock string) string {
 		return fill(strings.Replace(ownSQL, "%WHAT%", what, 1), "%LOCK%", lock)
 	}
 	return statements{
-		claim:         fill(claimSQL, "%LOCK%", beside),
-		claimAlone:    fill(claimSQL, "%LOCK%", alone),
-		extend:        own(extendSQL, beside),
-		complete:      own(completeSQL, beside),
-		release:       own(releaseSQL, alone),
-		completeAlone: fill(completeAloneSQL),
-		sweep:         fill(sweepSQL),
-		check:         fill(checkSQL),
+		claim:        fill(claimSQL, "%LOCK%", sharedLock),
+		claimInTx:    fill(claimSQL, "%LOCK%", exclusiveLock),
+		extend:       own(extendSQL, sharedLock),
+		complete:     own(completeSQL, sharedLock),
+		release:      own(releaseSQL, exclusiveLock),
+		completeInTx: fill(completeInTxSQL),
+		sweep:        fill(sweepSQL),
+		check:        fill(checkSQL),
 	}
 }

@@ -72,8 +72,8 @@ const (
 
 var errContended = errors.New("the key was changed by others each time")
 
-// errBusy is for an owner that was given up and comes back in the middle of its successor's
-// transaction: it is not known whether it is fenced until that has ended.
+// errBusy: a replaced owner calls during its successor's transaction. Whether it is fenced is known
+// only when that transaction ends.
 var errBusy = errors.New("a transaction is at work on the key, and will decide")
 
 // Claim implements idempotency.Store, in one statement. The first with a deadline takes two, to learn
@@ -124,7 +124,7 @@ func micros(d time.Duration) int64 {
 
 // Extend implements idempotency.Store.
 func (s *Store) Extend(ctx context.Context, key string, token idempotency.FencingToken, lease, retention time.Duration) error {
-	return s.own(ctx, "Extend", s.sql.extend, key, token, micros(lease), micros(retention))
+	return s.asOwner(ctx, "Extend", s.sql.extend, key, token, micros(lease), micros(retention))
 }
 
 // Complete implements idempotency.Store. A record of more than 256 MiB is too large.
@@ -132,7 +132,7 @@ func (s *Store) Complete(ctx context.Context, key string, token idempotency.Fenc
 	if err := tooLarge(record); err != nil {
 		return err
 	}
-	return s.own(ctx, "Complete", s.sql.complete, key, token, notNull(record), micros(retention))
+	return s.asOwner(ctx, "Complete", s.sql.complete, key, token, notNull(record), micros(retention))
 }
 
 func tooLarge(record []byte) error {
@@ -152,15 +152,16 @@ func notNull(record []byte) []byte {
 
 // Release implements idempotency.Store.
 func (s *Store) Release(ctx context.Context, key string, token idempotency.FencingToken) error {
-	err := s.own(ctx, "Release", s.sql.release, key, token)
+	err := s.asOwner(ctx, "Release", s.sql.release, key, token)
 	if errors.Is(err, idempotency.ErrFenced) {
 		// A claim may have been committed after the statement's snapshot, and before it had the lock.
-		err = s.own(ctx, "Release", s.sql.release, key, token)
+		err = s.asOwner(ctx, "Release", s.sql.release, key, token)
 	}
 	return err
 }
 
-func (s *Store) own(ctx context.Context, call, query string, key string, token idempotency.FencingToken, more ...any) error {
+// asOwner runs one of the owner's statements.
+func (s *Store) asOwner(ctx context.Context, call, query string, key string, token idempotency.FencingToken, more ...any) error {
 	args := append([]any{key, token[:], s.lock(key)}, more...)
 	err := errContended
 	for range maxRounds {

@@ -32,8 +32,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// stuck is a driver that heeds no context: from some call on it stands still, like lib/pq with a
-// server that does.
+// stuck is a driver that heeds no context: from some call on it stands still, like lib/pq when
+// its server does not answer.
 type stuck struct {
 	at    string
 	until chan struct{}

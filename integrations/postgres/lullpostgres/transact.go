@@ -54,7 +54,7 @@ func (s *Store) Transact(ctx context.Context, c idempotency.Claim, run func(ctx 
 	end, cancel := context.WithDeadline(always, until)
 	defer cancel()
 	var completed bool
-	err = tx.row(end, s.sql.completeAlone, []any{c.Key, c.Token[:], notNull(record), micros(c.Retention)}, []any{&completed})
+	err = tx.row(end, s.sql.completeInTx, []any{c.Key, c.Token[:], notNull(record), micros(c.Retention)}, []any{&completed})
 	switch {
 	case err == nil:
 		err = tx.commit(end)
@@ -78,7 +78,7 @@ func (s *Store) begin(ctx context.Context, c *idempotency.Claim) (transaction, i
 		if err != nil {
 			return nil, idempotency.ClaimResult{}, s.explain(ctx, "Transact", err)
 		}
-		a, err := s.claim(ctx, tx, s.sql.claimAlone, c)
+		a, err := s.claim(ctx, tx, s.sql.claimInTx, c)
 		if err == nil && a.State == idempotency.Claimed {
 			return tx, a, nil
 		}

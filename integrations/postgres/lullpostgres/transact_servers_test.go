@@ -351,7 +351,7 @@ func TestLateClaims(t *testing.T) {
 				return row
 			}
 			was := there()
-			for _, query := range []string{s.sql.claim, s.sql.claimAlone} {
+			for _, query := range []string{s.sql.claim, s.sql.claimInTx} {
 				s.clock.Read(1) // as if the deadline had been in 1970
 				if a, err := s.claim(ctx, s.db, query, &c); err != nil || a.State != claimAgain || there() != was {
 					t.Errorf("%s: a late claim: %v, %v; the row %q became %q", name, a.State, err, was, there())
@@ -404,7 +404,7 @@ func TestLockCollision(t *testing.T) {
 	claims(t, s, d, idempotency.Claimed)
 
 	// Without any lock, only the index decides: some calls wait, and still only one handler runs.
-	s.sql.claimAlone = strings.Replace(s.sql.claimAlone, "pg_try_advisory_xact_lock($7::bigint)", "$7::bigint IS NOT NULL", 1)
+	s.sql.claimInTx = strings.Replace(s.sql.claimInTx, "pg_try_advisory_xact_lock($7::bigint)", "$7::bigint IS NOT NULL", 1)
 	e := request()
 	var mu sync.Mutex
 	runs := 0

@@ -27,7 +27,7 @@ type field struct{ Code number }
 
 func (field) Error() string { return "field" }
 
-// Forms of which the code cannot be read.
+// Forms whose code cannot be read.
 type (
 	text     struct{ Code string }
 	argument struct{ n int }

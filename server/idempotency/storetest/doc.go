@@ -11,9 +11,9 @@
 //
 // [Matrix] is for stores that outlive a process: it starts the test binary again as a
 // server, kills it at each step of the protocol, and lets another process answer the
-// retry. If the store is on a network ([Outliving.Address]) it also lets that stand still at
-// each packet, and then answer. Matrix must be all that its test does, as the servers run
-// that test too:
+// retry. If the store is on a network ([Outliving.Address]) Matrix also stops the store at
+// each packet, and then lets it answer. The test must do nothing but call Matrix, since the
+// servers run that test too:
 //
 //	func TestMatrix(t *testing.T) {
 //		t.Parallel()

@@ -97,8 +97,8 @@ func (t *tester) recordForgotten() {
 	t.replays(again(d), []byte("longer than its claim"))
 }
 
-// before returns a claim that would be forgotten soon, for which act was called before. A machine may be too slow for
-// that; then it is another claim.
+// before returns a claim that would be forgotten soon, and for which act was called in time. If the machine is too slow,
+// it tries another claim.
 func (t *tester) before(act func(c idempotency.Claim) error) idempotency.Claim {
 	t.Helper()
 	for {
@@ -129,8 +129,8 @@ func (t *tester) ownerForgotten() {
 	t.wants(again(e), idempotency.Unknown)
 }
 
-// A key that was released by one and claimed by another is not the first one's, even
-// if that never noticed: numbering owners from one for each entry would make it so.
+// A key that one owner released and another claimed is not the first one's, even if the
+// first never noticed. A store that numbers owners from one for each entry fails this.
 func (t *tester) tokens() {
 	c := request()
 	t.claimed(c, false)

@@ -23,23 +23,23 @@ import (
 
 // Outliving is a store that outlives the processes that use it.
 type Outliving struct {
-	// Place makes or starts what the store is kept in, and returns by what a process
-	// finds it: a path, an address. It is called once, and in the process of the test
-	// only. Whatever else the test needs must be done in it too: what stands before
-	// the call of Matrix is executed by the servers as well.
+	// Place makes or starts what the store is kept in, and returns where a process
+	// finds it: a path, an address. It is called once, and only in the process of the
+	// test. It must also do everything else that the test needs: the servers execute
+	// what stands before the call of Matrix, too.
 	Place func(t *testing.T) string
 	// Open opens the store there. It is called by each server.
 	Open func(t *testing.T, place string) idempotency.Store
 
-	// Address returns the host and port in a place, and the place with another in its stead, by which
-	// Matrix comes between. Nil: the store is not on a network.
+	// Address returns the host and port in place, and a function that returns place with another host
+	// and port: Matrix puts a gate in between. Nil: the store is not on a network.
 	Address func(place string) (addr string, through func(addr string) string)
 
 	Exclusive bool // one process at a time may have it open
 
 	// Transactional: the servers have Config.Transactional set. Effect then carries
 	// out something in the transaction of ctx, under a name that is new for each key,
-	// and Effects counts how often that is there to be seen by others.
+	// and Effects returns how many such effects others see.
 	Transactional bool
 	Effect        func(ctx context.Context, s idempotency.Store, name string) error
 	Effects       func(t *testing.T, place, name string) int
@@ -157,7 +157,7 @@ func (m *matrix) row(second *server, k killed) {
 	if after > 1 || again > 1 {
 		m.Errorf("killed %s, resume %v: %d effects after the retry, %d after another", k.at, k.resume, after, again)
 	}
-	// What each must come to.
+	// What each must get.
 	var want, wantMore string
 	const ran, resumed, replayed, unknown = "201 ran", "201 resumed", "201 replayed", "409 outcome-unknown"
 	effects := 1
@@ -226,7 +226,7 @@ func (m *matrix) many() {
 	}
 }
 
-// final is the answer to a request that is sent again for as long as the answers ask for it.
+// final returns the last answer to a request that is sent again as long as the answers ask for it.
 func (m *matrix) final(url, name string) answer {
 	m.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {

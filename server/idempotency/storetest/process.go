@@ -49,7 +49,7 @@ const (
 	afterResponse point = "after response"
 )
 
-// steps is a store that calls at at each point to which it comes.
+// steps is a store that calls its function `at` at each point.
 type steps struct {
 	idempotency.Store
 	at func(point)
@@ -172,7 +172,7 @@ func (p *server) wait(t *testing.T, killed bool) {
 		t.Errorf("the server has not ended by itself")
 		p.Kill()
 	}
-	// A process that was killed by a signal has no exit code, but on Windows.
+	// A process that was killed by a signal has no exit code, except on Windows.
 	if signalled := p.ProcessState.ExitCode() == -1; killed == p.ProcessState.Success() || killed && !signalled && runtime.GOOS != "windows" {
 		t.Errorf("the server ended with %v, and printed %q", p.ProcessState, &p.out)
 	}

@@ -91,7 +91,7 @@ func (t *tester) concurrent() {
 	if got[idempotency.Claimed] != 8 {
 		t.Errorf("8 claims by one token: %v answers by state, want all claimed", got)
 	}
-	// The whole way, all at once: one runs, and all others see what it made.
+	// The whole way, all at once: one runs, and all others see its record.
 	t.onlyOneRuns(n, func(mine idempotency.Claim, ran func()) (idempotency.ClaimResult, error) {
 		a, err := t.s.Claim(t.ctx, mine)
 		if err == nil && a.State == idempotency.Claimed {

@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
 
-// A backend is a Memory in the process of the test, and a book into which transactions write lines. With
+// A backend is a MemoryStore in the process of the test, and a book into which transactions write lines. With
 // a Session for each connection, called by net/rpc, it is the simplest store that outlives the servers.
 type backend struct {
 	*idempotency.MemoryStore

@@ -127,7 +127,7 @@ func (t *tester) wants(c idempotency.Claim, want idempotency.KeyState) idempoten
 	return a
 }
 
-// check holds an answer to what belongs to its state.
+// check compares an answer with what belongs to its state.
 func (t *tester) check(a idempotency.ClaimResult, want idempotency.KeyState) {
 	t.Helper()
 	if a.State != want {
@@ -182,7 +182,7 @@ func (t *tester) extends(c idempotency.Claim, lease, retention time.Duration) {
 	t.must("Extend", t.s.Extend(t.ctx, c.Key, c.Token, lease, retention))
 }
 
-// fenced checks that c's token can do nothing, and that nothing has come of trying.
+// fenced checks that c's token can do nothing, and that trying changes nothing.
 func (t *tester) fenced(c idempotency.Claim) {
 	t.Helper()
 	for name, err := range map[string]error{
