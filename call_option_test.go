@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -42,12 +43,9 @@ func TestCallOptionsOfOneCall(t *testing.T) {
 					c.policy.Attempts = 4
 				}
 				c.policy.Budget.Stock = 100
-				d, err := lull.NewDependency("d", c.policy, lull.WithRand(seed.Source(t)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				d := must.Have(lull.NewDependency("d", c.policy, lull.WithRand(seed.Source(t))))
 				n := 0
-				_, err = lull.DoHedged(t.Context(), d, func(context.Context) (int, error) {
+				_, err := lull.DoHedged(t.Context(), d, func(context.Context) (int, error) {
 					n++
 					return 0, lull.Transient(c.err)
 				}, c.opts...)
@@ -64,10 +62,7 @@ func TestCallOptionsOfOneCall(t *testing.T) {
 // allows it.
 func TestSpecForRetry(t *testing.T) {
 	for nested, want := range map[engine.NestedRetries]lull.Reason{engine.NestedNever: engine.RetriedAbove, lull.NestedAlways: engine.Success} {
-		d, err := lull.NewDependency("d", lull.Policy{Nested: nested, Budget: budget.Config{Unlimited: true}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Have(lull.NewDependency("d", lull.Policy{Nested: nested, Budget: budget.Config{Unlimited: true}}))
 		next := func(c engine.Call) lull.Reason {
 			c.Attempt(0, nil)
 			return c.Next(1, lull.Verdict{Kind: lull.KindTransient, NeverSent: true}, nil).Reason
@@ -98,10 +93,7 @@ func TestPermanentNeverSentIsNoAnswer(t *testing.T) {
 	for _, never := range []bool{false, true} {
 		p := lull.Policy{Attempts: 1}
 		p.Breaker.Consecutive, p.Breaker.ConsecutiveFor, p.Breaker.OpenFor = 3, 2*time.Second, time.Hour
-		d, err := lull.NewDependency("d", p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Have(lull.NewDependency("d", p))
 		call := func(now time.Duration, v lull.Verdict) lull.Reason {
 			c, step := d.State().Start(now, engine.Spec{})
 			if !step.Done {

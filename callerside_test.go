@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A process without free files or ports, and an operation that panics, show nothing of the
@@ -47,10 +48,7 @@ func TestRule23DoOnTheCallersSide(t *testing.T) {
 						p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 3, Delay: time.Minute}
 						do = lull.DoHedged[int]
 					}
-					d, err := lull.NewDependency("d", p)
-					if err != nil {
-						t.Fatal(err)
-					}
+					d := must.Have(lull.NewDependency("d", p))
 					full := d.Budget().Balance(d.Now())
 					for range 30 {
 						attempts := 0

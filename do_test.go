@@ -22,6 +22,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -32,11 +33,7 @@ var plenty = budget.Config{Ratio: 4, Stock: 100}
 
 func newDependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency("payments", p, append([]lull.Option{lull.WithRand(seed.Source(t))}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Have(lull.NewDependency("payments", p, append([]lull.Option{lull.WithRand(seed.Source(t))}, opts...)...))
 }
 
 // middle is a source of randomness that always draws the middle.

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/outlier"
 	"github.com/lullgo/lull/server/admission"
 	"github.com/lullgo/lull/server/idempotency"
@@ -97,10 +98,7 @@ func TestPolicyInJSON(t *testing.T) {
 		Backoff: backoff.Schedule{Kind: backoff.Linear, Jitter: backoff.Equal, Base: 5}, Budget: budget.Config{Ratio: 0.2, Earn: budget.Arrivals, Stock: 5},
 		Throttle: throttle.Config{Mode: throttle.Cubic, MinRate: 2, MaxWait: -1},
 	}
-	data, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(json.Marshal(want))
 	for _, name := range []string{`"Kind":"linear"`, `"Jitter":"equal"`, `"Earn":"arrivals"`, `"Mode":"cubic"`} {
 		if !strings.Contains(string(data), name) {
 			t.Errorf("no %s in %s", name, data)

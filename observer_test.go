@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // kinds is an observer that notes the kinds of events, and does something at one of them.
@@ -241,10 +242,7 @@ func TestRule18AnObserverOfTheBreakerThatPanics(t *testing.T) {
 				panic("oh")
 			}
 		})
-		account, err := budget.New(plenty)
-		if err != nil {
-			t.Fatal(err)
-		}
+		account := must.Have(budget.New(plenty))
 		pays := &balanced{Budget: account}
 		d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second, OpenJitter: -1}}, lull.WithObserver(o), lull.WithBudget(func() budget.Budget { return pays }))
 		run := func(op func(context.Context) error) (fell any, err error) {

@@ -9,15 +9,13 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A new key allocates what it needs itself, not a copy of the others. The oldest leave, and of
 // many equally old ones only as many as must.
 func TestRegistryTakesAFloodOfKeys(t *testing.T) {
-	r, err := lull.NewRegistry(lull.Policy{}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(lull.NewRegistry(lull.Policy{}, 0))
 	const defaultSize = 1024
 	keys := make([]string, 5*defaultSize)
 	for i := range keys {

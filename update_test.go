@@ -17,14 +17,13 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
 func update(t testing.TB, d interface{ Update(lull.Policy) error }, p lull.Policy) {
 	t.Helper()
-	if err := d.Update(p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(d.Update(p))
 }
 
 // attemptsOfAFailingCall returns how many attempts a call makes that always fails.
@@ -206,10 +205,7 @@ func TestUpdateOfALimitWithCallsInFlight(t *testing.T) {
 
 func TestUpdateOfEachInARegistry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Off: true}}, 0, lull.WithRand(seed.Source(t)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Have(lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Off: true}}, 0, lull.WithRand(seed.Source(t))))
 		attempts := map[string]int{"": 3, "a": 4, "b": 5, "bad": -1}
 		of := func(key string) lull.Policy {
 			n, known := attempts[key]
@@ -219,9 +215,7 @@ func TestUpdateOfEachInARegistry(t *testing.T) {
 			return lull.Policy{Attempts: n, Budget: plenty, Breaker: breaker.Config{Off: true}}
 		}
 		a := r.Get("a")
-		if err := r.UpdateEach(of); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(r.UpdateEach(of))
 		for d, want := range map[*lull.Dependency]int{a: 4, r.Get("b"): 5, r.Get("c"): 3, r.Get("bad"): 3} {
 			if n := attemptsOfAFailingCall(d); n != want {
 				t.Errorf("%s makes %d attempts, want %d", d.Name(), n, want)
@@ -251,10 +245,7 @@ func TestRule18UpdateEachHoldsNoLock(t *testing.T) {
 	p := func(n int) lull.Policy {
 		return lull.Policy{Attempts: n, Budget: plenty, Breaker: breaker.Config{Off: true}}
 	}
-	r, err := lull.NewRegistry(p(2), 0, lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(lull.NewRegistry(p(2), 0, lull.WithRand(seed.Source(t))))
 	attempts := func(d *lull.Dependency) int { return d.Policy().Attempts }
 	r.Get("kept")
 	done := make(chan struct{})
@@ -371,13 +362,9 @@ func TestUpdateDoesNotHideAnswers(t *testing.T) {
 		}()
 		time.Sleep(20 * ms)
 		p.Attempts = 3
-		if err := d.Update(p); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(d.Update(p))
 		time.Sleep(30 * ms)
-		if err := lull.Run(t.Context(), d, func(context.Context) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(lull.Run(t.Context(), d, func(context.Context) error { return nil }))
 		if err := <-slow; err != nil {
 			t.Errorf("not retried: %v", err)
 		}

@@ -85,11 +85,7 @@ func TestAResponseCutInItsHeaderIsRepeated(t *testing.T) {
 }
 
 func get(t *testing.T) *http.Request {
-	req, err := http.NewRequestWithContext(t.Context(), "GET", host, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return req
+	return must(http.NewRequestWithContext(t.Context(), "GET", host, nil))
 }
 
 // A server may close an idle connection just as a request goes out on it. http.Transport

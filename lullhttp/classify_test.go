@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func checkError(t *testing.T, err error, kind engine.VerdictKind, neverSent bool, code string) {
@@ -43,10 +44,7 @@ func roundTrip(t *testing.T, tr *http.Transport, ctx context.Context, method, ur
 	if tr.DialContext == nil {
 		tr.DialContext = memnet.Dial
 	}
-	req, err := http.NewRequestWithContext(ctx, method, url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Have(http.NewRequestWithContext(ctx, method, url, body))
 	resp, err := tr.RoundTrip(req)
 	if err == nil {
 		_, err = io.Copy(io.Discard, resp.Body)
@@ -269,11 +267,8 @@ func TestErrorTextsOfTheClient(t *testing.T) {
 		}
 		broken := errors.New("broken")
 		base := tripper(func(*http.Request) (*http.Response, error) { return nil, broken })
-		client, err := NewClient(lull.Policy{}, WithBase(base))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = client.Get("http://example.com/a")
+		client := must.Have(NewClient(lull.Policy{}, WithBase(base)))
+		_, err := client.Get("http://example.com/a")
 		var e *lull.Error
 		if !errors.As(err, &e) || e.Dependency != "example.com" || e.Operation != "GET" || !errors.Is(err, broken) || !errors.Is(err, lull.ErrPermanent) {
 			t.Errorf("%#v", err)

@@ -28,10 +28,7 @@ import (
 
 func newHandler(t testing.TB, f http.HandlerFunc, opts ...lullhttp.HandlerOption) http.HandlerFunc {
 	t.Helper()
-	h, err := lullhttp.NewHandler(f, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must(lullhttp.NewHandler(f, opts...))
 	return h.ServeHTTP
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 var hintNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -296,13 +298,8 @@ var rfcNow = time.Date(1994, 11, 6, 8, 47, 37, 0, time.UTC)
 
 func vectors(t *testing.T, name string, into any) {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, into); err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(os.ReadFile("testdata/" + name))
+	must.Succeed(json.Unmarshal(b, into))
 }
 
 func TestRule03RetryAfterVectors(t *testing.T) {
@@ -368,11 +365,7 @@ func TestRule03RetryAfterNumbers(t *testing.T) {
 
 func TestRule03RetryAfterDates(t *testing.T) {
 	at := func(s string) time.Time {
-		u, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return u
+		return must.Have(time.Parse(time.RFC3339, s))
 	}
 	now := at("2026-03-01T12:00:00Z")
 	for _, c := range []struct{ s, want string }{

@@ -52,10 +52,7 @@ func lastWords(w http.ResponseWriter, r *http.Request) {
 }
 
 func upgrade(t *testing.T, url string) *http.Request {
-	req, err := http.NewRequest("GET", url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequest("GET", url, nil))
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "words")
 	return req
@@ -462,10 +459,7 @@ func TestMaxBytesReaderBehindNewHandler(t *testing.T) {
 			}
 			w.WriteHeader(http.StatusRequestEntityTooLarge)
 		})
-		wrapped, err := lullhttp.NewHandler(limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wrapped := must(lullhttp.NewHandler(limit))
 		for name, h := range map[string]http.Handler{"without": limit, "with": wrapped} {
 			for _, h2 := range []bool{false, true} {
 				s := memnet.NewUnstartedServer(t, h)

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestPatternsOfClients(t *testing.T) {
@@ -12,9 +14,7 @@ func TestPatternsOfClients(t *testing.T) {
 		"api.example.com", "POST api.example.com/search/{index}", "Orders:8080", "orders/", "/health", "PUT\t[::1]:9000/x",
 		"GET api.example.com/v1/", "api.example.com/{$}", "files/{bucket}/{object...}", "files/tmp/",
 	} {
-		if err := routes.add(p, p); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(routes.add(p, p))
 	}
 	for request, want := range map[string]string{
 		"PUT https://API.example.com:443":           "api.example.com/{$}",
@@ -33,10 +33,7 @@ func TestPatternsOfClients(t *testing.T) {
 		"PUT http://[0:0::1]:9000/x":                "PUT\t[::1]:9000/x",
 	} {
 		method, u, _ := strings.Cut(request, " ")
-		req, err := http.NewRequest(method, u, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Have(http.NewRequest(method, u, nil))
 		if got, _ := routes.find(req, canonicalHost(req.URL.Scheme, req.URL.Host)); got != want {
 			t.Errorf("%s: %q, want %q", request, got, want)
 		}

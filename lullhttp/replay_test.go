@@ -61,10 +61,7 @@ func TestRule06Replay(t *testing.T) {
 			return &onlySeeker{ReadSeeker: s}
 		}, 300_000, []lullhttp.Option{lullhttp.WithReplay(0)}, 3},
 		{"file", func() io.Reader {
-			f, err := os.Open(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must(os.Open(file))
 			f.Seek(7, io.SeekStart)
 			return f
 		}, 300_000, []lullhttp.Option{lullhttp.WithReplay(0)}, 3},
@@ -219,9 +216,7 @@ func TestRule19ReplayKeepsWhatHasCome(t *testing.T) {
 		for range 10 {
 			req, _ := http.NewRequest("PUT", "http://example.test/", io.MultiReader(bytes.NewReader(nil)))
 			req.ContentLength = 1 << 30
-			if _, err := cl.Do(req); err != nil {
-				t.Fatal(err)
-			}
+			must(cl.Do(req))
 		}
 		runtime.ReadMemStats(&after)
 		if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {

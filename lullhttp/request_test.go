@@ -165,9 +165,7 @@ func TestWithCallAddsUp(t *testing.T) {
 		sibling := lullhttp.WithCall(outer, lull.Operation("sibling"))
 		for _, ctx := range []context.Context{outer, inner, sibling, t.Context()} {
 			req, _ := http.NewRequestWithContext(ctx, "GET", "http://example.test/", nil)
-			if _, err := cl.Do(req); err != nil {
-				t.Fatal(err)
-			}
+			must(cl.Do(req))
 		}
 		if got := fmt.Sprint(names, len(base.reqs)); got != "[outer inner sibling GET] 6" {
 			t.Error(got)

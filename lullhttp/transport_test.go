@@ -55,10 +55,7 @@ func server(t testing.TB, handler http.HandlerFunc) (*httptest.Server, *atomic.I
 
 func client(t testing.TB, p lull.Policy, opts ...lullhttp.Option) *http.Client {
 	t.Helper()
-	c, err := lullhttp.NewClient(p, append([]lullhttp.Option{seeded(t), lullhttp.WithBase(memnet.Transport(t))}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(lullhttp.NewClient(p, append([]lullhttp.Option{seeded(t), lullhttp.WithBase(memnet.Transport(t))}, opts...)...))
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
@@ -66,11 +63,7 @@ func client(t testing.TB, p lull.Policy, opts ...lullhttp.Option) *http.Client {
 // transport is lullhttp.New, with a seed that a failure names.
 func transport(t testing.TB, p lull.Policy, opts ...lullhttp.Option) *lullhttp.Transport {
 	t.Helper()
-	tr, err := lullhttp.New(p, append([]lullhttp.Option{seeded(t)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tr
+	return must(lullhttp.New(p, append([]lullhttp.Option{seeded(t)}, opts...)...))
 }
 
 // must is for what a test needs before it begins.
@@ -84,11 +77,7 @@ func must[T any](made T, err error) T {
 // clientOf is a client of which every request is a call to d.
 func clientOf(t testing.TB, d *lull.Dependency) *http.Client {
 	t.Helper()
-	c, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(memnet.Transport(t)), lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return d }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must(lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(memnet.Transport(t)), lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return d })))
 }
 
 // answers gives the statuses in turn, the last one for ever.
@@ -106,10 +95,7 @@ func read(t testing.TB, resp *http.Response, err error) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(io.ReadAll(resp.Body))
 	resp.Body.Close()
 	return string(b)
 }
@@ -117,11 +103,7 @@ func read(t testing.TB, resp *http.Response, err error) string {
 // sent is the response to req; an error ends the test.
 func sent(t testing.TB, rt http.RoundTripper, req *http.Request) *http.Response {
 	t.Helper()
-	resp, err := rt.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp
+	return must(rt.RoundTrip(req))
 }
 
 // Rule 5: every retried response is drained and closed: 50 sequential calls with two retries each use one connection, over
@@ -258,10 +240,7 @@ func TestRule06NoCopyOfTheBody(t *testing.T) {
 		body := bytes.Repeat([]byte("0123456789abcdef"), 10<<20/16)
 		put := func() {
 			req, _ := http.NewRequest("PUT", "http://example.test/", bytes.NewReader(body))
-			resp, err := cl.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must(cl.Do(req))
 			resp.Body.Close()
 		}
 		put()

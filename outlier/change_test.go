@@ -20,9 +20,7 @@ func TestListenersHearInOrder(t *testing.T) {
 		s.Update(c.At, append(keys(2), c.Key))
 		sweep(s, c.At)
 	}, nil, func(c Change) { b = append(b, c) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(err)
 	s.Update(0, keys(2))
 	for i := range 5 {
 		now := time.Duration(i) * 100 * time.Second

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lullgo/lull"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/server/admission"
 )
@@ -21,10 +22,7 @@ import (
 // admitted is a server with admission control, and what connects to it.
 func admitted(t *testing.T, e *echo, c admission.Config, observe func(admission.Event), trust ...lullgrpc.ServerOption) (g *admission.Gate, connect func(...grpc.DialOption) *grpc.ClientConn) {
 	t.Helper()
-	a, err := admission.New(c, admission.WithObserver(observe), admission.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Have(admission.New(c, admission.WithObserver(observe), admission.WithRand(seed.Source(t))))
 	g = admission.NewGate(a)
 	return g, served(t, e, grpc.UnaryInterceptor(lullgrpc.AdmitUnary(g, trust...)), grpc.StreamInterceptor(lullgrpc.AdmitStream(g, trust...)))
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func names(c *lullgrpc.Client) []string {
@@ -35,10 +36,7 @@ func names(c *lullgrpc.Client) []string {
 
 func TestADependencyForEachTargetAndPolicy(t *testing.T) {
 	patient := lull.Policy{Attempts: 7}
-	tenant, err := lull.NewDependency("tenant", lull.Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tenant := must.Have(lull.NewDependency("tenant", lull.Policy{}))
 	type tenantKey struct{}
 	c := newClient(t, lull.Policy{},
 		lullgrpc.WithPolicy(patient, "/a.A/", "/b.B/Get"),
@@ -161,13 +159,9 @@ func TestTheDescriptorNamesWhatMayBeRepeated(t *testing.T) {
 			method("Plain", nil),
 		}}},
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(err)
 	if _, err := protoregistry.GlobalFiles.FindFileByPath(file.Path()); err != nil { // or -count has registered it
-		if err := protoregistry.GlobalFiles.RegisterFile(file); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(protoregistry.GlobalFiles.RegisterFile(file))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, quick(), lullgrpc.WithNotIdempotent("/lull.test.Levels/Never"))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lullgo/lull"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Header, Trailer and Peer are those of the attempt whose status is returned: here of one
@@ -76,9 +77,7 @@ func TestForwardedAttemptsDoNotTravelOn(t *testing.T) {
 		}
 		cc := inMemory(t, e, quick(), idempotent())
 		ctx := metadata.NewOutgoingContext(t.Context(), metadata.Pairs("grpc-previous-rpc-attempts", "7", "lull-hedge", "?1", "mine", "yes"))
-		if _, err := call(ctx, cc, ""); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(call(ctx, cc, ""))
 		cs := open(t, ctx, cc, serverStreams)
 		send(t, cs, "")
 		cs.CloseSend()

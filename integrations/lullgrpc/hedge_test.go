@@ -29,6 +29,7 @@ import (
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/must"
 )
 
 const ms = time.Millisecond
@@ -394,9 +395,7 @@ func TestTheRequestIsTheCallersAgain(t *testing.T) {
 			return nil
 		}
 		opts := []grpc.CallOption{grpc.WaitForReady(true), grpc.Header(&header)}
-		if err := slots(t, hedging(2), req, reply, opts, first, hedge); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(slots(t, hedging(2), req, reply, opts, first, hedge))
 		req.Value, opts[0], header = "something else", nil, nil
 		if got := <-seen; got != "as it was, 5 options" || header != nil {
 			t.Errorf("the hedge saw %q, and the caller header %v", got, header)
@@ -511,9 +510,7 @@ func TestEventsOfHedges(t *testing.T) {
 		var ev events
 		s := newInTurn(errorWithID{after: time.Hour}, errorWithID{after: ms, code: codes.Unavailable}, errorWithID{after: ms})
 		cc := inMemory(t, &s.echo, hedging(3), idempotent(), ev.watch())
-		if _, err := call(t.Context(), cc, ""); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(call(t.Context(), cc, ""))
 		failed, started, ended := ev.of(event.AttemptFailed), ev.of(event.HedgeStarted), ev.of(event.CallEnded)
 		if len(started) != 2 || len(failed) != 1 || status.Code(failed[0].Err) != codes.Unavailable || failed[0].Attempt != 2 {
 			t.Errorf("hedges %+v, failures %+v", started, failed)

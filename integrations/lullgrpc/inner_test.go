@@ -18,6 +18,7 @@ import (
 
 	"github.com/lullgo/lull"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // watched records how the streams of interceptors further in are used, each by itself.
@@ -200,10 +201,7 @@ func TestInterceptorsFurtherInSeeOneCallAtATime(t *testing.T) {
 			if c.late {
 				ctx = metadata.AppendToOutgoingContext(ctx, "late", "yes")
 			}
-			cs, err := cc.NewStream(ctx, c.desc, c.method)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cs := must.Have(cc.NewStream(ctx, c.desc, c.method))
 			c.use(t, cs)
 			if len(w.broken) > 0 {
 				t.Errorf("%v", w.broken)

@@ -11,16 +11,14 @@ import (
 	"google.golang.org/grpc"
 
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/server/admission"
 )
 
 // The methods that pass admission, and those that do not.
 func TestWithSkip(t *testing.T) {
-	a, err := admission.New(admission.Config{Limit: 1, MaxWait: -1}, admission.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Have(admission.New(admission.Config{Limit: 1, MaxWait: -1}, admission.WithRand(seed.Source(t))))
 	g := admission.NewGate(a)
 	pass, d := g.Enter(t.Context(), admission.Request{})
 	if d.Outcome != admission.Admitted {

@@ -24,6 +24,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/must"
 )
 
 type serverScript = func(ss grpc.ServerStream, call int) error
@@ -329,9 +330,7 @@ func TestAStreamEndsWithoutBeingReadToItsEnd(t *testing.T) {
 		c := newClient(t, p, idempotent())
 		cc := served(t, &echo{stream: quiet})(c.DialOptions()...)
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, err := cc.NewStream(ctx, bidiStreams, bidiMethod); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(cc.NewStream(ctx, bidiStreams, bidiMethod))
 		synctest.Wait()
 		d := c.Dependency(t.Context(), cc.Target(), bidiMethod)
 		if n := d.Limiter().InFlight(); n != 1 {
@@ -400,9 +399,7 @@ func TestASenderAloneIsRetried(t *testing.T) {
 				t.Errorf("%d attempts after %q, want %d", e.count(), text, want)
 			}
 		}
-		if err := cs.CloseSend(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(cs.CloseSend())
 		receive(t, cs, "sum")
 	})
 }
@@ -448,9 +445,7 @@ func TestMessagesAreReplayedAsTheyWere(t *testing.T) {
 	inBubble(t, bidiStreams, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 		m := new(wrapperspb.StringValue)
 		for _, m.Value = range []string{"a", "b", "c"} { // one message for all
-			if err := cs.SendMsg(m); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(cs.SendMsg(m))
 		}
 		m.Value = "spoilt"
 		receive(t, cs, "d")
@@ -472,9 +467,7 @@ func TestLegacyMessagesAreReplayed(t *testing.T) {
 		return errors.Join(heard(ss, "a"), answer(ss, "b"))
 	})}
 	inBubble(t, bidiStreams, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
-		if err := cs.SendMsg(&legacy{"a"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(cs.SendMsg(&legacy{"a"}))
 		receive(t, cs, "b")
 	})
 }
@@ -503,9 +496,7 @@ func TestWhatCannotBeKeptCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cc := inMemory(t, e, quick(), idempotent())
 		cs := open(t, t.Context(), cc, bidiStreams, grpc.ForceCodec(rawCodec{}))
-		if err := cs.SendMsg([]byte("\n\x03raw")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(cs.SendMsg([]byte("\n\x03raw")))
 		wantFailure(t, cs.RecvMsg(new([]byte)), codes.Unavailable, nil, 0)
 		if e.count() != 1 {
 			t.Errorf("%d attempts", e.count())
@@ -701,9 +692,7 @@ func TestAPanicGoesOnUp(t *testing.T) {
 		cs, err := c.StreamClientInterceptor()(ctx, bidiStreams, nil, bidiMethod, func(ctx context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
 			return explosive{ctx: ctx}, nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(err)
 		booms(t, func() { cs.RecvMsg(nil) })
 		cancel()
 		synctest.Wait()

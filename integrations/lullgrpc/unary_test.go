@@ -22,6 +22,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // script is a unary handler with one answer for each call. After the last answer it succeeds.
@@ -67,9 +68,7 @@ func TestRetryInfoIsWaitedFor(t *testing.T) {
 		)}
 		cc := inMemory(t, e, quick(), idempotent(), ev.watch())
 		start := time.Now()
-		if _, err := call(t.Context(), cc, ""); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(call(t.Context(), cc, ""))
 		scheduled := ev.of(event.RetryScheduled)
 		if len(scheduled) != 3 {
 			t.Fatalf("%d retries", len(scheduled))
@@ -105,9 +104,7 @@ func TestTheDeadlineOfAnAttempt(t *testing.T) {
 		p.Backoff = backoff.Schedule{Kind: backoff.Constant, Base: 300 * time.Millisecond, Jitter: backoff.None}
 		p.AttemptTimeout, p.Deadline, p.Timeouts = 2*time.Second, 5*time.Second, lull.TimeoutsAlways
 		cc := inMemory(t, e, p, idempotent())
-		if _, err := call(t.Context(), cc, ""); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(call(t.Context(), cc, ""))
 		// 0 to 2 s, 2.3 to 4.3 s, and from 4.6 s what is left until 5 s.
 		if want := []time.Duration{2 * time.Second, 2 * time.Second, 400 * time.Millisecond}; !slices.Equal(seen, want) {
 			t.Errorf("the server was given %v, want %v", seen, want)
@@ -258,9 +255,7 @@ func TestTheOptionsOfACallAreNotTouched(t *testing.T) {
 		opts := make([]grpc.CallOption, 0, 16)
 		opts = append(opts, lullgrpc.Idempotent(), grpc.OnFinish(func(err error) { told = append(told, err) }), grpc.Trailer(&trailer))
 		beyond := opts[:cap(opts)]
-		if _, err := call(t.Context(), cc, "", opts...); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(call(t.Context(), cc, "", opts...))
 		if len(told) != 1 || told[0] != nil {
 			t.Errorf("OnFinish was told %v, want nil once", told)
 		}

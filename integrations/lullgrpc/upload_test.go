@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // read counts how often a message is read, as marshalling does.
@@ -39,15 +41,11 @@ func TestUploadsAreNotCopiedAfterTheCommit(t *testing.T) {
 			var n atomic.Int64
 			m := read{wrapperspb.String(strings.Repeat("x", 64<<10)), &n}
 			for range 5 { // past the replay buffer
-				if err := cs.SendMsg(m); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(cs.SendMsg(m))
 			}
 			n.Store(0)
 			for range 20 {
-				if err := cs.SendMsg(m); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(cs.SendMsg(m))
 			}
 			looks := n.Load()
 			cs.CloseSend()
@@ -77,18 +75,14 @@ func TestAMessageIsCopiedOnceAtMost(t *testing.T) {
 			cs, err := intercept(ctx, clientStreams, nil, clientMethod, func(ctx context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
 				return taking{ctx: ctx}, nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(err)
 			if c.first > 0 {
 				send(t, cs, strings.Repeat("x", c.first))
 			}
 			m := wrapperspb.String(strings.Repeat("x", c.size))
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			if err := cs.SendMsg(m); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(cs.SendMsg(m))
 			runtime.ReadMemStats(&after)
 			best = min(best, after.TotalAlloc-before.TotalAlloc)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/lullhttp/lulltest"
 )
@@ -19,14 +20,8 @@ func TestWhatTheDocsShow(t *testing.T) {
 			{Every: 10, Status: 429, Header: http.Header{"Retry-After": {"2"}}}, // every tenth of all others
 			{Chance: 0.01, End: lulltest.Hang},                                  // and one of a hundred
 		}}
-		client, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(faults.Transport(nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := client.Get("http://shop/orders/7")
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := must.Have(lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(faults.Transport(nil))))
+		resp := must.Have(client.Get("http://shop/orders/7"))
 		resp.Body.Close()
 	})
 }

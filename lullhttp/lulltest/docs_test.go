@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/lullhttp/lulltest"
 )
@@ -23,9 +24,7 @@ func newClient(t *testing.T, faults *lulltest.Faults) *http.Client {
 		lullhttp.WithBase(faults.Transport(nil)),
 		lullhttp.With(lull.WithRand(draws.Uint64)), // for one goroutine at a time
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(err)
 	return client
 }
 
@@ -34,10 +33,7 @@ func TestOrdersSurviveARestart(t *testing.T) {
 		faults := &lulltest.Faults{Rules: []lulltest.Rule{{First: 1, Status: http.StatusServiceUnavailable}}}
 		client := newClient(t, faults)
 		began := time.Now()
-		resp, err := client.Get("http://shop/orders/7")
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Have(client.Get("http://shop/orders/7"))
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK || len(faults.Attempts()) != 2 {
 			t.Errorf("status %d after %d attempts", resp.StatusCode, len(faults.Attempts()))
@@ -66,10 +62,7 @@ func TestTheDocsHang(t *testing.T) {
 		faults := &lulltest.Faults{Rules: []lulltest.Rule{{End: lulltest.Hang}}}
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://shop/orders/7", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := must.Have(http.NewRequestWithContext(ctx, http.MethodGet, "http://shop/orders/7", nil))
 		began := time.Now()
 		resp, err := newClient(t, faults).Do(req)
 		if err == nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/lullhttp/lulltest"
 )
@@ -200,10 +201,7 @@ func TestHangingHandler(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				req, _ := http.NewRequestWithContext(ctx, "POST", server.URL, strings.NewReader("ping"))
 				if rule.Where == lulltest.InBody {
-					resp, err := server.Client().Do(req)
-					if err != nil {
-						t.Fatal(err)
-					}
+					resp := must.Have(server.Client().Do(req))
 					b := make([]byte, 2)
 					if _, err := io.ReadFull(resp.Body, b); err != nil || string(b) != "he" {
 						t.Errorf("%q, %v, want the first two bytes", b, err)
@@ -233,10 +231,7 @@ func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &lulltest.Faults{Rules: []lulltest.Rule{{PerByte: time.Second, Delay: time.Minute}}}
 		began := time.Now()
-		resp, err := (&http.Client{Transport: f.Transport(new(hello))}).Get("http://shop/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Have((&http.Client{Transport: f.Transport(new(hello))}).Get("http://shop/"))
 		if d := time.Since(began); d != time.Minute {
 			t.Errorf("the header came after %v, want 1m", d)
 		}
@@ -259,17 +254,11 @@ func TestSlowBody(t *testing.T) {
 // ask makes one attempt at a time, in a test without a network.
 func ask(t *testing.T, rt http.RoundTripper, method, url string, header ...string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Have(http.NewRequestWithContext(t.Context(), method, url, nil))
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := rt.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Have(rt.RoundTrip(req))
 	defer resp.Body.Close()
 	return resp.StatusCode
 }
@@ -352,10 +341,7 @@ func TestWhatIsRecorded(t *testing.T) {
 			body := strings.NewReader("amount=7")
 			req, _ := http.NewRequestWithContext(t.Context(), "POST", "http://shop/pay?x=1", body)
 			req.Header.Set("Idempotency-Key", "k")
-			resp, err := rt.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must.Have(rt.RoundTrip(req))
 			if req.ContentLength != 8 || body.Len() != 0 {
 				t.Error("the request was changed, or not read")
 			}
@@ -441,11 +427,7 @@ func TestFlushAndInformationalResponses(t *testing.T) {
 }
 
 func httpGet(t *testing.T, url string) *http.Request {
-	req, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return req
+	return must.Have(http.NewRequestWithContext(t.Context(), "GET", url, nil))
 }
 
 // Answers that have no body cannot break in it.

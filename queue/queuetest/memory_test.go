@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -26,10 +27,7 @@ func memoryTarget(c queue.MemoryBrokerConfig, wrap func(*queue.MemoryBroker) *Co
 		Virtual: true,
 		Orders:  []queue.Order{c.Order},
 		Declare: func(t testing.TB, o Options) string {
-			m, err := queue.NewMemoryBroker(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Have(queue.NewMemoryBroker(c))
 			address := fmt.Sprint(addresses.Add(1))
 			memories.Store(address, m)
 			t.Cleanup(func() { memories.Delete(address) })

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/queue"
 )
@@ -51,10 +52,7 @@ func serve(t testing.TB, held bool) *server {
 
 func (s *server) listen(t testing.TB, address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", address))
 	s.l = l
 	s.served.Go(func() {
 		for {
@@ -105,10 +103,7 @@ func (s *server) restart(t testing.TB) {
 }
 
 func (s *server) declare(t testing.TB, o Options) string {
-	m, err := queue.NewMemoryBroker(queue.MemoryBrokerConfig{Order: o.Order})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Have(queue.NewMemoryBroker(queue.MemoryBrokerConfig{Order: o.Order}))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name := fmt.Sprint("q", len(s.queues))

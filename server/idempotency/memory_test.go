@@ -9,11 +9,7 @@ import (
 
 func newMemory(t testing.TB, c idempotency.MemoryStoreConfig) *idempotency.MemoryStore {
 	t.Helper()
-	m, err := idempotency.NewMemoryStore(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must(idempotency.NewMemoryStore(c))
 }
 
 func TestMemoryIsAStore(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Stores keep the encoding for days: it must not change under them.
@@ -25,10 +27,7 @@ func TestRecordEncodingIsStable(t *testing.T) {
 		{Record{Status: 201, Body: []byte(strings.Repeat("x", 100))}, "01 00 c901 00 64 " + strings.Repeat("78", 100)},
 		{Record{Status: 999, Header: http.Header{"B": {"2"}, "A": {"", "1"}}}, "01 00 e707 02 01 41 02 00 01 31 01 42 01 01 32 00"},
 	} {
-		b, err := test.rec.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Have(test.rec.MarshalBinary())
 		want, _ := hex.DecodeString(strings.ReplaceAll(test.want, " ", ""))
 		want = binary.BigEndian.AppendUint32(want, crc32.Checksum(want, crc32.MakeTable(crc32.Castagnoli)))
 		if got, want := hex.EncodeToString(b), hex.EncodeToString(want); got != want {
@@ -62,10 +61,7 @@ func TestRecordStatus(t *testing.T) {
 }
 
 func TestDamagedRecords(t *testing.T) {
-	whole, err := Record{Status: 201, Header: http.Header{"A": {"1", "2"}, "B": {"3"}}, Body: []byte("body")}.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Have(Record{Status: 201, Header: http.Header{"A": {"1", "2"}, "B": {"3"}}, Body: []byte("body")}.MarshalBinary())
 	refused := func(what string, b []byte) {
 		t.Helper()
 		r := Record{Status: 200}

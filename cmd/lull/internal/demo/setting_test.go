@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // lullProgram runs the program and returns what it printed.
@@ -21,18 +22,9 @@ func lullProgram(ctx context.Context, args ...string) (code int, stdout, stderr 
 func parse(t *testing.T, args ...string) setting {
 	t.Helper()
 	var c Command
-	parser, err := kong.New(&c, kong.Writers(io.Discard, io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse(args); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.setting()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	parser := must.Have(kong.New(&c, kong.Writers(io.Discard, io.Discard)))
+	must.Have(parser.Parse(args))
+	return must.Have(c.setting())
 }
 
 func TestBadFlagsSayWhatIsAllowed(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/lint"
 	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // lints runs lull lint.
@@ -32,10 +33,7 @@ func lintsInput(t *testing.T, stdin io.Reader, args ...string) (out, complaint s
 // that it breaks, and all its findings are of that rule.
 func TestLintExamples(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..", "..", "..", "docs", "examples", "policies"))
-	files, err := filepath.Glob("*/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Have(filepath.Glob("*/*.yaml"))
 	slices.Sort(files)
 	broken := map[string]bool{}
 	for _, file := range files {
@@ -49,9 +47,7 @@ func TestLintExamples(t *testing.T) {
 			t.Errorf("%s: exit code %d as text, %d as JSON", name, code, again)
 		}
 		var report struct{ Findings []lint.Finding }
-		if err := json.Unmarshal([]byte(js), &report); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(json.Unmarshal([]byte(js), &report))
 		if folder == "good" {
 			for _, f := range report.Findings {
 				if f.Ignored == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -43,9 +44,7 @@ func TestPoliciesAsJSON(t *testing.T) {
 
 func TestScenariosAsJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := json.Indent(&out, plainData(fixedScenario()), "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(json.Indent(&out, plainData(fixedScenario()), "", "  "))
 	golden.File(t, "testdata/fixed-scenario.json", out.String()+"\n")
 }
 

@@ -17,15 +17,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // save writes the page to a file, and returns its address.
 func save(t *testing.T, p Page) (url string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(path, written(t, p), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(os.WriteFile(path, written(t, p), 0o644))
 	return "file://" + filepath.ToSlash(path)
 }
 
@@ -343,11 +343,7 @@ func TestLongSeries(t *testing.T) {
 
 func decodePNG(t *testing.T, data []byte) image.Image {
 	t.Helper()
-	picture, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return picture
+	return must.Have(png.Decode(bytes.NewReader(data)))
 }
 
 // pixels returns about how many pixels of an area have a colour.
