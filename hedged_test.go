@@ -412,27 +412,6 @@ func TestWhatAHedgeThatDoesNotFireAllocates(t *testing.T) {
 	}
 }
 
-func BenchmarkDoHedged(b *testing.B) {
-	for _, c := range []struct {
-		name   string
-		policy lull.Policy
-	}{
-		{"off", lull.Policy{}},
-		{"fixed", lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: time.Second}}},
-		{"learned", lull.Policy{Hedge: hedge.Config{Attempts: 2}}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			d := newDependency(b, c.policy)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := lull.DoHedged(context.Background(), d, value); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // A hedge whose delay ends after the largest time is never sent.
 func TestAHedgeThatIsNeverDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -121,29 +121,4 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-func BenchmarkRefused(b *testing.B) {
-	k, _ := New(Config{})
-	k.ForceOpen(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		k.Start(1)
-	}
-}
-
-func BenchmarkNew(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		k, _ := New(Config{})
-		_ = k
-	}
-}
-
 var sink *Breaker
-
-func BenchmarkPlanNew(b *testing.B) {
-	p, _ := Prepare(Config{})
-	b.ReportAllocs()
-	for b.Loop() {
-		sink = p.New()
-	}
-}

@@ -322,21 +322,6 @@ func TestPolicyFilesThatAreTooLarge(t *testing.T) {
 	refused(t, File{"x.yaml", []byte(text.String())}, Options{}, "6000 dependencies make a policy file of more than the 1 MiB")
 }
 
-// A file of many routes is no reason to wait.
-func BenchmarkConvert(b *testing.B) {
-	var text strings.Builder
-	text.WriteString("virtual_hosts:\n  - name: v\n    domains: ['*']\n    routes:\n")
-	for i := range 100 {
-		fmt.Fprintf(&text, "      - {match: {prefix: /%d}, route: {cluster: c%d, timeout: 2s, retry_policy: {retry_on: reset, num_retries: 2}}}\n", i, i)
-	}
-	f := []File{{"x.yaml", []byte(text.String())}}
-	for b.Loop() {
-		if _, err := Convert(f, Istio, Options{}); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // Which requests may be repeated is lull's own decision; a setting that differs from it is lost.
 func TestOtherRequests(t *testing.T) {
 	const text = `{"cluster": "c", "retry_policy": {"retry_on": "reset", "retriable_request_headers": [{"name": ":method", "string_match": {"exact": "%s"}}]}}`
