@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/budgettest"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -79,9 +80,7 @@ func TestAPlaceGivenTooLate(t *testing.T) {
 			t.Errorf("%v: %+v after %d attempts", why, step, c.Attempts())
 		}
 		c.Abandon(time.Second)
-		if n := d.Limiter().InFlight(); n != 0 {
-			t.Errorf("%v: %d places are still taken", why, n)
-		}
+		check.Equal(t, d.Limiter().InFlight(), 0, "%v: places are still taken", why)
 	}
 }
 
@@ -126,12 +125,8 @@ func TestALongCallEarnsWhenItEnds(t *testing.T) {
 		}
 		go lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(15 * time.Second); return nil })
 		time.Sleep(15*time.Second - 100*time.Millisecond)
-		if n := fail(); n != 2 {
-			t.Errorf("%d attempts: the call that succeeded 100ms ago, after 15s, earned nothing", n)
-		}
-		if n := fail(); n != 1 {
-			t.Errorf("%d attempts with nothing earned since", n)
-		}
+		check.Equal(t, fail(), 2, "attempts: the call that succeeded 100ms ago, after 15s, earned nothing")
+		check.Equal(t, fail(), 1, "attempts with nothing earned since")
 	})
 }
 
@@ -146,9 +141,7 @@ func TestElapsedIsMeasuredWithTiming(t *testing.T) {
 			}
 			d := newDependency(t, lull.Policy{}, opts...)
 			lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(time.Second); return nil })
-			if got := log.events[0].Elapsed; got != want {
-				t.Errorf("timed %v: elapsed %v, want %v", timed, got, want)
-			}
+			check.Equal(t, log.events[0].Elapsed, want, "timed %v: elapsed", timed)
 		})
 	}
 }
@@ -167,15 +160,11 @@ func TestTheBreakerLearnsWhenASuccessEnded(t *testing.T) {
 				closed = e.Circuit.At
 			}
 		}
-		if closed != 4*time.Second {
-			t.Errorf("closed at %v; the probe succeeded at 4s", closed)
-		}
+		check.Equal(t, closed, 4*time.Second, "closed at the time of the probe's success")
 
 		slow := newDependency(t, lull.Policy{Breaker: breaker.Config{SlowRate: 1, SlowCall: time.Second, MinCalls: 1}})
 		lull.Run(t.Context(), slow, func(context.Context) error { time.Sleep(2 * time.Second); return nil })
-		if s := slow.Breaker().State(slow.Now()); s != breaker.Open {
-			t.Errorf("after a slow call the circuit is %v", s)
-		}
+		check.Equal(t, slow.Breaker().State(slow.Now()), breaker.Open, "the circuit after a slow call")
 	})
 }
 
@@ -195,9 +184,7 @@ func TestAPlaceGivenToACallThatHasEnded(t *testing.T) {
 	if step := c.Admitted(0, nil); !step.Done || step.Reason != engine.Canceled || c.Attempts() != 0 {
 		t.Errorf("a call that has ended begins an attempt: %+v", step)
 	}
-	if n := d.Limiter().InFlight(); n != 0 {
-		t.Errorf("%d places are still taken", n)
-	}
+	check.Equal(t, d.Limiter().InFlight(), 0, "places are still taken")
 }
 
 var errReset = errors.New("connection reset")
@@ -253,22 +240,14 @@ func TestSpecForRetry(t *testing.T) {
 		}
 		for _, spec := range []engine.Spec{{ForRetry: true}, {ForRetry: true, NotIdempotent: true}} {
 			c, _ := d.State().Start(0, spec)
-			if got := next(c); got != want {
-				t.Errorf("Nested %v, %+v: %v; want %v", nested, spec, got, want)
-			}
+			check.Equal(t, next(c), want, "Nested %v, %+v", nested, spec)
 		}
 		c, _ := d.State().Start(0, engine.Spec{ForRetry: true, NotReplayable: true})
-		if got := next(c); got != engine.NotReplayable {
-			t.Errorf("Nested %v, not replayable: %v", nested, got)
-		}
+		check.Equal(t, next(c), engine.NotReplayable, "Nested %v, not replayable", nested)
 		c, _ = d.State().Start(0, engine.Spec{ForRetry: true, Once: true})
-		if got := next(c); got != engine.AttemptsExhausted {
-			t.Errorf("Nested %v, once: %v", nested, got)
-		}
+		check.Equal(t, next(c), engine.AttemptsExhausted, "Nested %v, once", nested)
 		c, _ = d.State().Resume(0, engine.Spec{ForRetry: true}, 1)
-		if got := next(c); got != want {
-			t.Errorf("Nested %v, resumed: %v; want %v", nested, got, want)
-		}
+		check.Equal(t, next(c), want, "Nested %v, resumed", nested)
 	}
 }
 
@@ -294,9 +273,7 @@ func TestPermanentNeverSentIsNoAnswer(t *testing.T) {
 			call((n+1)*time.Second, v)
 		}
 		opened := call(5*time.Second, lull.Verdict{Kind: lull.KindSuccess}) == engine.CircuitOpen
-		if opened != never {
-			t.Errorf("never sent: %v; the circuit is open: %v", never, opened)
-		}
+		check.Equal(t, opened, never, "never sent: %v; the circuit is open", never)
 	}
 }
 

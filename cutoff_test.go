@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/driver"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/cutofftest"
 	"github.com/lullgo/lull/internal/must"
 )
@@ -126,9 +127,7 @@ func TestRule08AcceptedStream(t *testing.T) {
 						driver.Accepted(ctx)
 					}
 					time.Sleep(5 * time.Second)
-					if s := d.Breaker().State(d.Now()); s != c.want {
-						t.Errorf("%v after the timeout of probes, want %v", s, c.want)
-					}
+					check.Equal(t, d.Breaker().State(d.Now()), c.want, "after the timeout of probes")
 					close(done)
 					return lull.Verdict{Kind: lull.KindSuccess}
 				}, nil, nil)
@@ -184,9 +183,7 @@ func TestRule23DoOnTheCallersSide(t *testing.T) {
 						}
 						time.Sleep(500 * time.Millisecond)
 					}
-					if got := d.Budget().Balance(d.Now()); got != full {
-						t.Errorf("%v of %v tokens are left", got, full)
-					}
+					check.Equal(t, d.Budget().Balance(d.Now()), full, "tokens are left")
 					if b := d.Breaker(); b != nil && b.State(d.Now()) != breaker.Closed {
 						t.Error("the circuit is open")
 					}

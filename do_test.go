@@ -22,6 +22,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -133,9 +134,7 @@ func TestRule02NoWaitIntoTheDeadline(t *testing.T) {
 				d := newDependency(t, c.policy)
 				start := time.Now()
 				err := lull.Run(ctx, d, func(context.Context) error { return lull.Transient(errBlip) })
-				if slept := time.Since(start); slept != 0 {
-					t.Errorf("slept %v", slept)
-				}
+				check.Equal(t, time.Since(start), 0, "slept")
 				if !errors.Is(err, lull.ErrDeadline) || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errBlip) {
 					t.Errorf("error %v, want the deadline and the last error", err)
 				}
@@ -178,9 +177,7 @@ func TestTheLastErrorSurvivesCancellation(t *testing.T) {
 		if !errors.Is(err, errBlip) || !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want both the last error and the cancellation", err)
 		}
-		if took := time.Since(start); took != 30*time.Millisecond {
-			t.Errorf("returned after %v, cancelled after 30ms", took)
-		}
+		check.Equal(t, time.Since(start), 30*time.Millisecond, "returned after")
 	})
 }
 
@@ -260,12 +257,8 @@ func TestTheConcurrencyLimit(t *testing.T) {
 					t.Errorf("%v after %v, called: %v; want %v after %v", err, time.Since(start), called, c.want, c.at)
 				}
 				time.Sleep(time.Minute)
-				if n := d.Limiter().InFlight() + d.Limiter().Waiting(); n != 0 {
-					t.Errorf("%d places are still taken", n)
-				}
-				if s := d.Breaker().State(d.Now()); s != breaker.Closed {
-					t.Errorf("the circuit is %v: a call that was never made counts against the dependency", s)
-				}
+				check.Equal(t, d.Limiter().InFlight()+d.Limiter().Waiting(), 0, "places are still taken")
+				check.Equal(t, d.Breaker().State(d.Now()), breaker.Closed, "the circuit after a call that was never made")
 			})
 		})
 	}
@@ -319,9 +312,7 @@ func TestWhatCountsAgainstTheDependency(t *testing.T) {
 			// It is on the real clock, and must stay open until it is asked.
 			d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Hour}})
 			lull.Run(c.ctx, d, c.op)
-			if open := d.Breaker().State(d.Now()) == breaker.Open; open != c.opens {
-				t.Errorf("breaker open: %v, want %v", open, c.opens)
-			}
+			check.Equal(t, d.Breaker().State(d.Now()) == breaker.Open, c.opens, "the breaker is open")
 		})
 	}
 }
@@ -383,9 +374,7 @@ func TestAttemptContext(t *testing.T) {
 			lull.Run(parent, d, func(ctx context.Context) error { op(ctx); return nil })
 		}
 		run(func(ctx context.Context) {
-			if ctx.Value(key{}) != "value" {
-				t.Error("the caller's values are gone")
-			}
+			check.Equal(t, ctx.Value(key{}), "value", "the caller's values are gone")
 			child, stop := context.WithCancel(ctx)
 			defer stop()
 			time.Sleep(time.Second)
@@ -396,9 +385,7 @@ func TestAttemptContext(t *testing.T) {
 		})
 		run(func(ctx context.Context) {
 			time.Sleep(2 * time.Second)
-			if ctx.Err() != context.DeadlineExceeded {
-				t.Errorf("nobody watched, and Err is %v", ctx.Err())
-			}
+			check.Equal(t, ctx.Err(), context.DeadlineExceeded, "nobody watched: Err")
 			<-ctx.Done()
 		})
 		var after context.Context
@@ -410,9 +397,7 @@ func TestAttemptContext(t *testing.T) {
 			after = ctx
 		})
 		<-child.Done()
-		if after.Err() != context.Canceled {
-			t.Errorf("after the attempt returned: %v", after.Err())
-		}
+		check.Equal(t, after.Err(), context.Canceled, "after the attempt returned")
 	})
 }
 
@@ -464,9 +449,7 @@ func TestEventsOfCalls(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("events:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		if len(second.events) != len(log.events) {
-			t.Errorf("the second observer saw %d events of %d", len(second.events), len(log.events))
-		}
+		check.Equal(t, len(second.events), len(log.events), "events that the second observer saw")
 	})
 }
 
@@ -501,9 +484,7 @@ func TestMarks(t *testing.T) {
 		"combined, wraps":  {fmt.Errorf("reading: %w", lull.NeverSent(lull.Transient(errBlip))), lull.Verdict{Kind: lull.KindTransient, Code: "transient", NeverSent: true}},
 		"no mark, unknown": {errBlip, lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified}},
 	} {
-		if got := lull.Classify(c.err); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
+		check.Equal(t, lull.Classify(c.err), c.want, "%s", name)
 		if !errors.Is(c.err, errBlip) || !strings.Contains(c.err.Error(), "blip") {
 			t.Errorf("%s: the mark hides its error: %v", name, c.err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 )
 
 const ms = time.Millisecond
@@ -127,13 +128,9 @@ func TestRule09TheFirstSuccessWins(t *testing.T) {
 				if c.winner > 0 && got != c.winner || took != c.took || !slices.Equal(begun, c.begun) {
 					t.Errorf("attempt %d won after %v, attempts began at %v; want %d, %v, %v", got, took, begun, c.winner, c.took, c.begun)
 				}
-				if canceled != c.canceled {
-					t.Errorf("%d attempts were cancelled, want %d", canceled, c.canceled)
-				}
+				check.Equal(t, canceled, c.canceled, "attempts were cancelled")
 				synctest.Wait()
-				if n := d.Hedger().InFlight(); n != 0 {
-					t.Errorf("%d hedges are still counted as in flight", n)
-				}
+				check.Equal(t, d.Hedger().InFlight(), 0, "hedges are still counted as in flight")
 			})
 		})
 	}
@@ -423,9 +420,7 @@ func TestAHedgeThatIsNeverDue(t *testing.T) {
 			time.Sleep(time.Hour)
 			return 0, nil
 		})
-		if n.Load() != 1 {
-			t.Errorf("%d attempts", n.Load())
-		}
+		check.Equal(t, n.Load(), 1, "attempts")
 	})
 }
 

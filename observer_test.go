@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -141,9 +142,7 @@ func TestRule18AnObserverThatTakesItsTime(t *testing.T) {
 		if i := slices.Index(o.all, event.CallEnded); i < 0 { // that of the observer's own call
 			t.Error("nothing was observed")
 		}
-		if o.all[len(o.all)-1] != event.CallEnded {
-			t.Errorf("%v: the end is not the last", o.all)
-		}
+		check.Equal(t, o.all[len(o.all)-1], event.CallEnded, "%v: the last", o.all)
 	})
 }
 
@@ -202,9 +201,7 @@ func TestBreakerLearnsOfObservedHedgedCalls(t *testing.T) {
 			s := newScript(part{30 * ms, blip}, part{5 * ms, blip})
 			lull.DoHedged(t.Context(), d, s.play)
 			s.ended()
-			if got := d.Breaker().State(d.Now()); got != want {
-				t.Errorf("after %d calls that failed it is %v, want %v", i+1, got, want)
-			}
+			check.Equal(t, d.Breaker().State(d.Now()), want, "after %d calls that failed", i+1)
 		}
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/throttle"
@@ -95,9 +96,7 @@ func TestThePoliciesAreValid(t *testing.T) {
 		if err := c.policy.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := c.policy.WorstCase(); got != c.worst {
-			t.Errorf("%s: worst case %v, documented %v", name, got, c.worst)
-		}
+		check.Equal(t, c.policy.WorstCase(), c.worst, "%s: worst case, and the documented one", name)
 	}
 }
 
@@ -123,9 +122,7 @@ func TestWorstCase(t *testing.T) {
 		{"nothing bounds it", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, math.MaxInt64},
 		{"overflow", lull.Policy{Attempts: 1000, AttemptTimeout: math.MaxInt64 / 2, Deadline: lull.NoTimeout}, math.MaxInt64},
 	} {
-		if got := c.policy.WorstCase(); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		check.Equal(t, c.policy.WorstCase(), c.want, "%s", c.name)
 	}
 }
 

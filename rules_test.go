@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -201,9 +202,7 @@ func TestRateLimitedWaits(t *testing.T) {
 	} {
 		d := newDependency(t, lull.Policy{Backoff: c.backoff, RateLimitedBase: c.base})
 		for n, want := range c.want {
-			if got := d.State().Wait(n+1, rateLimited, func() uint64 { return math.MaxUint64 }); got != want {
-				t.Errorf("%+v: the longest wait %d is %v, want %v", c.backoff, n+1, got, want)
-			}
+			check.Equal(t, d.State().Wait(n+1, rateLimited, func() uint64 { return math.MaxUint64 }), want, "%+v: the longest wait %d", c.backoff, n+1)
 		}
 	}
 }
@@ -245,12 +244,8 @@ func TestHedgesOrRetries(t *testing.T) {
 		t.Errorf("both: %v", err)
 	}
 	for _, n := range []int{0, 1} {
-		if got := (lull.Policy{Attempts: n, Hedge: hedge.Config{Attempts: 2}}).WithDefaults().MaxAttempts(); got != 2 {
-			t.Errorf("a hedge of 2 with Attempts of %d: %d attempts", n, got)
-		}
-		if got := (lull.Policy{Attempts: 3, Hedge: hedge.Config{Attempts: n}}).WithDefaults().MaxAttempts(); got != 3 {
-			t.Errorf("3 attempts, hedged by %d: %d attempts", n, got)
-		}
+		check.Equal(t, (lull.Policy{Attempts: n, Hedge: hedge.Config{Attempts: 2}}).WithDefaults().MaxAttempts(), 2, "a hedge of 2 with Attempts of %d: attempts", n)
+		check.Equal(t, (lull.Policy{Attempts: 3, Hedge: hedge.Config{Attempts: n}}).WithDefaults().MaxAttempts(), 3, "3 attempts, hedged by %d: attempts", n)
 	}
 }
 
@@ -286,9 +281,7 @@ func TestRule16ThePolicysOwnTimeoutIsNeverTooShort(t *testing.T) {
 	for range 3 {
 		call(time.Second, hang)
 	}
-	if s := d.Breaker().State(now); s != breaker.Open {
-		t.Errorf("three attempts had the policy's own timeout: the breaker is %v", s)
-	}
+	check.Equal(t, d.Breaker().State(now), breaker.Open, "three attempts had the policy's own timeout: the breaker")
 }
 
 // A call that ends and leaves the middle of the list of alarms does not change the alarms behind

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -105,9 +106,7 @@ func TestGRPCThrottleEndToEnd(t *testing.T) {
 		if status != want[0] || request != int(want[1].(float64)) {
 			t.Errorf("call %d: %s at request %d, want %v at %v", i, status, request, want[0], want[1])
 		}
-		if b.Tokens() != tokens[i] {
-			t.Errorf("call %d: %v tokens, want %v", i, b.Tokens(), tokens[i])
-		}
+		check.Equal(t, b.Tokens(), tokens[i], "call %d: tokens", i)
 	}
 }
 
@@ -145,9 +144,7 @@ func TestGRPCBalanceForetellsTheRetries(t *testing.T) {
 				got++
 				b.Failed(0)
 			}
-			if got != want {
-				t.Errorf("max %d, %d successes: %v retries, the balance was %v", maxTokens, successes, got, want)
-			}
+			check.Equal(t, got, want, "max %d, %d successes: retries, and the balance", maxTokens, successes)
 		}
 	}
 }
@@ -195,8 +192,6 @@ func TestOtherBudgetsMarkTheEdge(t *testing.T) {
 		if fill(); name != "finagle" { // earns by time alone here
 			drain()
 		}
-		if got := b.Balance(2e9); got != 0 {
-			t.Errorf("%s: balance %v when it refuses, want 0", name, got)
-		}
+		check.Equal(t, b.Balance(2e9), 0, "%s: balance when it refuses", name)
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
 )
@@ -28,13 +29,9 @@ func checkError(t *testing.T, err error, kind engine.VerdictKind, neverSent bool
 		t.Fatal("the request succeeded, so there is nothing to classify")
 	}
 	want := lull.Verdict{Kind: kind, NeverSent: neverSent, Code: code}
-	if got := ClassifyError(err); got != want {
-		t.Errorf("ClassifyError(%v) = %+v, want %+v", err, got, want)
-	}
+	check.Equal(t, ClassifyError(err), want, "ClassifyError(%v)", err)
 	// The same through an http.Client.
-	if got := ClassifyError(&url.Error{Op: "Get", URL: "http://x", Err: err}); got != want {
-		t.Errorf("ClassifyError(url.Error of %v) = %+v, want %+v", err, got, want)
-	}
+	check.Equal(t, ClassifyError(&url.Error{Op: "Get", URL: "http://x", Err: err}), want, "ClassifyError(url.Error of %v)", err)
 }
 
 // roundTrip makes one request in memory and returns its error.

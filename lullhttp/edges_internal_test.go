@@ -11,6 +11,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -26,9 +27,7 @@ func TestIsUpload(t *testing.T) {
 		{nil, 0, false}, {nil, -1, false}, {http.NoBody, 0, false}, {http.NoBody, -1, false},
 		{body, 0, true}, {body, -1, true}, {body, 1, false}, {body, uploadBytes, false}, {body, uploadBytes + 1, true},
 	} {
-		if got := isUpload(&http.Request{Body: c.body, ContentLength: c.length}); got != c.want {
-			t.Errorf("body %v of length %d: %v, want %v", c.body, c.length, got, c.want)
-		}
+		check.Equal(t, isUpload(&http.Request{Body: c.body, ContentLength: c.length}), c.want, "body %v of length %d", c.body, c.length)
 	}
 }
 
@@ -111,9 +110,7 @@ func TestFractionsAreOfDigits(t *testing.T) {
 	for i := range 256 {
 		c := string([]byte{byte(i)})
 		_, ok := parseFraction("1"+c, time.Second)
-		if want := strings.Contains("0123456789", c); ok != want {
-			t.Errorf("parseFraction(1%q): %v, want %v", c, ok, want)
-		}
+		check.Equal(t, ok, strings.Contains("0123456789", c), "parseFraction(1%q)", c)
 	}
 }
 
@@ -191,8 +188,6 @@ func TestCanonicalHost(t *testing.T) {
 		}
 	}
 	for _, host := range []string{"example.com", "example.com:80", "example.com.", "example.com:8080", "10.0.0.7:9000"} {
-		if n := testing.AllocsPerRun(100, func() { canonicalHost("http", host) }); n != 0 {
-			t.Errorf("canonicalHost(%q): %v allocations", host, n)
-		}
+		check.Equal(t, testing.AllocsPerRun(100, func() { canonicalHost("http", host) }), 0, "canonicalHost(%q): allocations", host)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/outlier"
@@ -187,9 +188,7 @@ func TestWhatAnEndpointSees(t *testing.T) {
 			if got.Host != c.want || got.RequestURI != "/a%2Fb?x=1" || got.ContentLength != 4 {
 				t.Errorf("%+v: host %q, URI %q", c, got.Host, got.RequestURI)
 			}
-			if *req.URL != before {
-				t.Errorf("%+v: the request's URL is now %v", c, req.URL)
-			}
+			check.Equal(t, *req.URL, before, "%+v: the request's URL is now %v", c, req.URL)
 		}
 	})
 }
@@ -241,9 +240,7 @@ func TestEndpointsMayChangeUnderCalls(t *testing.T) {
 		wg.Wait()
 		time.Sleep(time.Second)
 		for _, s := range e.Status() {
-			if s.Load != 0 {
-				t.Errorf("%s seems to be busy: %+v", s.Key, s)
-			}
+			check.Equal(t, s.Load, 0, "%s: load: %+v", s.Key, s)
 		}
 	}, option)
 }
@@ -269,16 +266,10 @@ func TestHostSpellings(t *testing.T) {
 			for _, u := range c.urls {
 				req, _ := http.NewRequest("GET", u, nil)
 				sent(t, tr, req)
-				if got := tr.Dependency(req).Name(); got != c.name {
-					t.Errorf("%s: dependency %q, want %q", u, got, c.name)
-				}
-				if got := base.reqs[len(base.reqs)-1].URL.Host; got != "there.test" {
-					t.Errorf("%s was sent to %s", u, got)
-				}
+				check.Equal(t, tr.Dependency(req).Name(), c.name, "%s: dependency", u)
+				check.Equal(t, base.reqs[len(base.reqs)-1].URL.Host, "there.test", "%s was sent to", u)
 			}
-			if n := tr.Registry().Len(); n != 1 {
-				t.Errorf("%q: %d dependencies", c.urls, n)
-			}
+			check.Equal(t, tr.Registry().Len(), 1, "%q: dependencies", c.urls)
 		}
 	})
 }
@@ -300,12 +291,8 @@ func TestWithPolicies(t *testing.T) {
 		method, u, _ := strings.Cut(request, " ")
 		req, _ := http.NewRequest(method, u, nil)
 		d := tr.Dependency(req)
-		if got := fmt.Sprint(d.Name(), " ", d.Policy().Attempts); got != want {
-			t.Errorf("%s: %s, want %s", request, got, want)
-		}
-		if again := tr.Dependency(req); again != d {
-			t.Errorf("%s: two dependencies", request)
-		}
+		check.Equal(t, fmt.Sprint(d.Name(), " ", d.Policy().Attempts), want, "%s", request)
+		check.Equal(t, tr.Dependency(req), d, "%s: the dependency", request)
 	}
 	for pattern, p := range map[string]lull.Policy{
 		"/poll":                {},

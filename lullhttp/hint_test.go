@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -237,9 +238,7 @@ func TestHintKeysAreCanonical(t *testing.T) {
 		keys = append(keys, r.reset, r.remaining)
 	}
 	for _, k := range keys {
-		if c := http.CanonicalHeaderKey(k); c != k {
-			t.Errorf("%q would never be found: its canonical form is %q", k, c)
-		}
+		check.Equal(t, http.CanonicalHeaderKey(k), k, "%q would never be found: its canonical form", k)
 	}
 }
 
@@ -258,9 +257,7 @@ func TestHintAllocates(t *testing.T) {
 		"don't retry": header("x-should-retry", "false"),
 	} {
 		for _, status := range []int{503, 429} {
-			if n := testing.AllocsPerRun(100, func() { ParseHint(h, status, hintNow) }); n != 0 {
-				t.Errorf("%s, status %d: %v allocations, want 0", name, status, n)
-			}
+			check.Equal(t, testing.AllocsPerRun(100, func() { ParseHint(h, status, hintNow) }), 0, "%s, status %d: allocations", name, status)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -76,9 +77,7 @@ func TestRule20AnUpgradeKeepsItsHalfClose(t *testing.T) {
 		if err := half.CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
-		if got := read(t, resp, nil); got != `heard "goodbye"` {
-			t.Errorf("the server's last words were %s", got)
-		}
+		check.Equal(t, read(t, resp, nil), `heard "goodbye"`, "the server's last words")
 	})
 }
 
@@ -281,9 +280,7 @@ func TestRule07TheBaseTransportIsInReach(t *testing.T) {
 		t.Errorf("closed %d times by a call that ended with %v", base.closed, err)
 	}
 	cl.CloseIdleConnections()
-	if base.closed != 1 {
-		t.Errorf("closed %d times", base.closed)
-	}
+	check.Equal(t, base.closed, 1, "how often it was closed")
 	client(t, eager, lullhttp.WithBase(roundTripper(nil))).CloseIdleConnections() // has nothing to close
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestClassifyStatus(t *testing.T) {
@@ -27,9 +28,7 @@ func TestClassifyStatus(t *testing.T) {
 			if kind == lull.KindSuccess {
 				want.Code = ""
 			}
-			if got := ClassifyStatus(s); got != want {
-				t.Errorf("ClassifyStatus(%d) = %+v, want %+v", s, got, want)
-			}
+			check.Equal(t, ClassifyStatus(s), want, "ClassifyStatus(%d)", s)
 		}
 	}
 	// RFC 9110, 15: a number that is not known counts as the first of its class.
@@ -45,9 +44,7 @@ func TestClassifyStatus(t *testing.T) {
 
 func TestClassifyStatusAllocates(t *testing.T) {
 	for s := 400; s < 600; s++ {
-		if n := testing.AllocsPerRun(10, func() { ClassifyStatus(s) }); n != 0 {
-			t.Errorf("ClassifyStatus(%d) allocates %v times", s, n)
-		}
+		check.Equal(t, testing.AllocsPerRun(10, func() { ClassifyStatus(s) }), 0, "ClassifyStatus(%d): allocations", s)
 	}
 }
 
@@ -99,9 +96,7 @@ func TestClassifyResponse(t *testing.T) {
 			if c.kind == lull.KindSuccess {
 				want.Code = ""
 			}
-			if got := classifyResponse(c.status, c.hint, c.hint.Source != ""); got != want {
-				t.Errorf("got %+v, want %+v", got, want)
-			}
+			check.Equal(t, classifyResponse(c.status, c.hint, c.hint.Source != ""), want, "%d, %+v", c.status, c.hint)
 		})
 	}
 }
@@ -207,8 +202,6 @@ func TestIsProblem(t *testing.T) {
 		"application/problem+json": true, "application/problem+json; charset=utf-8": true, "Application/Problem+JSON ;x=y": true,
 		"": false, "application/json": false, "application/problem+xml": false, "application/problem+jsonx": false, "text/plain; application/problem+json": false,
 	} {
-		if got := isProblem(s); got != want {
-			t.Errorf("isProblem(%q) = %v", s, got)
-		}
+		check.Equal(t, isProblem(s), want, "isProblem(%q)", s)
 	}
 }

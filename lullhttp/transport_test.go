@@ -26,6 +26,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/outlier"
@@ -139,9 +140,7 @@ func TestRule05SequentialRetriesUseOneConnection(t *testing.T) {
 					t.Fatalf("%q after %+v", got, lullhttp.OutcomeOf(resp))
 				}
 			}
-			if open := connections.Load(); open != 1 {
-				t.Errorf("50 calls of three attempts used %d connections, want 1", open)
-			}
+			check.Equal(t, connections.Load(), 1, "connections of 50 calls of three attempts")
 		})
 	}
 }
@@ -190,9 +189,7 @@ func TestRule05WhatIsDiscardedIsClosedWithinBounds(t *testing.T) {
 			t.Errorf("the body that the caller gets was read (%d) or closed (%d)", last.read.Load(), last.closed.Load())
 		}
 		resp.Body.Close()
-		if bodies[2].closed.Load() != 1 {
-			t.Errorf("closing the response closed its body %d times", bodies[2].closed.Load())
-		}
+		check.Equal(t, bodies[2].closed.Load(), 1, "how often closing the response closed its body")
 	})
 }
 
@@ -221,9 +218,7 @@ func TestRule06EachAttemptHasItsOwnBody(t *testing.T) {
 			if !slices.Equal(got, slices.Repeat([]string{want}, fails+1)) {
 				t.Errorf("the server got %q", got)
 			}
-			if asked != fails {
-				t.Errorf("GetBody was called %d times for %d retries", asked, fails)
-			}
+			check.Equal(t, asked, fails, "calls of GetBody, and retries")
 		}
 	})
 }
@@ -310,9 +305,7 @@ func TestRule20Outcomes(t *testing.T) {
 			req, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL, nil)
 			resp, err := client(t, p, c.options...).Transport.RoundTrip(req)
 			read(t, resp, err)
-			if resp.Request != req {
-				t.Errorf("the response's request is another one: %+v", resp.Request)
-			}
+			check.Equal(t, resp.Request, req, "the response's request")
 			o := lullhttp.OutcomeOf(resp)
 			if resp.StatusCode != c.status || o.Attempts != c.want.Attempts || o.Reason != c.want.Reason {
 				t.Errorf("status %d, outcome %+v; want %d, %+v", resp.StatusCode, o, c.status, c.want)

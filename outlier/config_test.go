@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
@@ -78,9 +79,7 @@ func TestValidate(t *testing.T) {
 		{Config{BaseEjection: time.Second, MaxEjection: time.Second}, ""},
 	} {
 		err := v.c.Validate()
-		if got := strings.Join(problem.Fields(err), " "); got != v.want {
-			t.Errorf("%+v: complains of %q, want %q", v.c, got, v.want)
-		}
+		check.Equal(t, strings.Join(problem.Fields(err), " "), v.want, "%+v: complains of", v.c)
 		if s, err2 := New(v.c); (err == nil) != (err2 == nil) || (s == nil) != (err != nil) {
 			t.Errorf("%+v: New says %v, Validate %v", v.c, err2, err)
 		}
@@ -93,9 +92,7 @@ func TestUpdateWithTheSame(t *testing.T) {
 	k := keys(50)
 	s.Update(0, k)
 	e, _ := s.Pick(0, dice.Uint64, nil)
-	if n := testing.AllocsPerRun(100, func() { s.Update(0, k) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	check.Equal(t, testing.AllocsPerRun(100, func() { s.Update(0, k) }), 0, "allocations")
 	if st := status(t, s, 0, e.Key()); st.Load != 1 {
 		t.Errorf("%+v", st)
 	}
@@ -133,9 +130,7 @@ func TestShrinkingBeforeTheEpoch(t *testing.T) {
 			s.Update(before, append(keys(4)[2:], keys(1)[0]))
 			sweep(s, quiet)
 			calls(t, s, quiet, keys(1)[0], 5, FiveXX)
-			if got := status(t, s, quiet, keys(1)[0]).Until - quiet; got != want {
-				t.Errorf("back at %v, ejected at %v for %v, want %v", before, quiet, got, want)
-			}
+			check.Equal(t, status(t, s, quiet, keys(1)[0]).Until-quiet, want, "back at %v, ejected at %v: for how long", before, quiet)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -40,9 +41,7 @@ func TestCostNoAllocations(t *testing.T) {
 			for range 3000 {
 				round() // sweeps take their scratch
 			}
-			if a := testing.AllocsPerRun(3000, round); a != 0 {
-				t.Errorf("%s, %d endpoints: %v allocations", name, n, a)
-			}
+			check.Equal(t, testing.AllocsPerRun(3000, round), 0, "%s, %d endpoints: allocations", name, n)
 		}
 	}
 }
@@ -58,16 +57,12 @@ func TestCostMemory(t *testing.T) {
 	if n := unsafe.Sizeof(h); n > 512 || n%64 != 0 {
 		t.Errorf("a host takes %d bytes, want whole cache lines", n)
 	}
-	if n := unsafe.Offsetof(h.key); n != 64 {
-		t.Errorf("what calls write takes %d bytes of a host, want one cache line", n)
-	}
+	check.Equal(t, unsafe.Offsetof(h.key), 64, "bytes of a host that calls write, a cache line")
 	var s Set
 	if a, b, c := unsafe.Offsetof(s.next), unsafe.Offsetof(s.turn), unsafe.Offsetof(s.mu); b-a < 64 || c-b < 64 {
 		t.Errorf("what all read, what calls write and the lock are at %d, %d and %d: too close", a, b, c)
 	}
-	if n := unsafe.Sizeof(cell{}); n != 64 {
-		t.Errorf("a cell takes %d bytes", n)
-	}
+	check.Equal(t, unsafe.Sizeof(cell{}), 64, "bytes of a cell")
 }
 
 func benchmark(b *testing.B, c Config, n int, o Evidence) {

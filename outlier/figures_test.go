@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -53,9 +54,7 @@ func TestHowManyCallsARateTakes(t *testing.T) {
 				fillCalls(t, s, 0, each, map[string]int{keys(1)[0]: each * failing / 10})
 				sweep(s, DefaultInterval)
 			}
-			if got != want {
-				t.Errorf("%d endpoints, %d of 10 fail: found with %d calls each, want %d", v.n, failing, got, want)
-			}
+			check.Equal(t, got, want, "%d endpoints, %d of 10 fail: calls each until it is found", v.n, failing)
 		}
 	}
 }
@@ -157,9 +156,7 @@ func TestTheMeanIsBlindBeyondAFifth(t *testing.T) {
 				e = append(e, sample{counts: counts{100, 80 * int64(b2i(i < sick))}})
 			}
 			_, threshold := meanThreshold(e, 1.9)
-			if found, want := e[0].percent() < threshold, float64(sick)/float64(n) < 1/(1+1.9*1.9); found != want {
-				t.Errorf("%d sick of %d: found %v, want %v", sick, n, found, want)
-			}
+			check.Equal(t, e[0].percent() < threshold, float64(sick)/float64(n) < 1/(1+1.9*1.9), "%d sick of %d: found", sick, n)
 		}
 	}
 }
@@ -173,9 +170,7 @@ func TestTheMedianSeesUpToHalf(t *testing.T) {
 				rates[i] = 1 - 0.8*float64(b2i(i < sick))
 			}
 			median, mad := without(samples(rates...), 0)
-			if found, want := 0.2 < median-max(DefaultFactor*normal*mad, DefaultFloor), 2*sick <= n; found != want {
-				t.Errorf("%d sick of %d: found %v, want %v", sick, n, found, want)
-			}
+			check.Equal(t, 0.2 < median-max(DefaultFactor*normal*mad, DefaultFloor), 2*sick <= n, "%d sick of %d: found", sick, n)
 		}
 	}
 }
@@ -201,8 +196,6 @@ func TestResultsThatAreCountedByHalf(t *testing.T) {
 		{tally{1, 0, 2}, false, counts{0, 0}},
 		{tally{-1, -1, 0}, false, counts{0, 0}},
 	} {
-		if got := v.t.of(v.local); got != v.want {
-			t.Errorf("%+v, local %v: %+v, want %+v", v.t, v.local, got, v.want)
-		}
+		check.Equal(t, v.t.of(v.local), v.want, "%+v, local %v", v.t, v.local)
 	}
 }

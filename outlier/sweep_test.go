@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -55,9 +56,7 @@ func TestWhatIsUnderWayWhenAnEndpointStartsAnewIsOfBefore(t *testing.T) {
 		} else {
 			s.Pick(0, middle, nil)
 		}
-		if n := s.growth(h); n != want {
-			t.Errorf("%d calls began, want %d", n, want)
-		}
+		check.Equal(t, s.growth(h), want, "calls began")
 	}
 }
 
@@ -91,12 +90,8 @@ func TestListenersHearInOrder(t *testing.T) {
 	if c != (Change{Key: keys(1)[0], Kind: Ejected, Reason: Consecutive, Until: 30 * time.Second, Ejections: 1, Calls: 5, Failures: 5}) {
 		t.Errorf("%+v", c)
 	}
-	if got, want := c.String(), "10.0.0.0:80 ejected: consecutive failures (5 of 5 failed)"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got, want := a[1].String(), "10.0.0.0:80 returned: time passed"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	check.Equal(t, c.String(), "10.0.0.0:80 ejected: consecutive failures (5 of 5 failed)", "c.String()")
+	check.Equal(t, a[1].String(), "10.0.0.0:80 returned: time passed", "a[1].String()")
 }
 
 // A change by a statistic says what is usual, and from where on it was another's fault. Success rates
@@ -134,14 +129,10 @@ func TestPermitted(t *testing.T) {
 		{-1, RoundUp, 9, 0}, {7, RoundDown, 1_000_003, 70_000}, {7, RoundUp, 1_000_003, 70_001},
 	} {
 		r := Config{MaxEjected: v.percent, Limit: v.limit}.rules()
-		if got := r.permitted(v.n); got != v.want {
-			t.Errorf("%+v: %d", v, got)
-		}
+		check.Equal(t, r.permitted(v.n), v.want, "%+v", v)
 	}
 	r := EnvoyDefaults()
 	r.MaxEjected = 100
 	rules := r.rules()
-	if got := rules.permitted(5); got != 5 {
-		t.Errorf("Envoy may eject all: %d", got)
-	}
+	check.Equal(t, rules.permitted(5), 5, "Envoy may eject all")
 }

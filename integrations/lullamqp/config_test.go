@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestConfigReportsAllThatIsWrong(t *testing.T) {
@@ -118,16 +120,12 @@ func TestConsumersOfOneChannel(t *testing.T) {
 func TestUnapplied(t *testing.T) {
 	var u unapplied
 	now := time.Unix(1_800_000_000, 0)
-	if d := u.left(now); d != 0 {
-		t.Errorf("before the first: %v", d)
-	}
+	check.Equal(t, u.left(now), 0, "before the first")
 	for range fewAcks - 1 {
 		now = now.Add(time.Millisecond)
 		u.note(now)
 	}
-	if d := u.left(now); d != 0 {
-		t.Errorf("after few: %v", d)
-	}
+	check.Equal(t, u.left(now), 0, "after few")
 	for range 3 * fewAcks {
 		now = now.Add(time.Millisecond)
 		u.note(now)
@@ -135,14 +133,8 @@ func TestUnapplied(t *testing.T) {
 			t.Fatalf("after many: %v", d)
 		}
 	}
-	if d := u.left(now.Add(applying / 4)); d != applying*3/4 {
-		t.Errorf("a quarter later: %v", d)
-	}
-	if d := u.left(now.Add(applying)); d != 0 {
-		t.Errorf("at its end: %v", d)
-	}
+	check.Equal(t, u.left(now.Add(applying/4)), applying*3/4, "a quarter later")
+	check.Equal(t, u.left(now.Add(applying)), 0, "at its end")
 	u.note(now.Add(applying))
-	if d := u.left(now.Add(applying)); d != 0 {
-		t.Errorf("after one more: %v", d)
-	}
+	check.Equal(t, u.left(now.Add(applying)), 0, "after one more")
 }

@@ -10,6 +10,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -61,9 +62,7 @@ func TestRedeliveries(t *testing.T) {
 		{"nonsense", amqp.Table{"x-delivery-count": "many"}, true, 1},
 		{"too many", amqp.Table{"x-delivery-count": int64(math.MaxInt64)}, true, maxAttempts},
 	} {
-		if got := redeliveries(&amqp.Delivery{Headers: c.headers, Redelivered: c.redelivered}); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
-		}
+		check.Equal(t, redeliveries(&amqp.Delivery{Headers: c.headers, Redelivered: c.redelivered}), c.want, "%s", c.name)
 	}
 }
 
@@ -97,9 +96,7 @@ func TestIdentify(t *testing.T) {
 	again := a
 	again.Redelivered, again.DeliveryTag = true, 7
 	again.Headers = amqp.Table{"x-delivery-count": int64(1)}
-	if identify(&a) != identify(&again) {
-		t.Error("one message has two ids")
-	}
+	check.Equal(t, identify(&a), identify(&again), "ids of one message")
 	for _, other := range []amqp.Delivery{
 		{Body: []byte("b"), AppId: "app"}, {Body: []byte("app"), AppId: "a"}, {Body: []byte("a")},
 		{Body: []byte("a"), AppId: "app", Headers: amqp.Table{"user": "u1"}}, {Body: []byte("a"), AppId: "app", RoutingKey: "user.1.deleted"},
@@ -109,9 +106,7 @@ func TestIdentify(t *testing.T) {
 			t.Errorf("%+v has the id of another", other)
 		}
 	}
-	if id := identify(&amqp.Delivery{MessageId: "mine"}); id != "mine" {
-		t.Errorf("the message-id is not the id: %q", id)
-	}
+	check.Equal(t, identify(&amqp.Delivery{MessageId: "mine"}), "mine", "the id")
 	if id := identify(&amqp.Delivery{MessageId: strings.Repeat("m", 600)}); len(id) > maxID {
 		t.Errorf("an id of %d bytes", len(id))
 	}
@@ -251,8 +246,6 @@ func TestFieldSize(t *testing.T) {
 		if n == 10 {
 			n = 5 + 5
 		}
-		if got := fieldSize(v); got != n {
-			t.Errorf("%T: %d bytes, want %d", v, got, n)
-		}
+		check.Equal(t, fieldSize(v), n, "%T: bytes", v)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -73,9 +74,7 @@ func TestADependencyForEachTargetAndPolicy(t *testing.T) {
 	}
 	n := 0
 	c.Dependencies(func(*lull.Dependency) bool { n++; return false })
-	if n != 1 {
-		t.Errorf("went on to %d dependencies after it was told to stop", n)
-	}
+	check.Equal(t, n, 1, "dependencies until it was told to stop")
 }
 
 func TestTargetsAreBounded(t *testing.T) {
@@ -172,9 +171,7 @@ func TestTheDescriptorNamesWhatMayBeRepeated(t *testing.T) {
 				n++
 				return fails(codes.Unavailable)
 			})
-			if n != want {
-				t.Errorf("%s: %d attempts, want %d", name, n, want)
-			}
+			check.Equal(t, n, want, "%s: attempts", name)
 		}
 		said := newClient(t, quick(), lullgrpc.WithNotIdempotent("/lull.test.Levels/"))
 		n := 0
@@ -182,9 +179,7 @@ func TestTheDescriptorNamesWhatMayBeRepeated(t *testing.T) {
 			n++
 			return fails(codes.Unavailable)
 		})
-		if n != 1 {
-			t.Errorf("an option has said otherwise: %d attempts", n)
-		}
+		check.Equal(t, n, 1, "attempts, where an option has said otherwise")
 	})
 }
 

@@ -29,6 +29,7 @@ import (
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -168,13 +169,9 @@ func TestHedging(t *testing.T) {
 				t.Errorf("attempts at %v, want %v", got, c.begun)
 			}
 			for i, n := range s.attempts() { // the attempts that were started before
-				if want := strings.TrimPrefix(strconv.Itoa(i), "0"); n != want {
-					t.Errorf("attempt %d says %q of those before, want %q", i+1, n, want)
-				}
+				check.Equal(t, n, strings.TrimPrefix(strconv.Itoa(i), "0"), "what attempt %d says of those before", i+1)
 			}
-			if n := s.gone.Load(); n != c.gone {
-				t.Errorf("the server was told of the end of %d attempts, want %d", n, c.gone)
-			}
+			check.Equal(t, s.gone.Load(), c.gone, "ends of attempts that the server was told of")
 		})
 	}
 }
@@ -295,9 +292,7 @@ func TestAHedgedCallHasOneAnswer(t *testing.T) {
 			if from.Addr == nil || from.Addr.Network() != "bufconn" {
 				t.Errorf("peer %v", from.Addr)
 			}
-			if told != 1 {
-				t.Errorf("OnFinish was called %d times", told)
-			}
+			check.Equal(t, told, 1, "calls of OnFinish")
 		})
 	}
 }
@@ -617,8 +612,6 @@ func TestACallerOfHedgesMayGo(t *testing.T) {
 		_, err := call(ctx, cc, "")
 		wantFailure(t, err, codes.Canceled, context.Canceled, 2)
 		synctest.Wait()
-		if n := s.gone.Load(); n != 2 {
-			t.Errorf("the server was told of %d ends, want 2", n)
-		}
+		check.Equal(t, s.gone.Load(), 2, "ends that the server was told of")
 	})
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/server/admission"
@@ -40,9 +41,7 @@ func TestTheNumberOfAnAttempt(t *testing.T) {
 		{[]string{"-1"}, 1}, {[]string{"x"}, 1}, {[]string{""}, 1}, {[]string{"2147483647"}, 1}, {[]string{"99999999999"}, 1}, {[]string{"1", "2"}, 1},
 	} {
 		ctx := metadata.NewIncomingContext(t.Context(), metadata.MD{"grpc-previous-rpc-attempts": c.values})
-		if got := lullgrpc.AttemptNumber(ctx); got != c.want {
-			t.Errorf("%q: attempt %d, want %d", c.values, got, c.want)
-		}
+		check.Equal(t, lullgrpc.AttemptNumber(ctx), c.want, "%q: attempt", c.values)
 		lullgrpc.UnaryServerInterceptor(lullgrpc.WithTrust(lullgrpc.TrustNobody))(ctx, nil, nil, func(ctx context.Context, _ any) (any, error) {
 			if n, in := lullgrpc.AttemptNumber(ctx), inbound.From(ctx).Attempt(); n != 1 || in != 1 {
 				t.Errorf("%q, of somebody who is not believed: attempt %d, %d", c.values, n, in)
@@ -50,15 +49,11 @@ func TestTheNumberOfAnAttempt(t *testing.T) {
 			return nil, nil
 		})
 		lullgrpc.UnaryServerInterceptor()(ctx, nil, nil, func(ctx context.Context, _ any) (any, error) {
-			if got := lullgrpc.AttemptNumber(context.WithValue(ctx, key{}, 1)); got != c.want {
-				t.Errorf("%q, intercepted: attempt %d, want %d", c.values, got, c.want)
-			}
+			check.Equal(t, lullgrpc.AttemptNumber(context.WithValue(ctx, key{}, 1)), c.want, "%q, intercepted: attempt", c.values)
 			return nil, nil
 		})
 	}
-	if lullgrpc.AttemptNumber(t.Context()) != 1 {
-		t.Error("outside of a call")
-	}
+	check.Equal(t, lullgrpc.AttemptNumber(t.Context()), 1, "attempt outside of a call")
 }
 
 // answersWith runs handlers on a server, intercepted or not, and returns the pushback that its
@@ -189,9 +184,7 @@ func TestTrustMutualTLS(t *testing.T) {
 		"not verified":    {peer.NewContext(t.Context(), &peer.Peer{AuthInfo: credentials.TLSInfo{State: tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}}}), false},
 		"verified by TLS": {peer.NewContext(t.Context(), &peer.Peer{AuthInfo: verified}), true},
 	} {
-		if got := lullgrpc.TrustMutualTLS(c.ctx); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
+		check.Equal(t, lullgrpc.TrustMutualTLS(c.ctx), c.want, "%s", name)
 	}
 }
 
@@ -311,9 +304,7 @@ func TestACallerThatHasGoneIsNotServed(t *testing.T) {
 			t.Errorf("the second: %v", err)
 		}
 		time.Sleep(time.Second)
-		if n := e.count(); n != 1 {
-			t.Errorf("%d calls were worked on", n)
-		}
+		check.Equal(t, e.count(), 1, "calls were worked on")
 		if s := g.Snapshot(); s.InFlight != 0 {
 			t.Errorf("%+v", s)
 		}
@@ -370,9 +361,7 @@ func TestWithSkipOfTheOthers(t *testing.T) {
 	info := &grpc.UnaryServerInfo{FullMethod: unaryMethod}
 	ctx := t.Context()
 	_, err := lullgrpc.UnaryServerInterceptor(all)(ctx, nil, info, func(got context.Context, _ any) (any, error) {
-		if got != ctx {
-			t.Error("a context of the interceptor's own")
-		}
+		check.Equal(t, got, ctx, "a context of the interceptor's own")
 		return nil, io.EOF
 	})
 	if err != io.EOF {
@@ -380,9 +369,7 @@ func TestWithSkipOfTheOthers(t *testing.T) {
 	}
 	ss := standing{ctx: ctx}
 	err = lullgrpc.StreamServerInterceptor(all)(nil, ss, &grpc.StreamServerInfo{FullMethod: bidiMethod}, func(_ any, got grpc.ServerStream) error {
-		if got != grpc.ServerStream(ss) {
-			t.Error("a stream of the interceptor's own")
-		}
+		check.Equal(t, got, grpc.ServerStream(ss), "a stream of the interceptor's own")
 		return io.EOF
 	})
 	if err != io.EOF {

@@ -24,6 +24,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -207,13 +208,9 @@ func TestStreamingScripts(t *testing.T) {
 				start := time.Now()
 				cs := open(t, ctx, cc, bidiStreams, s.opts...)
 				s.client(t, cs)
-				if e.count() != s.attempts {
-					t.Errorf("%d attempts, want %d", e.count(), s.attempts)
-				}
+				check.Equal(t, e.count(), s.attempts, "attempts")
 				for i, got := range e.attempts() {
-					if want := []string{"", "1", "2", "3"}[i]; got != want {
-						t.Errorf("attempt %d: header %q, want %q", i+1, got, want)
-					}
+					check.Equal(t, got, []string{"", "1", "2", "3"}[i], "attempt %d: header", i+1)
 				}
 				if took := time.Since(start); took < s.least {
 					t.Errorf("took %v, want %v at least", took, s.least)
@@ -333,14 +330,10 @@ func TestAStreamEndsWithoutBeingReadToItsEnd(t *testing.T) {
 		must.Have(cc.NewStream(ctx, bidiStreams, bidiMethod))
 		synctest.Wait()
 		d := c.Dependency(t.Context(), cc.Target(), bidiMethod)
-		if n := d.Limiter().InFlight(); n != 1 {
-			t.Errorf("%d in flight, want 1", n)
-		}
+		check.Equal(t, d.Limiter().InFlight(), 1, "in flight")
 		cancel()
 		synctest.Wait()
-		if n := d.Limiter().InFlight(); n != 0 {
-			t.Errorf("%d in flight, want none", n)
-		}
+		check.Equal(t, d.Limiter().InFlight(), 0, "in flight")
 	})
 	run(t, "its connection is closed", func(t *testing.T) {
 		c := newClient(t, p, idempotent())
@@ -349,13 +342,9 @@ func TestAStreamEndsWithoutBeingReadToItsEnd(t *testing.T) {
 		synctest.Wait()
 		cc.Close()
 		synctest.Wait()
-		if n := c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter().InFlight(); n != 0 {
-			t.Errorf("%d in flight, want none", n)
-		}
+		check.Equal(t, c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter().InFlight(), 0, "in flight")
 		wantFailure(t, receiveErr(t, cs), codes.Canceled, nil, 0)
-		if err := cs.SendMsg(wrapperspb.String("")); err != io.EOF {
-			t.Errorf("sending: %v, want io.EOF", err)
-		}
+		check.Equal(t, cs.SendMsg(wrapperspb.String("")), io.EOF, "sending")
 	})
 	t.Run("it waits for another attempt", func(t *testing.T) {
 		p := quick()
@@ -373,9 +362,7 @@ func TestAStreamEndsWithoutBeingReadToItsEnd(t *testing.T) {
 				sent <- err
 			}()
 			wantFailure(t, receiveErr(t, cs), codes.Canceled, context.Canceled, 1)
-			if err := <-sent; err != io.EOF {
-				t.Errorf("sending: %v, want io.EOF", err)
-			}
+			check.Equal(t, <-sent, io.EOF, "sending")
 		})
 	})
 }
@@ -426,9 +413,7 @@ func TestCloseSendWaitsForTheReplay(t *testing.T) {
 		got := make(chan error)
 		go func() { got <- cs.RecvMsg(nilString()) }()
 		time.Sleep(500 * time.Millisecond)
-		if n := e.count(); n != 2 {
-			t.Errorf("%d attempts by now, want 2", n)
-		}
+		check.Equal(t, e.count(), 2, "attempts by now")
 		if err := cs.CloseSend(); err != nil {
 			t.Error(err)
 		}
@@ -482,9 +467,7 @@ func TestABufferOfNothingCommitsWithTheFirstMessage(t *testing.T) {
 		inBubble(t, bidiStreams, e, quick(), []lullgrpc.Option{idempotent(), lullgrpc.WithReplayBuffer(size)}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 			send(t, cs, "1")
 			wantFailure(t, receiveErr(t, cs), codes.Unavailable, nil, 0)
-			if e.count() != want {
-				t.Errorf("%d bytes: %d attempts, want %d", size, e.count(), want)
-			}
+			check.Equal(t, e.count(), want, "%d bytes: attempts", size)
 		})
 	}
 }
@@ -498,9 +481,7 @@ func TestWhatCannotBeKeptCommits(t *testing.T) {
 		cs := open(t, t.Context(), cc, bidiStreams, grpc.ForceCodec(rawCodec{}))
 		must.Succeed(cs.SendMsg([]byte("\n\x03raw")))
 		wantFailure(t, cs.RecvMsg(new([]byte)), codes.Unavailable, nil, 0)
-		if e.count() != 1 {
-			t.Errorf("%d attempts", e.count())
-		}
+		check.Equal(t, e.count(), 1, "attempts")
 	})
 }
 
@@ -549,9 +530,7 @@ func TestACommittedStreamIsNotRepeated(t *testing.T) {
 		cs.Context()
 		wantFailure(t, receiveErr(t, cs), codes.Unavailable, nil, 0)
 		time.Sleep(time.Minute)
-		if n := e.count(); n != 1 {
-			t.Errorf("%d attempts", n)
-		}
+		check.Equal(t, e.count(), 1, "attempts")
 		if ended := ev.of(event.CallEnded); len(ended) != 1 || ended[0].Reason != engine.Permanent || ended[0].Verdict.Code != engine.CodeUnclassified {
 			t.Errorf("end %+v, want one that counts for nothing", ended)
 		}
@@ -604,9 +583,7 @@ func TestTheEndOfAFailedStream(t *testing.T) {
 		if err := cs.CloseSend(); err != nil {
 			t.Error(err)
 		}
-		if err := cs.SendMsg(wrapperspb.String("")); err != io.EOF {
-			t.Errorf("sending: %v", err)
-		}
+		check.Equal(t, cs.SendMsg(wrapperspb.String("")), io.EOF, "sending")
 		if cs.Context().Err() != nil {
 			t.Error("the caller's context has not ended")
 		}
@@ -664,9 +641,7 @@ func TestAPanicGoesOnUp(t *testing.T) {
 	} {
 		booms(t, do)
 	}
-	if n := c.Dependency(t.Context(), "unknown target", bidiMethod).Limiter().InFlight(); n != 0 {
-		t.Errorf("%d in flight", n)
-	}
+	check.Equal(t, c.Dependency(t.Context(), "unknown target", bidiMethod).Limiter().InFlight(), 0, "in flight")
 	// In the second attempt: whoever waits for it sees the panic.
 	e := &echo{stream: hearsNothing}
 	synctest.Test(t, func(t *testing.T) {
@@ -682,9 +657,7 @@ func TestAPanicGoesOnUp(t *testing.T) {
 		for _, do := range []func(){func() { cs.RecvMsg(nilString()) }, func() { cs.SendMsg(nilString()) }, func() { cs.Header() }} {
 			booms(t, do)
 		}
-		if n := c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter().InFlight(); n != 0 {
-			t.Errorf("%d in flight", n)
-		}
+		check.Equal(t, c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter().InFlight(), 0, "in flight")
 	})
 	// A panic of the receiver's own does not keep the engine waiting.
 	synctest.Test(t, func(t *testing.T) {
@@ -696,9 +669,7 @@ func TestAPanicGoesOnUp(t *testing.T) {
 		booms(t, func() { cs.RecvMsg(nil) })
 		cancel()
 		synctest.Wait()
-		if n := c.Dependency(ctx, "unknown target", bidiMethod).Limiter().InFlight(); n != 0 {
-			t.Errorf("%d in flight", n)
-		}
+		check.Equal(t, c.Dependency(ctx, "unknown target", bidiMethod).Limiter().InFlight(), 0, "in flight")
 	})
 	// A goroutine that ends from within must not leave the caller waiting.
 	defer func() {

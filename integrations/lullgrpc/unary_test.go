@@ -24,6 +24,7 @@ import (
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -170,9 +171,7 @@ func TestTheCallerMayGo(t *testing.T) {
 		cc := inMemory(t, e, quick())
 		_, err := call(ctx, cc, "")
 		wantFailure(t, err, codes.DeadlineExceeded, context.DeadlineExceeded, 0)
-		if e.count() != 0 {
-			t.Error("the server was called")
-		}
+		check.Equal(t, e.count(), 0, "calls of the server")
 	})
 }
 
@@ -312,9 +311,7 @@ func TestTheLogHasTheRequestIDs(t *testing.T) {
 			}
 			line := out.String()
 			for _, want := range []string{" request_id=req-4 ", "attempt_1.request_id=req-1 ", "attempt_2.request_id=req-2 "} {
-				if strings.Count(line, want) != 1 {
-					t.Errorf("%s: the line lacks %s: %s", name, want, line)
-				}
+				check.Equal(t, strings.Count(line, want), 1, "%s: how often %s is in %s", name, want, line)
 			}
 			if strings.Contains(line, "attempt_3.request_id") || strings.Count(line, "\n") != 1 {
 				t.Errorf("%s: %s", name, line)

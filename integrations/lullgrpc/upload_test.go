@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -139,15 +140,11 @@ func TestACommitIsNoAnswer(t *testing.T) {
 				cs.Context()
 			}
 			synctest.Wait()
-			if n := limiter.InFlight(); n != want {
-				t.Errorf("committed by %s: %d places are taken, want %d", how, n, want)
-			}
+			check.Equal(t, limiter.InFlight(), want, "committed by %s: places taken", how)
 			cs.CloseSend()
 			receive(t, cs, "done")
 			synctest.Wait()
-			if n := limiter.InFlight(); n != 0 {
-				t.Errorf("committed by %s, and answered: %d places are taken", how, n)
-			}
+			check.Equal(t, limiter.InFlight(), 0, "committed by %s, and answered: places taken", how)
 			close(read)
 			receiveEOF(t, cs)
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -160,9 +161,7 @@ func testConcurrentUse(t *testing.T) {
 		t.Error(err)
 	}
 	for name, m := range s.redis {
-		if m.out() != 0 {
-			t.Errorf("%s: %d tokens are held by nobody", name, m.out())
-		}
+		check.Equal(t, m.out(), 0, "%s: tokens are held by nobody", name)
 	}
 }
 
@@ -227,19 +226,13 @@ func TestStoreConfig(t *testing.T) {
 		t.Error("less than no replicas were taken")
 	}
 	a, b := mustStore(t, heeding, StoreConfig{}), mustStore(t, heeding, StoreConfig{Prefix: "x"})
-	if k := a.RedisKey("s:{k}%"); k != "lull:idempotency:{s:%7Bk%7D%25}" {
-		t.Errorf("key %q", k)
-	}
-	if k := b.RedisKey("s:k"); k != "x:{s:k}" {
-		t.Errorf("key %q", k)
-	}
+	check.Equal(t, a.RedisKey("s:{k}%"), "lull:idempotency:{s:%7Bk%7D%25}", "key")
+	check.Equal(t, b.RedisKey("s:k"), "x:{s:k}", "key")
 }
 
 func TestMilliseconds(t *testing.T) {
 	for d, want := range map[time.Duration]int64{-1: 0, 0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, 1<<63 - 1: 9223372036855} {
-		if got := millis(d); got != want {
-			t.Errorf("%v is %d ms, want %d", d, got, want)
-		}
+		check.Equal(t, millis(d), want, "%v in ms", d)
 	}
 	if duration(5) != 5*time.Millisecond || duration(1<<62) != 1<<63-1 {
 		t.Error("milliseconds as a Duration")

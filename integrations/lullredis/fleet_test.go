@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // A stub is a Redis for the driver: the model behind a function.
@@ -154,9 +155,7 @@ func TestAFleetSyncsAllItsBudgetsAtOnce(t *testing.T) {
 			if n := len(s.batches); n < 9 || n > 15 {
 				t.Errorf("%d exchanges in 10 s", n)
 			}
-			if last := fmt.Sprint(s.batches[len(s.batches)-1]); last != "[a b c]" {
-				t.Errorf("the last exchange was of %v", last)
-			}
+			check.Equal(t, fmt.Sprint(s.batches[len(s.batches)-1]), "[a b c]", "the last exchange")
 			gaps := map[time.Duration]bool{}
 			for i := range s.at[3:] {
 				gap := s.at[i+3] - s.at[i+2]
@@ -234,9 +233,7 @@ func TestNoDecisionWaitsForRedis(t *testing.T) {
 				t.Errorf("%s is over: state %+v", name, st)
 			}
 		}
-		if s.most != 1 {
-			t.Errorf("%d exchanges at once", s.most)
-		}
+		check.Equal(t, s.most, 1, "exchanges at once")
 	})
 }
 
@@ -274,9 +271,7 @@ func TestCloseHandsTokensBack(t *testing.T) {
 		if m := s.redis["a"]; m.out() != 0 || len(m.seen) != 0 || m.pool < 10 {
 			t.Errorf("left behind: %+v", m)
 		}
-		if n := spend(b, 0); n != 0 {
-			t.Errorf("spent %d after Close", n)
-		}
+		check.Equal(t, spend(b, 0), 0, "spent after Close")
 		for range 30 { // what calls earn is still there
 			b.Done(time.Minute, true, 0, 0)
 		}
@@ -325,9 +320,7 @@ func TestCloseDoesNotHang(t *testing.T) {
 		if err := f.Close(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Close: %v", err)
 		}
-		if d := time.Since(began); d != 500*time.Millisecond {
-			t.Errorf("Close took %v", d)
-		}
+		check.Equal(t, time.Since(began), 500*time.Millisecond, "Close took")
 		close(deaf)
 	})
 }

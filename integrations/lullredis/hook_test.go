@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/cutofftest"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
@@ -72,9 +73,7 @@ func TestKindOf(t *testing.T) {
 		for _, a := range strings.Fields(x.args) {
 			args = append(args, a)
 		}
-		if got := kindOf(redis.NewCmd(context.Background(), args...)); got != x.want {
-			t.Errorf("%s is %d, want %d", x.args, got, x.want)
-		}
+		check.Equal(t, kindOf(redis.NewCmd(context.Background(), args...)), x.want, "%s", x.args)
 		if got := kindOf(redis.NewRawWriteToCmd(context.Background(), io.Discard, args...)); got == repeatable {
 			t.Errorf("%s is repeated, though its answer goes to a writer", x.args)
 		}
@@ -94,9 +93,7 @@ func TestSame(t *testing.T) {
 		for _, args := range words(cmds) {
 			all = append(all, redis.NewCmd(context.Background(), args...))
 		}
-		if repeatableAsWhole(all) != want {
-			t.Errorf("%s: %v", cmds, !want)
-		}
+		check.Equal(t, repeatableAsWhole(all), want, "%s", cmds)
 	}
 	key := "a"
 	for _, arg := range []any{[]byte("a"), &key} {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func never() string { panic("nobody should start over") }
@@ -47,18 +49,14 @@ func TestASyncIsRepeatedAsItWas(t *testing.T) {
 		}
 	}
 	l.apply(now, answer{seq: first.seq - 1, grant: 40}, never) // of another one
-	if l.leased.Load() != 0 {
-		t.Error("an answer to something else was taken")
-	}
+	check.Equal(t, l.leased.Load(), 0, "leased after an answer to something else")
 	l.lost(nil)
 	if again, ok := l.nextRequest(now, 5); !ok || again != first {
 		t.Errorf("%+v, then %+v", first, again)
 	}
 	l.apply(now, answer{seq: first.seq, grant: first.want}, never)
 	l.apply(now, answer{seq: first.seq, grant: first.want}, never)
-	if h := l.leased.Load(); h != first.want {
-		t.Errorf("granted %d, holds %d", first.want, h)
-	}
+	check.Equal(t, l.leased.Load(), first.want, "granted %d: holds", first.want)
 	if next, _ := l.nextRequest(now, 5); next.seq != first.seq+1 {
 		t.Errorf("after number %d comes %d", first.seq, next.seq)
 	}
@@ -74,9 +72,7 @@ func TestWhatRedisHasForgottenIsVoid(t *testing.T) {
 		t.Fatalf("it holds nothing: %+v", r)
 	}
 	l.apply(now, answer{kind: unknown, seq: r.seq, grant: 2, members: 1, at: time.Hour + now}, never)
-	if h := l.leased.Load(); h != 2 {
-		t.Errorf("holds %d, want the 2 that it was granted since", h)
-	}
+	check.Equal(t, l.leased.Load(), 2, "holds")
 	if l.settled() {
 		t.Error("it has just begun anew and knows the fleet")
 	}
@@ -109,27 +105,17 @@ func TestAShare(t *testing.T) {
 		{8 * time.Second, 1},
 		{8500 * time.Millisecond, 1}, {9 * time.Second, 1},
 	} {
-		if got := at(step.after); got != step.want {
-			t.Errorf("after %v: %d, want %d", step.after, got, step.want)
-		}
+		check.Equal(t, at(step.after), step.want, "after %v", step.after)
 	}
 	if paid, _ := l.withdraw(); !paid {
 		t.Error("its share does not pay")
 	}
-	if got := at(9500 * time.Millisecond); got != 0 {
-		t.Errorf("spent, and holds %d", got)
-	}
-	if got := at(10 * time.Second); got != 1 {
-		t.Errorf("earned again, and holds %d", got)
-	}
+	check.Equal(t, at(9500*time.Millisecond), 0, "spent: holds")
+	check.Equal(t, at(10*time.Second), 1, "earned again: holds")
 	// Shares are slower now, so the next one would take long. This one lapses.
 	l.latest.members = 1000
-	if got := at(11900 * time.Millisecond); got != 1 {
-		t.Errorf("just before it lapses holds %d", got)
-	}
-	if got := at(12100 * time.Millisecond); got != 0 {
-		t.Errorf("after the time in which a pool is full holds %d", got)
-	}
+	check.Equal(t, at(11900*time.Millisecond), 1, "just before it lapses: holds")
+	check.Equal(t, at(12100*time.Millisecond), 0, "after the time in which a pool is full: holds")
 	l.share.Store(3)
 	r, _ := l.nextRequest(now+13*time.Second, 0)
 	l.apply(now+13*time.Second, answer{seq: r.seq, members: 10, at: time.Hour + now + 13*time.Second}, never)
@@ -143,9 +129,7 @@ func TestAShareBeginsByChance(t *testing.T) {
 	for draw, want := range map[uint64]int64{0: 0, 1 << 63: 0, 1<<64 - 1: 1} {
 		l, now := inStep(t, BudgetConfig{Floor: 1, Pool: 10}, 10)
 		l.accrue(now+4*time.Second+time.Millisecond, func() uint64 { return draw })
-		if got := l.share.Load(); got != want {
-			t.Errorf("drawn %x: %d at once, want %d", draw, got, want)
-		}
+		check.Equal(t, l.share.Load(), want, "drawn %x: share at once", draw)
 	}
 }
 
@@ -235,13 +219,9 @@ func TestALeaseEnds(t *testing.T) {
 		t.Fatalf("%+v, then %+v", r, again)
 	}
 	l.accrue(now+forfeitAfter, nil)
-	if h := l.leased.Load(); h != r.want {
-		t.Errorf("holds %d, want %d", h, r.want)
-	}
+	check.Equal(t, l.leased.Load(), r.want, "holds")
 	l.accrue(now+forfeitAfter+1, nil)
-	if h := l.leased.Load(); h != 0 {
-		t.Errorf("%v after a sync it still holds %d", forfeitAfter, h)
-	}
+	check.Equal(t, l.leased.Load(), 0, "%v after a sync: holds", forfeitAfter)
 	if forfeitAfter >= rememberFor {
 		t.Error("Redis forgets first")
 	}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // A world is a fleet and a Redis in virtual time. Requests and answers take time, get lost, and
@@ -354,18 +356,14 @@ func TestIdleInstancesHoldATokenIfTheyHaveNothing(t *testing.T) {
 	w := newWorld(t, 3, 20, fleetOf50)
 	w.run(30 * time.Second)
 	for _, p := range w.people {
-		if h := p.leased.Load(); h != 0 {
-			t.Errorf("one that has earned enough holds %d", h)
-		}
+		check.Equal(t, p.leased.Load(), 0, "one that has earned enough: holds")
 	}
 	for _, p := range w.people {
 		p.funds = 0.9
 	}
 	w.run(10 * time.Second)
 	for _, p := range w.people {
-		if h := p.leased.Load(); h != 1 {
-			t.Errorf("one that has not earned a token holds %d", h)
-		}
+		check.Equal(t, p.leased.Load(), 1, "one that has not earned a token: holds")
 	}
 	for range 60 {
 		w.join().funds = 0
@@ -601,9 +599,7 @@ func TestTheTokensOfTheDeadComeBack(t *testing.T) {
 		t.Fatal("it holds nothing: the test shows nothing")
 	}
 	w.run(forfeitAfter + 2*time.Second)
-	if h := p.leased.Load(); h != 0 {
-		t.Errorf("cut off for %v it still holds %d", forfeitAfter, h)
-	}
+	check.Equal(t, p.leased.Load(), 0, "cut off for %v: holds", forfeitAfter)
 }
 
 // Random lives: instances come and go, are cut off and come back, Redis freezes and

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
@@ -71,9 +72,7 @@ func see(t *testing.T, client *http.Client, req *http.Request) (s seen) {
 	if err != nil {
 		v := lullhttp.ClassifyError(err)
 		s.code, s.sent = v.Code, !v.NeverSent
-		if v.Kind != lull.KindTransient {
-			t.Errorf("%v is no transient failure, but %+v", err, v)
-		}
+		check.Equal(t, v.Kind, lull.KindTransient, "%v is no transient failure, but %+v", err, v)
 	}
 	return s
 }
@@ -111,15 +110,11 @@ func TestWhatAClientSees(t *testing.T) {
 				if want.code == "http2" && got.code != "" {
 					got.code = "http2"
 				}
-				if got != want {
-					t.Errorf("%s: a client sees %+v, want %+v", where, got, want)
-				}
+				check.Equal(t, got, want, "%s: a client sees", where)
 				if carried := behind.count() > 0; carried != c.carried {
 					t.Errorf("%s: carried out: %v, want %v", where, carried, c.carried)
 				}
-				if n := len(f.Attempts()); n != 1 {
-					t.Errorf("%s: %d attempts were seen, want 1", where, n)
-				}
+				check.Equal(t, len(f.Attempts()), 1, "%s: attempts were seen", where)
 			}
 			post := func(url string) *http.Request { // no POST is repeated by http.Transport
 				req, _ := http.NewRequestWithContext(t.Context(), "POST", url, strings.NewReader("ping"))
@@ -232,9 +227,7 @@ func TestSlowBody(t *testing.T) {
 		f := &lulltest.Faults{Rules: []lulltest.Rule{{PerByte: time.Second, Delay: time.Minute}}}
 		began := time.Now()
 		resp := must.Have((&http.Client{Transport: f.Transport(new(hello))}).Get("http://shop/"))
-		if d := time.Since(began); d != time.Minute {
-			t.Errorf("the header came after %v, want 1m", d)
-		}
+		check.Equal(t, time.Since(began), time.Minute, "the header came after")
 		b, err := io.ReadAll(resp.Body)
 		if d := time.Since(began); string(b) != "hello" || err != nil || d != time.Minute+5*time.Second {
 			t.Errorf("%q, %v after %v, want hello after 1m5s", b, err, d)
@@ -294,17 +287,13 @@ func TestConditions(t *testing.T) {
 		{"GET", "http://api.example.com/x", 503, 3},
 		{"POST", "http://a/x", 504, 4},
 	} {
-		if got := ask(t, rt, c.method, c.url); got != c.want {
-			t.Errorf("%d: %s %s: %d, want %d", i, c.method, c.url, got, c.want)
-		}
+		check.Equal(t, ask(t, rt, c.method, c.url), c.want, "%d: %s %s", i, c.method, c.url)
 		if rule := f.Attempts()[i].Rule; rule != c.rule {
 			t.Errorf("%d: %s %s: rule %d, want %d", i, c.method, c.url, rule, c.rule)
 		}
 	}
 	outage = false
-	if got := ask(t, rt, "POST", "http://a/x"); got != 200 {
-		t.Errorf("after the outage: %d", got)
-	}
+	check.Equal(t, ask(t, rt, "POST", "http://a/x"), 200, "after the outage")
 }
 
 func TestCalls(t *testing.T) {
@@ -361,9 +350,7 @@ func TestWhatIsRecorded(t *testing.T) {
 				t.Errorf("attempt %d: %+v", i, a)
 			}
 		}
-		if d := a[1].At.Sub(a[0].At); d != time.Second {
-			t.Errorf("%v apart, want 1s", d)
-		}
+		check.Equal(t, a[1].At.Sub(a[0].At), time.Second, "apart")
 	})
 }
 
@@ -451,13 +438,9 @@ func TestNoBodyNoBreak(t *testing.T) {
 				}
 				return req
 			}
-			if got := see(t, server.Client(), head(server.URL)); got != want {
-				t.Errorf("handler, %+v: %+v", rule, got)
-			}
+			check.Equal(t, see(t, server.Client(), head(server.URL)), want, "handler, %+v", rule)
 			server.Close()
-			if got := see(t, &http.Client{Transport: f.Transport(headOnly{})}, head("http://shop/")); got != want {
-				t.Errorf("transport, %+v: %+v", rule, got)
-			}
+			check.Equal(t, see(t, &http.Client{Transport: f.Transport(headOnly{})}, head("http://shop/")), want, "transport, %+v", rule)
 		}
 	})
 }
@@ -520,17 +503,13 @@ func TestConcurrent(t *testing.T) {
 				if i == 2 {
 					want = 200
 				}
-				if got := ask(t, rt, "GET", fmt.Sprint("http://a/", call)); got != want {
-					t.Errorf("attempt %d: %d", i+1, got)
-				}
+				check.Equal(t, ask(t, rt, "GET", fmt.Sprint("http://a/", call)), want, "attempt %d", i+1)
 				f.Attempts()
 			}
 		})
 	}
 	wg.Wait()
-	if n := len(f.Attempts()); n != 60 {
-		t.Errorf("%d attempts, want 60", n)
-	}
+	check.Equal(t, len(f.Attempts()), 60, "attempts")
 }
 
 func TestValidate(t *testing.T) {
@@ -580,7 +559,5 @@ func TestZero(t *testing.T) {
 	if _, err := f.Transport(nil).RoundTrip(httpGet(t, "http://a/").WithContext(ctx)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if n := len(f.Attempts()); n != 1 {
-		t.Errorf("%d attempts, want 1", n)
-	}
+	check.Equal(t, len(f.Attempts()), 1, "attempts")
 }

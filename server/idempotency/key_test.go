@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestParseKey(t *testing.T) {
@@ -54,9 +56,7 @@ func FuzzParseKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value string) {
 		key, ok := ParseKey(value)
 		if !ok {
-			if key != "" {
-				t.Errorf("ParseKey(%q) refuses, and returns %q", value, key)
-			}
+			check.Equal(t, key, "", "ParseKey(%q) refuses: key", value)
 			return
 		}
 		for i := range len(key) {
@@ -71,15 +71,11 @@ func FuzzParseKey(f *testing.F) {
 			t.Errorf("ParseKey(%q) = %q, and in quotes %q, %v", value, key, again, ok)
 		}
 		if trimmed := strings.Trim(value, " \t"); trimmed[0] == '"' {
-			if quote(key) != trimmed {
-				t.Errorf("ParseKey(%q) = %q, which is written %q", value, key, quote(key))
-			}
+			check.Equal(t, quote(key), trimmed, "ParseKey(%q) = %q, written", value, key)
 		} else if key != trimmed {
 			t.Errorf("ParseKey(%q) = %q", value, key)
 		}
-		if n := len(StoreKey("scope", key)); n != scopeLen+1+len(key) {
-			t.Errorf("the store's key has %d bytes", n)
-		}
+		check.Equal(t, len(StoreKey("scope", key)), scopeLen+1+len(key), "bytes of the store's key")
 	})
 }
 
@@ -104,9 +100,7 @@ func TestStoreKeyIsStable(t *testing.T) {
 		{"", "k", "47DEQpj8HBSa-_TImW-5JA:k"}, // the beginning of SHA-256("")
 		{"Bearer alice", "a:b", "nXzORh5LLwkKPWhrSuctJQ:a:b"},
 	} {
-		if got := StoreKey(test[0], test[1]); got != test[2] {
-			t.Errorf("StoreKey(%q, %q) = %q, want %q", test[0], test[1], got, test[2])
-		}
+		check.Equal(t, StoreKey(test[0], test[1]), test[2], "StoreKey(%q, %q)", test[0], test[1])
 	}
 }
 
@@ -149,16 +143,12 @@ func TestFingerprintsAgree(t *testing.T) {
 	b := httptest.NewRequest("POST", "https://b.example:8443/pay?x=1", nil)
 	b.Header = http.Header{"X-Request-Id": {"2"}, "Lull-Attempt": {"2"}, "Traceparent": {"00-1"}, "Content-Type": {"text/plain"}}
 	b.RemoteAddr, b.Proto = "192.0.2.7:1", "HTTP/2.0"
-	if fingerprint(a, "alice", []byte("100")) != fingerprint(b, "alice", []byte("100")) {
-		t.Error("the same request by another way has another fingerprint")
-	}
+	check.Equal(t, fingerprint(a, "alice", []byte("100")), fingerprint(b, "alice", []byte("100")), "fingerprint of the same request by another way")
 }
 
 // Entries must match what later versions make of the same request. The value is
 // SHA-256 over the parts, each after its length in eight bytes.
 func TestFingerprintIsStable(t *testing.T) {
 	f := of("POST", "/pay?x=1", "alice", "100")
-	if got, want := hex.EncodeToString(f[:]), "0219ee0c6c8c8a4378d4dfefd0ebc433de201b78c744d03b4f9b4249be261fe4"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	check.Equal(t, hex.EncodeToString(f[:]), "0219ee0c6c8c8a4378d4dfefd0ebc433de201b78c744d03b4f9b4249be261fe4", "the fingerprint")
 }

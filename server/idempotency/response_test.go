@@ -15,6 +15,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/server/idempotency"
 )
@@ -64,13 +65,9 @@ func TestReplayedHeader(t *testing.T) {
 				t.Errorf("time %d: %v", n, h)
 			}
 			for _, name := range []string{"Set-Cookie", "X-Hop", "Keep-Alive"} {
-				if (h.Get(name) != "") != first {
-					t.Errorf("time %d: %s is %q", n, name, h.Get(name))
-				}
+				check.Equal(t, (h.Get(name) != ""), first, "time %d: %s is %q", n, name, h.Get(name))
 			}
-			if old := h.Get("Date") == "Mon, 02 Jan 2006 15:04:05 GMT"; old != first {
-				t.Errorf("time %d: Date is %q", n, h.Get("Date"))
-			}
+			check.Equal(t, h.Get("Date") == "Mon, 02 Jan 2006 15:04:05 GMT", first, "time %d: Date is %q", n, h.Get("Date"))
 		}
 	})
 }
@@ -238,9 +235,7 @@ func TestHijackAfterHeader(t *testing.T) {
 			got = resultOf(t, send("k"))
 		}
 		got.is(t, 409, "response-not-kept")
-		if got.details["original_status"] != 200.0 {
-			t.Errorf("%v", got.details)
-		}
+		check.Equal(t, got.details["original_status"], 200.0, "%v", got.details)
 	})
 }
 

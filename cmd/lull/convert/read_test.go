@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/preset"
 )
 
@@ -173,9 +174,7 @@ func TestNamesOfHosts(t *testing.T) {
 				}
 			}
 		}
-		if len(seen) != len(f.Dependencies) {
-			t.Errorf("%v: %d names of %d", to, len(seen), len(f.Dependencies))
-		}
+		check.Equal(t, len(seen), len(f.Dependencies), "%v: names", to)
 		for _, d := range f.Dependencies {
 			told := slices.ContainsFunc(out.Report, func(e Entry) bool {
 				return e.Path == "dependencies."+d.Name && strings.HasPrefix(e.Why, "hosts have names")
@@ -199,9 +198,7 @@ func TestBases(t *testing.T) {
 	}
 	want := preset.ExternalAPI()
 	want.Deadline, want.AttemptTimeout = 2*time.Second, 2*time.Second // it would be 15s
-	if p := one(t, vs, Options{Base: "external-api"}); p != want {
-		t.Errorf("as the preset: %+v", p)
-	}
+	check.Equal(t, one(t, vs, Options{Base: "external-api"}), want, "as the preset")
 	// A base counts in what is written for another proxy, too.
 	out := convert(t, File{"x.yaml", []byte(vs)}, Envoy, Options{Base: "external-api"})
 	if !strings.Contains(string(out.Data), "retry_budget") || !strings.Contains(string(out.Data), "rate_limited_retry_back_off") {

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // read4j returns the policy of the instance called a, and the report.
@@ -58,9 +59,7 @@ func TestWaitsOfResilience4j(t *testing.T) {
 		{"{baseConfig: x}", "{default: {waitDuration: 9s}, x: {maxAttempts: 2}}", constant(9 * time.Second)},
 	} {
 		p, _ := read4j(t, fmt.Sprintf("resilience4j.retry:\n  configs: %s\n  instances:\n    a: %s\n", c.configs, c.of))
-		if p.Backoff != c.want {
-			t.Errorf("%s with %s waits %+v, want %+v", c.of, c.configs, p.Backoff, c.want)
-		}
+		check.Equal(t, p.Backoff, c.want, "%s with %s waits", c.of, c.configs)
 	}
 	p, report := read4j(t, "resilience4j: {retry: {instances: {a: {waitDuration: 1s, enableRandomizedWait: true}}}}")
 	if p.Backoff.Jitter != backoff.Proportional || p.Backoff.Ceiling(1) != time.Second || p.Backoff.Ceiling(2) != time.Second || !strings.Contains(report.String(), "spreads a wait by 0.5") {
@@ -285,9 +284,7 @@ func TestDefaultConfigsOfResilience4j(t *testing.T) {
 				t.Errorf("%s: %+v", more, d.Policy)
 			}
 			if d.Name != "default" || more == "" {
-				if d.Policy.Breaker.FailureRate != 0.3 {
-					t.Errorf("%s: %s: %+v", more, d.Name, d.Policy.Breaker)
-				}
+				check.Equal(t, d.Policy.Breaker.FailureRate, 0.3, "%s: %s: %+v", more, d.Name, d.Policy.Breaker)
 			}
 		}
 		if names := strings.Join(slices.Sorted(maps.Keys(got)), " "); names != want {
