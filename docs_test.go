@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/preset"
@@ -84,9 +85,7 @@ func TestTheCommentOfPolicyHasItsFields(t *testing.T) {
 			t.Errorf("%s: want the default of %v in %q", f.Name, v.Interface(), rows[i][2])
 		}
 	}
-	if len(rows) != zero.NumField() {
-		t.Errorf("%d rows of %d fields", len(rows), zero.NumField())
-	}
+	check.Equal(t, len(rows), zero.NumField(), "rows, and fields")
 }
 
 // The example of docs/errors.md.
@@ -158,9 +157,7 @@ func whichPolicy() error {
 }
 
 func TestTheLinesOfWhichPolicy(t *testing.T) {
-	if err := whichPolicy(); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, whichPolicy(), nil, "whichPolicy()")
 }
 
 func firstHedge(ctx context.Context, countStock func(context.Context) (int, error)) error {

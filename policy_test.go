@@ -93,9 +93,7 @@ func TestThePoliciesAreValid(t *testing.T) {
 		"CommandLine":      {preset.CommandLine(), time.Minute},
 		"Edge":             {preset.Edge(), 12 * time.Second},
 	} {
-		if err := c.policy.Validate(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		check.Equal(t, c.policy.Validate(), nil, "%s", name)
 		check.Equal(t, c.policy.WorstCase(), c.worst, "%s: worst case, and the documented one", name)
 	}
 }

@@ -210,9 +210,7 @@ func TestRateLimitedWaits(t *testing.T) {
 // A slot of IEEE 802.3 is shorter than the shortest duration that has its unit elsewhere.
 func TestAnEthernetSlotIsNoForgottenUnit(t *testing.T) {
 	p := lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Ethernet, Base: 51200 * time.Nanosecond}}
-	if err := p.Validate(); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, p.Validate(), nil, "p.Validate()")
 	if p.Backoff.Kind = backoff.Exponential; p.Validate() == nil {
 		t.Error("a base of 51.2µs is taken for one that was meant")
 	}

@@ -38,9 +38,7 @@ func TestZerosAreTheDefaults(t *testing.T) {
 // EnvoyDefaults has the values that envoy/config/cluster/v3/outlier_detection.proto and
 // outlier_detection_impl.h give as defaults.
 func TestEnvoyDefaults(t *testing.T) {
-	if err := EnvoyDefaults().Validate(); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, EnvoyDefaults().Validate(), nil, "EnvoyDefaults().Validate()")
 	r := EnvoyDefaults().rules()
 	if r.width != 10*time.Second || r.inARow != [rows]uint64{5, 5, 0} || r.enforce != [findings]uint64{100, 0, 100, 100, 100, 0, 0} ||
 		r.factor != 1.9 || r.minHosts != 5 || r.minCalls != 100 || r.failurePercent != 85 || r.failureMinHosts != 5 || r.failureMinCalls != 50 ||

@@ -16,6 +16,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/queue"
 )
@@ -53,9 +54,7 @@ func TestServerWithoutMemory(t *testing.T) {
 	}
 	t.Log(err)
 	// Messages that it had taken before can be received and acknowledged.
-	if err := q.Pause(testContext(t), time.Now()); err != nil {
-		t.Errorf("Pause: %v", err)
-	}
+	check.Equal(t, q.Pause(testContext(t), time.Now()), nil, "Pause")
 	for {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		got, err := q.Receive(ctx, queue.Want{Max: 1, Lease: time.Minute})
@@ -68,9 +67,7 @@ func TestServerWithoutMemory(t *testing.T) {
 		}
 		settle(t, q, got[0], queue.Settlement{Outcome: queue.Ack})
 	}
-	if err := c.Check(testContext(t), config); err != nil {
-		t.Errorf("Check: %v", err)
-	}
+	check.Equal(t, c.Check(testContext(t), config), nil, "Check")
 }
 
 // short is a server with a consumer_timeout that a test can wait for. Two servers that other tests will need start beside
@@ -131,9 +128,7 @@ func TestRealConsumerTimeout(t *testing.T) {
 		if e := expect(t, events, queue.EventSettled, ended); e.Outcome != queue.Ack || e.Attempt != 1 { // this process knows that it was handled
 			t.Errorf("in the end: %+v", e)
 		}
-		if n := most.Load(); n != 1 {
-			t.Errorf("%d runs of one message at a time", n)
-		}
+		check.Equal(t, most.Load(), 1, "runs of one message at a time")
 	})
 	t.Run("redrive", func(t *testing.T) {
 		t.Parallel()

@@ -61,9 +61,7 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := c.open(Config{}); err == nil {
 		t.Error("a queue without a name")
 	}
-	if err := c.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, c.Close(t.Context()), nil, "c.Close(t.Context())")
 	if _, err := c.open(Config{Queue: "orders"}); err == nil {
 		t.Error("a queue of a client that was closed")
 	}
@@ -91,9 +89,7 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%v: %v", c.ServerInfo, err)
 		}
 		config.Native = Native{}
-		if err := config.supported(c.ServerInfo); err != nil {
-			t.Errorf("%v without native retries: %v", c.ServerInfo, err)
-		}
+		check.Equal(t, config.supported(c.ServerInfo), nil, "%v without native retries", c.ServerInfo)
 	}
 }
 

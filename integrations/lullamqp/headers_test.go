@@ -22,9 +22,7 @@ func TestRecordsSurviveTheirHeaders(t *testing.T) {
 	} {
 		h := amqp.Table{}
 		r.write(h)
-		if err := h.Validate(); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, h.Validate(), nil, "h.Validate()")
 		if got := recordOf(h); !reflect.DeepEqual(got, r) {
 			t.Errorf("%+v is read as %+v", r, got)
 		}

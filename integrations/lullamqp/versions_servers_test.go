@@ -89,9 +89,7 @@ func TestNative(t *testing.T) {
 	if q.Capabilities().ExactDelay {
 		t.Error("native delays are exact")
 	}
-	if err := management(t).Check(testContext(t), config); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, management(t).Check(testContext(t), config), nil, "management(t).Check(testContext(t), config)")
 	send(t, q, "hello")
 	d := receive(t, q, 1)[0]
 	id := d.ID

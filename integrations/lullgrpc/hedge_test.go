@@ -466,9 +466,7 @@ func TestWhatIsNoMessageIsNotHedged(t *testing.T) {
 				return fails(codes.Unavailable)
 			}
 			start := time.Now()
-			if err := slots(t, hedging(2), c.req, c.reply, nil, slow, fast); err != nil {
-				t.Errorf("%T, %T: %v", c.req, c.reply, err)
-			}
+			check.Equal(t, slots(t, hedging(2), c.req, c.reply, nil, slow, fast), nil, "%T, %T", c.req, c.reply)
 			if took := time.Since(start); took < time.Second {
 				t.Errorf("%T, %T: hedged, after %v", c.req, c.reply, took)
 			}

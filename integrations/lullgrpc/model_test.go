@@ -24,6 +24,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // Attempts fail at random. The attempt that answers has been sent each message once, in order, and
@@ -92,12 +93,8 @@ func TestStreamsOverAServerThatFailsAtRandom(t *testing.T) {
 			}
 			receive(t, cs, strconv.Itoa(messages))
 			receiveEOF(t, cs)
-			if err := <-sent; err != nil {
-				t.Errorf("seed %d: sending: %v", seed, err)
-			}
-			if e.count() != failures+1 {
-				t.Errorf("seed %d: %d attempts, want %d", seed, e.count(), failures+1)
-			}
+			check.Equal(t, <-sent, nil, "seed %d: sending", seed)
+			check.Equal(t, e.count(), failures+1, "seed %d: attempts", seed)
 		})
 	}
 }

@@ -234,9 +234,7 @@ func TestAdmission(t *testing.T) {
 		if status.Code(err) != codes.Unavailable || len(refused) != 4 {
 			t.Errorf("a stream: %v after %d refusals", err, len(refused))
 		}
-		if err := <-first; err != nil {
-			t.Errorf("the first call: %v", err)
-		}
+		check.Equal(t, <-first, nil, "the first call")
 		if s := g.Snapshot(); s.InFlight != 0 || s.Departed(admission.Done) != 1 {
 			t.Errorf("afterwards: %+v", s)
 		}
@@ -361,7 +359,7 @@ func TestWithSkipOfTheOthers(t *testing.T) {
 	info := &grpc.UnaryServerInfo{FullMethod: unaryMethod}
 	ctx := t.Context()
 	_, err := lullgrpc.UnaryServerInterceptor(all)(ctx, nil, info, func(got context.Context, _ any) (any, error) {
-		check.Equal(t, got, ctx, "a context of the interceptor's own")
+		check.Equal(t, got, ctx, "the context")
 		return nil, io.EOF
 	})
 	if err != io.EOF {
@@ -369,7 +367,7 @@ func TestWithSkipOfTheOthers(t *testing.T) {
 	}
 	ss := standing{ctx: ctx}
 	err = lullgrpc.StreamServerInterceptor(all)(nil, ss, &grpc.StreamServerInfo{FullMethod: bidiMethod}, func(_ any, got grpc.ServerStream) error {
-		check.Equal(t, got, grpc.ServerStream(ss), "a stream of the interceptor's own")
+		check.Equal(t, got, grpc.ServerStream(ss), "the stream")
 		return io.EOF
 	})
 	if err != io.EOF {

@@ -169,9 +169,7 @@ func TestStreamingScripts(t *testing.T) {
 				return errors.Join(heard(ss, "1", "2"), heardEOF(ss), answer(ss, "1", "3", "5"))
 			}),
 			client: clientSteps(sends("1", "2"), func(t *testing.T, cs grpc.ClientStream) {
-				if err := cs.CloseSend(); err != nil {
-					t.Error(err)
-				}
+				check.Equal(t, cs.CloseSend(), nil, "cs.CloseSend()")
 			}, gets("1", "3", "5")),
 			attempts: 2,
 		},
@@ -414,12 +412,8 @@ func TestCloseSendWaitsForTheReplay(t *testing.T) {
 		go func() { got <- cs.RecvMsg(nilString()) }()
 		time.Sleep(500 * time.Millisecond)
 		check.Equal(t, e.count(), 2, "attempts by now")
-		if err := cs.CloseSend(); err != nil {
-			t.Error(err)
-		}
-		if err := <-got; err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, cs.CloseSend(), nil, "cs.CloseSend()")
+		check.Equal(t, <-got, nil, "<-got")
 	})
 }
 
@@ -580,9 +574,7 @@ func TestTheEndOfAFailedStream(t *testing.T) {
 		if got := cs.Trailer()["attempt"]; !slices.Equal(got, []string{"3"}) {
 			t.Errorf("trailer of attempt %v", got)
 		}
-		if err := cs.CloseSend(); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, cs.CloseSend(), nil, "cs.CloseSend()")
 		check.Equal(t, cs.SendMsg(wrapperspb.String("")), io.EOF, "sending")
 		if cs.Context().Err() != nil {
 			t.Error("the caller's context has not ended")

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // do has c carry out a command whose words are separated by spaces.
@@ -259,12 +260,8 @@ func TestKeys(t *testing.T) {
 	for _, name := range []string{"payments", "}", "{", "{}", "a}b{c", "%7D", "käse\x00\xff", strings.Repeat("x", 300), "{a}:{b}"} {
 		key := keys("lull", name)
 		slots := []int64{c.ClusterKeySlot(ctx, key[0]).Val(), c.ClusterKeySlot(ctx, key[1]).Val()}
-		if slots[0] != slots[1] {
-			t.Errorf("%q: slots %d", name, slots)
-		}
-		if err := script.Run(ctx, c, key, request{seq: 1, want: 1}.args("i", tm)...).Err(); err != nil {
-			t.Errorf("%q: %v", name, err)
-		}
+		check.Equal(t, slots[0], slots[1], "%q: slots", name)
+		check.Equal(t, script.Run(ctx, c, key, request{seq: 1, want: 1}.args("i", tm)...).Err(), nil, "%q", name)
 		for _, k := range key {
 			if ttl := c.PTTL(ctx, k).Val(); ttl < 23*time.Hour || ttl > 24*time.Hour {
 				t.Errorf("%q expires after %v", k, ttl)

@@ -157,9 +157,7 @@ func testConcurrentUse(t *testing.T) {
 	for range 8 {
 		<-done
 	}
-	if err := f.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, f.Close(t.Context()), nil, "f.Close(t.Context())")
 	for name, m := range s.redis {
 		check.Equal(t, m.out(), 0, "%s: tokens are held by nobody", name)
 	}

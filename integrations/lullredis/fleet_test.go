@@ -173,9 +173,7 @@ func TestAFleetSyncsAllItsBudgetsAtOnce(t *testing.T) {
 				t.Errorf("state %+v", st)
 			}
 		}
-		if err := f.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, f.Close(t.Context()), nil, "f.Close(t.Context())")
 	})
 }
 
@@ -265,9 +263,7 @@ func TestCloseHandsTokensBack(t *testing.T) {
 		if b.Snapshot().Lease == 0 {
 			t.Fatal("it holds nothing: the test shows nothing")
 		}
-		if err := f.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, f.Close(t.Context()), nil, "f.Close(t.Context())")
 		if m := s.redis["a"]; m.out() != 0 || len(m.seen) != 0 || m.pool < 10 {
 			t.Errorf("left behind: %+v", m)
 		}
@@ -278,9 +274,7 @@ func TestCloseHandsTokensBack(t *testing.T) {
 		if n := spend(b, time.Minute); n < 2 {
 			t.Errorf("spent %d of three that were earned after Close", n)
 		}
-		if err := f.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, f.Close(t.Context()), nil, "f.Close(t.Context())")
 		if _, err := f.Budget("b", BudgetConfig{}); !errors.Is(err, ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
@@ -297,9 +291,7 @@ func TestCloseWaitsForTheSyncUnderWay(t *testing.T) {
 			s.set(func(s *stub) { under = s.under })
 		}
 		s.set(func(s *stub) { s.late = 0 }) // the farewell is quicker
-		if err := f.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, f.Close(t.Context()), nil, "f.Close(t.Context())")
 		time.Sleep(time.Second)
 		if m := s.redis["a"]; m.out() != 0 || len(m.seen) != 0 {
 			t.Errorf("left behind: %+v", m)

@@ -393,9 +393,7 @@ func TestFlushAndInformationalResponses(t *testing.T) {
 			w.Header().Set("Content-Length", "6")
 			w.(http.Flusher).Flush()
 			io.WriteString(w, "one")
-			if err := http.NewResponseController(w).Flush(); err != nil {
-				t.Error(err)
-			}
+			check.Equal(t, http.NewResponseController(w).Flush(), nil, "http.NewResponseController(w).Flush()")
 			_, err := io.WriteString(w, "two")
 			if _, err := io.WriteString(w, "more"); err == nil {
 				t.Error("a broken response takes more")

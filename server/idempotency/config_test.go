@@ -75,14 +75,10 @@ func TestNewRefuses(t *testing.T) {
 
 func TestWorstCaseOfStorePolicy(t *testing.T) {
 	check.Equal(t, StorePolicy().WorstCase(), 3*time.Second, "how long a request waits for the store, as documented")
-	if err := StorePolicy().Validate(); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, StorePolicy().Validate(), nil, "StorePolicy().Validate()")
 	for _, lease := range []time.Duration{minLease, DefaultLease, maxLease} {
 		p := savePolicy(lease)
-		if err := p.Validate(); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, p.Validate(), nil, "p.Validate()")
 		// A store that is back has the outcome after as long, at most.
 		if soon, late := p.Backoff.Max(1), p.Backoff.Max(p.Attempts); soon != 100*time.Millisecond || late != 5*time.Second {
 			t.Errorf("an outcome is stored again after %v at first, and %v at last", soon, late)

@@ -247,9 +247,7 @@ func TestTransactionsAreBounded(t *testing.T) {
 					t.Errorf("the handler is a part of %+v", in)
 				}
 				time.Sleep(time.Hour)
-				if err := r.Context().Err(); err != nil {
-					t.Errorf("the handler's context has ended: %v", err)
-				}
+				check.Equal(t, r.Context().Err(), nil, "the handler's context")
 				write(r.Context(), "paid")
 			}}
 			got := send(t, r.m.Wrap(c), request("k"))
