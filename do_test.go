@@ -55,9 +55,7 @@ func TestDoWaitsBetweenAttempts(t *testing.T) {
 		if got != "done" || err != nil {
 			t.Errorf("Do = %q, %v", got, err)
 		}
-		if want := []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}; !slices.Equal(at, want) {
-			t.Errorf("attempts at %v, want %v", at, want)
-		}
+		check.Slices(t, at, []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}, "attempts at")
 	})
 }
 
@@ -332,9 +330,7 @@ func TestAttemptInformation(t *testing.T) {
 			})
 			return lull.Transient(errBlip)
 		}, lull.Operation("charge"))
-		if want := []string{"charge 1/3 true", "charge 2/3 true", "charge 3/3 true"}; !slices.Equal(seen, want) {
-			t.Errorf("attempts saw %v, want %v", seen, want)
-		}
+		check.Slices(t, seen, []string{"charge 1/3 true", "charge 2/3 true", "charge 3/3 true"}, "attempts saw")
 		if a, ok := lull.AttemptFrom(t.Context()); ok || a.Number != 1 {
 			t.Errorf("a context of no attempt: %+v, %v", a, ok)
 		}

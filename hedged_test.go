@@ -440,8 +440,6 @@ func TestTheFirstSlowCallsAreHedged(t *testing.T) {
 				t.Errorf("call %d: %v after %v, want %v", i+1, err, time.Since(s.start), want)
 			}
 		}
-		if want := []lull.Reason{engine.TooManyLate, engine.TooManyLate}; !slices.Equal(refused, want) {
-			t.Errorf("refused for %v, want %v", refused, want)
-		}
+		check.Slices(t, refused, []lull.Reason{engine.TooManyLate, engine.TooManyLate}, "refused for")
 	})
 }

@@ -136,9 +136,7 @@ func TestRule18AnObserverThatTakesItsTime(t *testing.T) {
 			t.Errorf("attempt %d, %v, after %v; want the second, when the observer has returned", got, err, took)
 		}
 		begun, _ := s.ended()
-		if want := []time.Duration{0, 20 * ms, 30 * ms, 1010 * ms}; !slices.Equal(begun, want) {
-			t.Errorf("attempts began at %v, want %v", begun, want)
-		}
+		check.Slices(t, begun, []time.Duration{0, 20 * ms, 30 * ms, 1010 * ms}, "attempts began at")
 		if i := slices.Index(o.all, event.CallEnded); i < 0 { // that of the observer's own call
 			t.Error("nothing was observed")
 		}

@@ -1,7 +1,6 @@
 package breaker
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/lullgo/lull/internal/check"
@@ -17,12 +16,8 @@ func TestPlanMakesBreakersApart(t *testing.T) {
 	check.Equal(t, two.State(0), Closed, "the other breaker of the plan")
 	two.ForceOpen(0)
 	two.ForceClosed(0)
-	if want := []CircuitState{Open, Open, Closed}; !slices.Equal(all, want) {
-		t.Errorf("the plan's listener heard %v, want %v", all, want)
-	}
-	if want := []CircuitState{Open}; !slices.Equal(own, want) {
-		t.Errorf("the breaker's listener heard %v, want %v", own, want)
-	}
+	check.Slices(t, all, []CircuitState{Open, Open, Closed}, "the plan's listener heard")
+	check.Slices(t, own, []CircuitState{Open}, "the breaker's listener heard")
 }
 
 func TestPlanOff(t *testing.T) {

@@ -430,9 +430,7 @@ func TestCookiesOfDiscardedAnswers(t *testing.T) {
 			cl.Jar, _ = cookiejar.New(nil)
 			resp, err := cl.Get(s.URL)
 			read(t, resp, err)
-			if want := []string{"lb=1; Path=/", "c1=1; Path=/", "lb=2; Path=/", "c2=1; Path=/"}; !slices.Equal(resp.Header["Set-Cookie"], want) {
-				t.Errorf("%q, want %q", resp.Header["Set-Cookie"], want)
-			}
+			check.Slices(t, resp.Header["Set-Cookie"], []string{"lb=1; Path=/", "c1=1; Path=/", "lb=2; Path=/", "c2=1; Path=/"}, `resp.Header["Set-Cookie"]`)
 			u, _ := url.Parse(s.URL)
 			var got []string
 			for _, c := range cl.Jar.Cookies(u) {

@@ -215,9 +215,7 @@ func TestRule06EachAttemptHasItsOwnBody(t *testing.T) {
 			req.GetBody = func() (io.ReadCloser, error) { asked++; return getBody() }
 			resp, err := client(t, eager).Do(req)
 			read(t, resp, err)
-			if !slices.Equal(got, slices.Repeat([]string{want}, fails+1)) {
-				t.Errorf("the server got %q", got)
-			}
+			check.Slices(t, got, slices.Repeat([]string{want}, fails+1), "the server got")
 			check.Equal(t, asked, fails, "calls of GetBody, and retries")
 		}
 	})

@@ -72,9 +72,7 @@ func TestADependencyForEachTargetAndPolicy(t *testing.T) {
 			t.Errorf("%s%s: dependency %q with %d attempts, want %q with %d", w.target, w.method, d.Name(), d.Policy().Attempts, w.name, w.attempts)
 		}
 	}
-	if got := names(c); !slices.Equal(got, []string{"x", "x/a.A/", "x/a.A/Put", "y/a.A/"}) {
-		t.Errorf("dependencies %q", got)
-	}
+	check.Slices(t, names(c), []string{"x", "x/a.A/", "x/a.A/Put", "y/a.A/"}, "dependencies")
 	if d := c.Dependency(context.WithValue(t.Context(), tenantKey{}, 1), "x", "/b.B/Get"); d != tenant {
 		t.Errorf("dependency %q, want the one that was picked", d.Name())
 	}
@@ -351,9 +349,7 @@ func TestForwardedAttemptsDoNotTravelOn(t *testing.T) {
 		cs.CloseSend()
 		receive(t, cs, "x")
 		receiveEOF(t, cs)
-		if want := []string{"[] [] [yes]", "[1] [] [yes]", "[2] [] [yes]", "[] [] [yes]"}; !slices.Equal(seen, want) {
-			t.Errorf("%q, want %q", seen, want)
-		}
+		check.Slices(t, seen, []string{"[] [] [yes]", "[1] [] [yes]", "[2] [] [yes]", "[] [] [yes]"}, "seen")
 		md, _ := metadata.FromOutgoingContext(ctx)
 		if md["lull-hedge"] == nil {
 			t.Error("the caller's metadata was changed")

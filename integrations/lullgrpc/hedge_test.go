@@ -165,9 +165,7 @@ func TestHedging(t *testing.T) {
 			if got != c.want || took != c.took {
 				t.Errorf("%q (%v) after %v, want %q after %v", got, err, took, c.want, c.took)
 			}
-			if got := s.starts(); !slices.Equal(got, c.begun) {
-				t.Errorf("attempts at %v, want %v", got, c.begun)
-			}
+			check.Slices(t, s.starts(), c.begun, "attempts at")
 			for i, n := range s.attempts() { // the attempts that were started before
 				check.Equal(t, n, strings.TrimPrefix(strconv.Itoa(i), "0"), "what attempt %d says of those before", i+1)
 			}
@@ -239,9 +237,7 @@ func TestHedgingIsAsTheModelHasIt(t *testing.T) {
 			if code := answers[winner].code; status.Code(err) != code || code == codes.OK && got != fmt.Sprint("answer ", winner+1) || took != at {
 				t.Errorf("%v: %q, %v after %v; want attempt %d after %v", answers, got, err, took, winner+1, at)
 			}
-			if got := s.starts(); !slices.Equal(got, begun) {
-				t.Errorf("%v: attempts at %v, want %v", answers, got, begun)
-			}
+			check.Slices(t, s.starts(), begun, "%v: attempts at", answers)
 		})
 	}
 }

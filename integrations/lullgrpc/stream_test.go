@@ -549,9 +549,7 @@ func TestAStreamWithoutAnAnswer(t *testing.T) {
 			}
 			receiveEOF(t, cs)
 			receiveEOF(t, cs)
-			if got := cs.Trailer()["attempt"]; !slices.Equal(got, []string{"1"}) {
-				t.Errorf("trailer of attempt %v", got)
-			}
+			check.Slices(t, cs.Trailer()["attempt"], []string{"1"}, "the trailer")
 		})
 	}
 }
@@ -571,9 +569,7 @@ func TestTheEndOfAFailedStream(t *testing.T) {
 		for range 2 {
 			wantFailure(t, receiveErr(t, cs), codes.Unavailable, lull.ErrAttemptsExhausted, 4)
 		}
-		if got := cs.Trailer()["attempt"]; !slices.Equal(got, []string{"3"}) {
-			t.Errorf("trailer of attempt %v", got)
-		}
+		check.Slices(t, cs.Trailer()["attempt"], []string{"3"}, "the trailer")
 		check.Equal(t, cs.CloseSend(), nil, "cs.CloseSend()")
 		check.Equal(t, cs.SendMsg(wrapperspb.String("")), io.EOF, "sending")
 		if cs.Context().Err() != nil {

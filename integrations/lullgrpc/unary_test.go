@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -109,9 +108,7 @@ func TestTheDeadlineOfAnAttempt(t *testing.T) {
 		cc := inMemory(t, e, p, idempotent())
 		must.Have(call(t.Context(), cc, ""))
 		// 0 to 2 s, 2.3 to 4.3 s, and from 4.6 s what is left until 5 s.
-		if want := []time.Duration{2 * time.Second, 2 * time.Second, 400 * time.Millisecond}; !slices.Equal(seen, want) {
-			t.Errorf("the server was given %v, want %v", seen, want)
-		}
+		check.Slices(t, seen, []time.Duration{2 * time.Second, 2 * time.Second, 400 * time.Millisecond}, "the server was given")
 	})
 }
 

@@ -307,9 +307,7 @@ func TestCalls(t *testing.T) {
 	for _, a := range f.Attempts() {
 		numbers = append(numbers, a.Number)
 	}
-	if want := []int{1, 1, 2, 1}; !slices.Equal(numbers, want) {
-		t.Errorf("numbers %v, want %v", numbers, want)
-	}
+	check.Slices(t, numbers, []int{1, 1, 2, 1}, "numbers")
 
 	f = &lulltest.Faults{Call: func(r *http.Request) string { return r.Header.Get("X-Call") }}
 	rt = f.Transport(nil)
@@ -467,9 +465,7 @@ func TestChance(t *testing.T) {
 		return failed
 	}
 	one := failed(1, 0, 1)
-	if !slices.Equal(one, failed(1, 5, 7)) {
-		t.Error("the order of requests changes what fails")
-	}
+	check.Slices(t, one, failed(1, 5, 7), "what fails, whatever the order of requests")
 	two := failed(2, 0, 1)
 	if slices.Equal(one, two) {
 		t.Error("two seeds draw the same")

@@ -105,9 +105,7 @@ kind: Deployment
 		{"p.yaml", []byte("dependencies: {mine: {attempts: 2}}")},
 	}, Lull, Options{}))
 	all := policies(t, out.Data)
-	if got, want := names(all), []string{"mine", "/s/", "/t/", "a", "a/x"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	check.Slices(t, names(all), []string{"mine", "/s/", "/t/", "a", "a/x"}, "names(all)")
 	if d, _ := (&config.PolicyFile{Dependencies: all}).Dependency("a/x"); d.Policy.Attempts != 5 || d.Policy.Timeouts != lull.TimeoutsAlways {
 		t.Errorf("merged: %+v", d.Policy)
 	}
@@ -134,9 +132,7 @@ func TestNamesOfDependencies(t *testing.T) {
 		route("four", long, "attempts: 1"), route("five", "b\tc", "attempts: 1"),
 	}, "\n    - "))}, Lull, Options{})
 	got := names(policies(t, out.Data))
-	if want := []string{"a", "a/three", "a (2)", long[:100], "b-c"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	check.Slices(t, got, []string{"a", "a/three", "a (2)", long[:100], "b-c"}, "names")
 	assumed := 0
 	for _, e := range out.Report {
 		if e.Kind == Assumed && strings.Contains(e.Why, "names are taken") {

@@ -211,9 +211,7 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 		if want.Predicate == nil { // a case that is about something else
 			want.Predicate = v.Default.Predicate
 		}
-		if got := extensionNames(got.Get("retry_host_predicate")); !slices.Equal(got, *want.Predicate) {
-			t.Errorf("%s: predicates %q, want %q", c.In, got, *want.Predicate)
-		}
+		check.Slices(t, extensionNames(got.Get("retry_host_predicate")), *want.Predicate, "%s: predicates", c.In)
 		if searches := got.Get("host_selection_retry_max_attempts"); searches == nil || searches.Text != fmt.Sprint(v.Default.Searches) {
 			t.Errorf("%s: %v searches, want %d", c.In, searches, v.Default.Searches)
 		}

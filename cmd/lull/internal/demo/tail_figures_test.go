@@ -225,9 +225,7 @@ func TestRecentTimes(t *testing.T) {
 		t.Errorf("%v after 0.4 s, want nothing yet", got)
 	}
 	first := l.recentUntil(3 * time.Second) // those that ended later are not looked at
-	if want := []recent{{10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, never}, {10 * ms, never}}; !slices.Equal(first, want) {
-		t.Errorf("after 3 s %v, want %v", first, want)
-	}
+	check.Slices(t, first, []recent{{10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, never}, {10 * ms, never}}, "after 3 s")
 	all := l.recentUntil(10 * time.Second)
 	if !slices.Equal(all[:6], first) || len(all) != 20 {
 		t.Fatalf("%d after 10 s, the first being %v", len(all), all[:6])

@@ -237,9 +237,7 @@ func TestLintOfDirectories(t *testing.T) {
 		want := strings.Fields(c.want)
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%v: %v, want %v", c.args, got, want)
-		}
+		check.Slices(t, got, want, "%v", c.args)
 	}
 }
 

@@ -115,9 +115,7 @@ func TestAxesFitWhatIsShown(t *testing.T) {
 			for _, tick := range all[i].fit(quantity{axis: all[i].Axis}).Ticks {
 				want = append(want, tick.Text)
 			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: %s: the page has ticks %q, and Go %q", when, all[i].ID, got, want)
-			}
+			check.Slices(t, got, want, "%s: %s: ticks of the page, and of Go", when, all[i].ID)
 		}
 	}
 	same("all shown")
