@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/lullhttp/lulltest"
 )
@@ -24,7 +23,9 @@ func newClient(t *testing.T, faults *lulltest.Faults) *http.Client {
 		lullhttp.WithBase(faults.Transport(nil)),
 		lullhttp.With(lull.WithRand(draws.Uint64)), // for one goroutine at a time
 	)
-	must.Succeed(err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return client
 }
 
@@ -33,7 +34,10 @@ func TestOrdersSurviveARestart(t *testing.T) {
 		faults := &lulltest.Faults{Rules: []lulltest.Rule{{First: 1, Status: http.StatusServiceUnavailable}}}
 		client := newClient(t, faults)
 		began := time.Now()
-		resp := must.Have(client.Get("http://shop/orders/7"))
+		resp, err := client.Get("http://shop/orders/7")
+		if err != nil {
+			t.Fatal(err)
+		}
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK || len(faults.Attempts()) != 2 {
 			t.Errorf("status %d after %d attempts", resp.StatusCode, len(faults.Attempts()))
@@ -62,7 +66,10 @@ func TestTheDocsHang(t *testing.T) {
 		faults := &lulltest.Faults{Rules: []lulltest.Rule{{End: lulltest.Hang}}}
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		req := must.Have(http.NewRequestWithContext(ctx, http.MethodGet, "http://shop/orders/7", nil))
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://shop/orders/7", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		began := time.Now()
 		resp, err := newClient(t, faults).Do(req)
 		if err == nil {
@@ -98,8 +105,14 @@ func TestWhatTheDocsShow(t *testing.T) {
 			{Every: 10, Status: 429, Header: http.Header{"Retry-After": {"2"}}}, // every tenth of all others
 			{Chance: 0.01, End: lulltest.Hang},                                  // and one of a hundred
 		}}
-		client := must.Have(lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(faults.Transport(nil))))
-		resp := must.Have(client.Get("http://shop/orders/7"))
+		client, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(faults.Transport(nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Get("http://shop/orders/7")
+		if err != nil {
+			t.Fatal(err)
+		}
 		resp.Body.Close()
 	})
 }
