@@ -3,7 +3,6 @@ package lullgrpc_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
@@ -101,7 +100,7 @@ func (s *inTurn) starts() []time.Duration {
 	return slices.Clone(s.begun)
 }
 
-// What the model below does not have.
+// Hedging as gRFC A6 has it, over a server: codes, pushbacks, and which attempts the server is told of. Package engine has the rest.
 func TestHedging(t *testing.T) {
 	const never = time.Hour
 	is := idempotent()
@@ -170,74 +169,6 @@ func TestHedging(t *testing.T) {
 				check.Equal(t, n, strings.TrimPrefix(strconv.Itoa(i), "0"), "what attempt %d says of those before", i+1)
 			}
 			check.Equal(t, s.gone.Load(), c.gone, "ends of attempts that the server was told of")
-		})
-	}
-}
-
-// hedgedModel is gRFC A6's hedging, as simple as possible. It returns who answers the call, when,
-// and when each attempt began. It handles ends and due hedges in the order of time.
-func hedgedModel(answers []errorWithID, n int, delay time.Duration) (winner int, at time.Duration, begun []time.Duration) {
-	begun = []time.Duration{0}
-	ended := make([]bool, n)
-	due, stopped := delay, false
-	for {
-		first := -1 // in flight, to end first
-		for i, start := range begun {
-			if !ended[i] && (first < 0 || start+answers[i].after < begun[first]+answers[first].after) {
-				first = i
-			}
-		}
-		more := len(begun) < n && !stopped
-		end := begun[first] + answers[first].after
-		if more && due < end {
-			begun, due = append(begun, due), due+delay
-			continue
-		}
-		ended[first] = true
-		switch answers[first].code {
-		case codes.OK, codes.NotFound:
-			return first, end, begun
-		case codes.Unavailable:
-			if more {
-				begun, due = append(begun, end), end+delay
-				continue
-			}
-		case codes.Internal:
-			stopped = true
-		}
-		flying := 0
-		for i := range begun {
-			if !ended[i] {
-				flying++
-			}
-		}
-		if flying == 0 {
-			return first, end, begun
-		}
-	}
-}
-
-func TestHedgingIsAsTheModelHasIt(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 150 {
-		n := 2 + random.IntN(4)
-		answers := make([]errorWithID, n)
-		for i := range answers {
-			answers[i].after = time.Duration(random.IntN(40_000_000)) + 1 // in ns, so that no two things happen at once
-			answers[i].code = []codes.Code{codes.OK, codes.Unavailable, codes.Unavailable, codes.Unavailable, codes.NotFound, codes.Internal}[random.IntN(6)]
-		}
-		winner, at, begun := hedgedModel(answers, n, 10*ms)
-		synctest.Test(t, func(t *testing.T) {
-			s := newInTurn(answers...)
-			cc := inMemory(t, &s.echo, hedging(n), idempotent())
-			start := time.Now()
-			got, err := call(t.Context(), cc, "")
-			took := time.Since(start)
-			synctest.Wait()
-			if code := answers[winner].code; status.Code(err) != code || code == codes.OK && got != fmt.Sprint("answer ", winner+1) || took != at {
-				t.Errorf("%v: %q, %v after %v; want attempt %d after %v", answers, got, err, took, winner+1, at)
-			}
-			check.Slices(t, s.starts(), begun, "%v: attempts at", answers)
 		})
 	}
 }
@@ -575,37 +506,5 @@ func TestAHedgingPolicyDecides(t *testing.T) {
 		if got := s.starts(); err != nil || !slices.Equal(got, make([]time.Duration, 5)) {
 			t.Errorf("attempts at %v, %v; want five at once", got, err)
 		}
-	})
-}
-
-func TestAPanicInAHedgeGoesOnUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		defer func() {
-			if p := recover(); p != "in a hedge" {
-				t.Errorf("panicked with %v", p)
-			}
-		}()
-		late := func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}
-		boom := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
-			panic("in a hedge")
-		}
-		slots(t, hedging(2), wrapperspb.String(""), new(wrapperspb.StringValue), nil, late, boom)
-		t.Error("returned")
-	})
-}
-
-func TestACallerOfHedgesMayGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newInTurn(errorWithID{after: time.Hour}, errorWithID{after: time.Hour})
-		cc := inMemory(t, &s.echo, hedging(2), idempotent())
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(20*ms, cancel)
-		_, err := call(ctx, cc, "")
-		wantFailure(t, err, codes.Canceled, context.Canceled, 2)
-		synctest.Wait()
-		check.Equal(t, s.gone.Load(), 2, "ends that the server was told of")
 	})
 }
