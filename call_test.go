@@ -2,6 +2,8 @@ package lull_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +14,11 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/budgettest"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/internal/seed"
 )
 
 var transient = lull.Verdict{Kind: lull.KindTransient, Code: "503"}
@@ -74,9 +80,7 @@ func TestAPlaceGivenTooLate(t *testing.T) {
 			t.Errorf("%v: %+v after %d attempts", why, step, c.Attempts())
 		}
 		c.Abandon(time.Second)
-		if n := d.Limiter().InFlight(); n != 0 {
-			t.Errorf("%v: %d places are still taken", why, n)
-		}
+		check.Equal(t, d.Limiter().InFlight(), 0, "%v: places are still taken", why)
 	}
 }
 
@@ -121,12 +125,8 @@ func TestALongCallEarnsWhenItEnds(t *testing.T) {
 		}
 		go lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(15 * time.Second); return nil })
 		time.Sleep(15*time.Second - 100*time.Millisecond)
-		if n := fail(); n != 2 {
-			t.Errorf("%d attempts: the call that succeeded 100ms ago, after 15s, earned nothing", n)
-		}
-		if n := fail(); n != 1 {
-			t.Errorf("%d attempts with nothing earned since", n)
-		}
+		check.Equal(t, fail(), 2, "attempts: the call that succeeded 100ms ago, after 15s, earned nothing")
+		check.Equal(t, fail(), 1, "attempts with nothing earned since")
 	})
 }
 
@@ -141,9 +141,7 @@ func TestElapsedIsMeasuredWithTiming(t *testing.T) {
 			}
 			d := newDependency(t, lull.Policy{}, opts...)
 			lull.Run(t.Context(), d, func(context.Context) error { time.Sleep(time.Second); return nil })
-			if got := log.events[0].Elapsed; got != want {
-				t.Errorf("timed %v: elapsed %v, want %v", timed, got, want)
-			}
+			check.Equal(t, log.events[0].Elapsed, want, "timed %v: elapsed", timed)
 		})
 	}
 }
@@ -162,15 +160,11 @@ func TestTheBreakerLearnsWhenASuccessEnded(t *testing.T) {
 				closed = e.Circuit.At
 			}
 		}
-		if closed != 4*time.Second {
-			t.Errorf("closed at %v; the probe succeeded at 4s", closed)
-		}
+		check.Equal(t, closed, 4*time.Second, "closed at the time of the probe's success")
 
 		slow := newDependency(t, lull.Policy{Breaker: breaker.Config{SlowRate: 1, SlowCall: time.Second, MinCalls: 1}})
 		lull.Run(t.Context(), slow, func(context.Context) error { time.Sleep(2 * time.Second); return nil })
-		if s := slow.Breaker().State(slow.Now()); s != breaker.Open {
-			t.Errorf("after a slow call the circuit is %v", s)
-		}
+		check.Equal(t, slow.Breaker().State(slow.Now()), breaker.Open, "the circuit after a slow call")
 	})
 }
 
@@ -190,7 +184,106 @@ func TestAPlaceGivenToACallThatHasEnded(t *testing.T) {
 	if step := c.Admitted(0, nil); !step.Done || step.Reason != engine.Canceled || c.Attempts() != 0 {
 		t.Errorf("a call that has ended begins an attempt: %+v", step)
 	}
-	if n := d.Limiter().InFlight(); n != 0 {
-		t.Errorf("%d places are still taken", n)
+	check.Equal(t, d.Limiter().InFlight(), 0, "places are still taken")
+}
+
+var errReset = errors.New("connection reset")
+
+// An option of one call holds for that call. If two options contradict each other, the
+// later one counts.
+func TestCallOptionsOfOneCall(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		opts     []lull.CallOption
+		policy   lull.Policy
+		err      error
+		attempts int
+		reason   lull.Reason
+	}{
+		{"nothing", nil, lull.Policy{}, errReset, 4, engine.AttemptsExhausted},
+		{"once", []lull.CallOption{lull.Once()}, lull.Policy{}, errReset, 1, engine.AttemptsExhausted},
+		{"once, hedged", []lull.CallOption{lull.Once()}, lull.Policy{Hedge: hedge.Config{Attempts: 2}}, errReset, 1, engine.AttemptsExhausted},
+		{"once, never sent", []lull.CallOption{lull.Once(), lull.NotIdempotent()}, lull.Policy{}, lull.NeverSent(errReset), 1, engine.AttemptsExhausted},
+		{"not idempotent", []lull.CallOption{lull.NotIdempotent()}, lull.Policy{}, errReset, 1, engine.NotIdempotent},
+		{"taken back", []lull.CallOption{lull.NotIdempotent(), lull.Idempotent()}, lull.Policy{}, errReset, 4, engine.AttemptsExhausted},
+		{"taken back again", []lull.CallOption{lull.Idempotent(), lull.NotIdempotent()}, lull.Policy{}, errReset, 1, engine.NotIdempotent},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if c.policy.Hedge.Attempts == 0 {
+					c.policy.Attempts = 4
+				}
+				c.policy.Budget.Stock = 100
+				d := must.Have(lull.NewDependency("d", c.policy, lull.WithRand(seed.Source(t))))
+				n := 0
+				_, err := lull.DoHedged(t.Context(), d, func(context.Context) (int, error) {
+					n++
+					return 0, lull.Transient(c.err)
+				}, c.opts...)
+				e, ok := errors.AsType[*lull.Error](err)
+				if !ok || n != c.attempts || e.Reason != c.reason {
+					t.Errorf("%d attempts, %v; want %d, %v", n, err, c.attempts, c.reason)
+				}
+			})
+		})
 	}
+}
+
+// A call made for a request that is a retry is not retried, except where the policy
+// allows it.
+func TestSpecForRetry(t *testing.T) {
+	for nested, want := range map[engine.NestedRetries]lull.Reason{engine.NestedNever: engine.RetriedAbove, lull.NestedAlways: engine.Success} {
+		d := must.Have(lull.NewDependency("d", lull.Policy{Nested: nested, Budget: budget.Config{Unlimited: true}}))
+		next := func(c engine.Call) lull.Reason {
+			c.Attempt(0, nil)
+			return c.Next(1, lull.Verdict{Kind: lull.KindTransient, NeverSent: true}, nil).Reason
+		}
+		for _, spec := range []engine.Spec{{ForRetry: true}, {ForRetry: true, NotIdempotent: true}} {
+			c, _ := d.State().Start(0, spec)
+			check.Equal(t, next(c), want, "Nested %v, %+v", nested, spec)
+		}
+		c, _ := d.State().Start(0, engine.Spec{ForRetry: true, NotReplayable: true})
+		check.Equal(t, next(c), engine.NotReplayable, "Nested %v, not replayable", nested)
+		c, _ = d.State().Start(0, engine.Spec{ForRetry: true, Once: true})
+		check.Equal(t, next(c), engine.AttemptsExhausted, "Nested %v, once", nested)
+		c, _ = d.State().Resume(0, engine.Spec{ForRetry: true}, 1)
+		check.Equal(t, next(c), want, "Nested %v, resumed", nested)
+	}
+}
+
+// A permanent failure that was never sent is no answer: it does not end a row of failures.
+func TestPermanentNeverSentIsNoAnswer(t *testing.T) {
+	for _, never := range []bool{false, true} {
+		p := lull.Policy{Attempts: 1}
+		p.Breaker.Consecutive, p.Breaker.ConsecutiveFor, p.Breaker.OpenFor = 3, 2*time.Second, time.Hour
+		d := must.Have(lull.NewDependency("d", p))
+		call := func(now time.Duration, v lull.Verdict) lull.Reason {
+			c, step := d.State().Start(now, engine.Spec{})
+			if !step.Done {
+				c.Attempt(now, nil)
+				step = c.Next(now+1, v, nil)
+			}
+			return step.Reason
+		}
+		for n := range time.Duration(4) { // two failures, that one, and one more
+			v := lull.Verdict{Kind: lull.KindTransient}
+			if n == 2 {
+				v = lull.Verdict{Kind: lull.KindPermanent, Code: "no", NeverSent: never}
+			}
+			call((n+1)*time.Second, v)
+		}
+		opened := call(5*time.Second, lull.Verdict{Kind: lull.KindSuccess}) == engine.CircuitOpen
+		check.Equal(t, opened, never, "never sent: %v; the circuit is open", never)
+	}
+}
+
+func ExampleOnce() {
+	payments, _ := lull.NewDependency("payments", lull.Policy{})
+	attempts := 0
+	err := lull.Run(context.Background(), payments, func(context.Context) error {
+		attempts++
+		return lull.Transient(errors.New("connection reset"))
+	}, lull.Once())
+	fmt.Println(attempts, errors.Is(err, lull.ErrAttemptsExhausted))
+	// Output: 1 true
 }

@@ -22,6 +22,8 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -32,11 +34,7 @@ var plenty = budget.Config{Ratio: 4, Stock: 100}
 
 func newDependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency("payments", p, append([]lull.Option{lull.WithRand(seed.Source(t))}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Have(lull.NewDependency("payments", p, append([]lull.Option{lull.WithRand(seed.Source(t))}, opts...)...))
 }
 
 // middle is a source of randomness that always draws the middle.
@@ -57,9 +55,7 @@ func TestDoWaitsBetweenAttempts(t *testing.T) {
 		if got != "done" || err != nil {
 			t.Errorf("Do = %q, %v", got, err)
 		}
-		if want := []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}; !slices.Equal(at, want) {
-			t.Errorf("attempts at %v, want %v", at, want)
-		}
+		check.Slices(t, at, []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}, "attempts at")
 	})
 }
 
@@ -136,9 +132,7 @@ func TestRule02NoWaitIntoTheDeadline(t *testing.T) {
 				d := newDependency(t, c.policy)
 				start := time.Now()
 				err := lull.Run(ctx, d, func(context.Context) error { return lull.Transient(errBlip) })
-				if slept := time.Since(start); slept != 0 {
-					t.Errorf("slept %v", slept)
-				}
+				check.Equal(t, time.Since(start), 0, "slept")
 				if !errors.Is(err, lull.ErrDeadline) || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errBlip) {
 					t.Errorf("error %v, want the deadline and the last error", err)
 				}
@@ -181,9 +175,7 @@ func TestTheLastErrorSurvivesCancellation(t *testing.T) {
 		if !errors.Is(err, errBlip) || !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want both the last error and the cancellation", err)
 		}
-		if took := time.Since(start); took != 30*time.Millisecond {
-			t.Errorf("returned after %v, cancelled after 30ms", took)
-		}
+		check.Equal(t, time.Since(start), 30*time.Millisecond, "returned after")
 	})
 }
 
@@ -223,9 +215,7 @@ func TestWaitingHoldsNoPermit(t *testing.T) {
 		})
 		go lull.Run(t.Context(), d, func(context.Context) error { return lull.Transient(errBlip) })
 		time.Sleep(500 * time.Millisecond) // the call above waits for its second attempt
-		if err := lull.Run(t.Context(), d, func(context.Context) error { return nil }); err != nil {
-			t.Errorf("a waiting call keeps others out: %v", err)
-		}
+		check.Equal(t, lull.Run(t.Context(), d, func(context.Context) error { return nil }), nil, "a call beside one that waits")
 		time.Sleep(time.Minute)
 	})
 }
@@ -263,12 +253,8 @@ func TestTheConcurrencyLimit(t *testing.T) {
 					t.Errorf("%v after %v, called: %v; want %v after %v", err, time.Since(start), called, c.want, c.at)
 				}
 				time.Sleep(time.Minute)
-				if n := d.Limiter().InFlight() + d.Limiter().Waiting(); n != 0 {
-					t.Errorf("%d places are still taken", n)
-				}
-				if s := d.Breaker().State(d.Now()); s != breaker.Closed {
-					t.Errorf("the circuit is %v: a call that was never made counts against the dependency", s)
-				}
+				check.Equal(t, d.Limiter().InFlight()+d.Limiter().Waiting(), 0, "places are still taken")
+				check.Equal(t, d.Breaker().State(d.Now()), breaker.Closed, "the circuit after a call that was never made")
 			})
 		})
 	}
@@ -322,9 +308,7 @@ func TestWhatCountsAgainstTheDependency(t *testing.T) {
 			// It is on the real clock, and must stay open until it is asked.
 			d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Hour}})
 			lull.Run(c.ctx, d, c.op)
-			if open := d.Breaker().State(d.Now()) == breaker.Open; open != c.opens {
-				t.Errorf("breaker open: %v, want %v", open, c.opens)
-			}
+			check.Equal(t, d.Breaker().State(d.Now()) == breaker.Open, c.opens, "the breaker is open")
 		})
 	}
 }
@@ -346,9 +330,7 @@ func TestAttemptInformation(t *testing.T) {
 			})
 			return lull.Transient(errBlip)
 		}, lull.Operation("charge"))
-		if want := []string{"charge 1/3 true", "charge 2/3 true", "charge 3/3 true"}; !slices.Equal(seen, want) {
-			t.Errorf("attempts saw %v, want %v", seen, want)
-		}
+		check.Slices(t, seen, []string{"charge 1/3 true", "charge 2/3 true", "charge 3/3 true"}, "attempts saw")
 		if a, ok := lull.AttemptFrom(t.Context()); ok || a.Number != 1 {
 			t.Errorf("a context of no attempt: %+v, %v", a, ok)
 		}
@@ -365,9 +347,7 @@ func TestDetach(t *testing.T) {
 			return nil
 		})
 		time.Sleep(time.Minute)
-		if err := stream.Err(); err != nil {
-			t.Errorf("the stream's context ended: %v", err)
-		}
+		check.Equal(t, stream.Err(), nil, "the stream's context")
 		detached.Release()
 		<-stream.Done()
 		detached.Release()
@@ -386,9 +366,7 @@ func TestAttemptContext(t *testing.T) {
 			lull.Run(parent, d, func(ctx context.Context) error { op(ctx); return nil })
 		}
 		run(func(ctx context.Context) {
-			if ctx.Value(key{}) != "value" {
-				t.Error("the caller's values are gone")
-			}
+			check.Equal(t, ctx.Value(key{}), "value", "the caller's values are gone")
 			child, stop := context.WithCancel(ctx)
 			defer stop()
 			time.Sleep(time.Second)
@@ -399,9 +377,7 @@ func TestAttemptContext(t *testing.T) {
 		})
 		run(func(ctx context.Context) {
 			time.Sleep(2 * time.Second)
-			if ctx.Err() != context.DeadlineExceeded {
-				t.Errorf("nobody watched, and Err is %v", ctx.Err())
-			}
+			check.Equal(t, ctx.Err(), context.DeadlineExceeded, "nobody watched: Err")
 			<-ctx.Done()
 		})
 		var after context.Context
@@ -413,9 +389,7 @@ func TestAttemptContext(t *testing.T) {
 			after = ctx
 		})
 		<-child.Done()
-		if after.Err() != context.Canceled {
-			t.Errorf("after the attempt returned: %v", after.Err())
-		}
+		check.Equal(t, after.Err(), context.Canceled, "after the attempt returned")
 	})
 }
 
@@ -467,9 +441,7 @@ func TestEventsOfCalls(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("events:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		if len(second.events) != len(log.events) {
-			t.Errorf("the second observer saw %d events of %d", len(second.events), len(log.events))
-		}
+		check.Equal(t, len(second.events), len(log.events), "events that the second observer saw")
 	})
 }
 
@@ -504,9 +476,7 @@ func TestMarks(t *testing.T) {
 		"combined, wraps":  {fmt.Errorf("reading: %w", lull.NeverSent(lull.Transient(errBlip))), lull.Verdict{Kind: lull.KindTransient, Code: "transient", NeverSent: true}},
 		"no mark, unknown": {errBlip, lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified}},
 	} {
-		if got := lull.Classify(c.err); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
+		check.Equal(t, lull.Classify(c.err), c.want, "%s", name)
 		if !errors.Is(c.err, errBlip) || !strings.Contains(c.err.Error(), "blip") {
 			t.Errorf("%s: the mark hides its error: %v", name, c.err)
 		}

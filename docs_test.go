@@ -16,6 +16,8 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/queue"
@@ -23,20 +25,14 @@ import (
 
 // docs/errors.md has a section for each reason, under its label, and the section names its error.
 func TestErrorsPageHasEveryReason(t *testing.T) {
-	page, err := os.ReadFile("docs/errors.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Have(os.ReadFile("docs/errors.md"))
 	sections := map[string]string{} // by label
 	for section := range strings.SplitSeq(string(page), "\n### ") {
 		if label, text, ok := strings.Cut(section, "\n"); ok && strings.HasPrefix(label, "`") {
 			sections[strings.Trim(label, "`")] = text
 		}
 	}
-	source, err := os.ReadFile("error.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Have(os.ReadFile("error.go"))
 	names := map[string]string{} // of errors, by the name of the constant in engine
 	for _, m := range regexp.MustCompile(`(Err\w+) +error = reasonError\(engine\.(\w+)\)`).FindAllStringSubmatch(string(source), -1) {
 		names[m[2]] = m[1]
@@ -71,10 +67,7 @@ func TestErrorsPageHasEveryReason(t *testing.T) {
 
 // The comment of Policy has each field, with its type, and the number that zero means.
 func TestTheCommentOfPolicyHasItsFields(t *testing.T) {
-	source, err := os.ReadFile("lull.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Have(os.ReadFile("lull.go"))
 	_, comment, _ := strings.Cut(string(source), "// A Policy describes")
 	comment, _, _ = strings.Cut(comment, "\ntype Policy")
 	var rows [][]string
@@ -92,9 +85,7 @@ func TestTheCommentOfPolicyHasItsFields(t *testing.T) {
 			t.Errorf("%s: want the default of %v in %q", f.Name, v.Interface(), rows[i][2])
 		}
 	}
-	if len(rows) != zero.NumField() {
-		t.Errorf("%d rows of %d fields", len(rows), zero.NumField())
-	}
+	check.Equal(t, len(rows), zero.NumField(), "rows, and fields")
 }
 
 // The example of docs/errors.md.
@@ -166,9 +157,7 @@ func whichPolicy() error {
 }
 
 func TestTheLinesOfWhichPolicy(t *testing.T) {
-	if err := whichPolicy(); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, whichPolicy(), nil, "whichPolicy()")
 }
 
 func firstHedge(ctx context.Context, countStock func(context.Context) (int, error)) error {

@@ -13,6 +13,8 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/outlier"
 	"github.com/lullgo/lull/server/admission"
 	"github.com/lullgo/lull/server/idempotency"
@@ -53,9 +55,7 @@ func named[T interface {
 	all := strings.Split(names, "|")
 	for i, want := range all {
 		v := first + T(i)
-		if v.String() != want {
-			t.Errorf("%T %d is %q, want %q", v, i, v, want)
-		}
+		check.Equal(t, v.String(), want, "%T %d", v, i)
 		if m, is := any(v).(encoding.TextMarshaler); is {
 			if text, err := m.MarshalText(); string(text) != want || err != nil {
 				t.Errorf("%T %d: MarshalText %q, %v, want %q", v, i, text, err, want)
@@ -67,9 +67,7 @@ func named[T interface {
 		}
 	}
 	past := first + T(len(all))
-	if want := fmt.Sprintf("%s(%d)", outside, past); past.String() != want {
-		t.Errorf("%T beyond the last is %q, want %q", past, past, want)
-	}
+	check.Equal(t, past.String(), fmt.Sprintf("%s(%d)", outside, past), "%T beyond the last", past)
 	m, is := any(past).(encoding.TextMarshaler)
 	if !is {
 		return
@@ -97,10 +95,7 @@ func TestPolicyInJSON(t *testing.T) {
 		Backoff: backoff.Schedule{Kind: backoff.Linear, Jitter: backoff.Equal, Base: 5}, Budget: budget.Config{Ratio: 0.2, Earn: budget.Arrivals, Stock: 5},
 		Throttle: throttle.Config{Mode: throttle.Cubic, MinRate: 2, MaxWait: -1},
 	}
-	data, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(json.Marshal(want))
 	for _, name := range []string{`"Kind":"linear"`, `"Jitter":"equal"`, `"Earn":"arrivals"`, `"Mode":"cubic"`} {
 		if !strings.Contains(string(data), name) {
 			t.Errorf("no %s in %s", name, data)
@@ -115,13 +110,9 @@ func TestPolicyInJSON(t *testing.T) {
 // The states and events of package idempotency begin at other values than 0.
 func TestNamesOfIdempotency(t *testing.T) {
 	for s, want := range map[idempotency.KeyState]string{0: "none", idempotency.Claimed: "claimed", idempotency.Unknown: "unknown", 6: "state(6)"} {
-		if s.String() != want {
-			t.Errorf("state %d is %q, want %q", s, s, want)
-		}
+		check.Equal(t, s.String(), want, "state %d", s)
 	}
 	for w, want := range map[idempotency.EventKind]string{idempotency.Ran: "ran", idempotency.Fenced: "fenced", idempotency.Fenced + 1: fmt.Sprintf("what(%d)", idempotency.Fenced+1)} {
-		if w.String() != want {
-			t.Errorf("what %d is %q, want %q", w, w, want)
-		}
+		check.Equal(t, w.String(), want, "what %d", w)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // The text of an error has what happened, in order, and the one setting that would
@@ -64,9 +65,7 @@ func TestErrorTimeout(t *testing.T) {
 		{Error{Reason: engine.AttemptsExhausted, Last: errors.New("refused")}, false},
 		{Error{Reason: engine.CircuitOpen}, false},
 	} {
-		if got := c.err.Timeout(); got != c.want {
-			t.Errorf("%v: Timeout is %v", &c.err, got)
-		}
+		check.Equal(t, c.err.Timeout(), c.want, "%v: Timeout", &c.err)
 	}
 }
 
@@ -85,7 +84,5 @@ func TestReasons(t *testing.T) {
 	if len(names) != engine.Reasons || len(errs) != engine.Reasons || errOf(engine.Success) != nil {
 		t.Errorf("%d reasons have %d names and %d errors", engine.Reasons, len(names), len(errs))
 	}
-	if got := Reason(200).Meaning(); got != "reason(200)" {
-		t.Errorf("an unknown reason means %q", got)
-	}
+	check.Equal(t, Reason(200).Meaning(), "reason(200)", "an unknown reason means")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 )
 
 const ms = time.Millisecond
@@ -127,13 +128,9 @@ func TestRule09TheFirstSuccessWins(t *testing.T) {
 				if c.winner > 0 && got != c.winner || took != c.took || !slices.Equal(begun, c.begun) {
 					t.Errorf("attempt %d won after %v, attempts began at %v; want %d, %v, %v", got, took, begun, c.winner, c.took, c.begun)
 				}
-				if canceled != c.canceled {
-					t.Errorf("%d attempts were cancelled, want %d", canceled, c.canceled)
-				}
+				check.Equal(t, canceled, c.canceled, "attempts were cancelled")
 				synctest.Wait()
-				if n := d.Hedger().InFlight(); n != 0 {
-					t.Errorf("%d hedges are still counted as in flight", n)
-				}
+				check.Equal(t, d.Hedger().InFlight(), 0, "hedges are still counted as in flight")
 			})
 		})
 	}
@@ -412,27 +409,6 @@ func TestWhatAHedgeThatDoesNotFireAllocates(t *testing.T) {
 	}
 }
 
-func BenchmarkDoHedged(b *testing.B) {
-	for _, c := range []struct {
-		name   string
-		policy lull.Policy
-	}{
-		{"off", lull.Policy{}},
-		{"fixed", lull.Policy{Hedge: hedge.Config{Attempts: 2, Delay: time.Second}}},
-		{"learned", lull.Policy{Hedge: hedge.Config{Attempts: 2}}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			d := newDependency(b, c.policy)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := lull.DoHedged(context.Background(), d, value); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // A hedge whose delay ends after the largest time is never sent.
 func TestAHedgeThatIsNeverDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -444,9 +420,7 @@ func TestAHedgeThatIsNeverDue(t *testing.T) {
 			time.Sleep(time.Hour)
 			return 0, nil
 		})
-		if n.Load() != 1 {
-			t.Errorf("%d attempts", n.Load())
-		}
+		check.Equal(t, n.Load(), 1, "attempts")
 	})
 }
 
@@ -466,8 +440,6 @@ func TestTheFirstSlowCallsAreHedged(t *testing.T) {
 				t.Errorf("call %d: %v after %v, want %v", i+1, err, time.Since(s.start), want)
 			}
 		}
-		if want := []lull.Reason{engine.TooManyLate, engine.TooManyLate}; !slices.Equal(refused, want) {
-			t.Errorf("refused for %v, want %v", refused, want)
-		}
+		check.Slices(t, refused, []lull.Reason{engine.TooManyLate, engine.TooManyLate}, "refused for")
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // layers makes a call through n layers of lull, each of which wraps what comes from below.
@@ -96,12 +97,8 @@ func TestRule13WhatIsInsideDoesNotCount(t *testing.T) {
 		"found by As":      {asOnly{below}, final},
 		"beside an answer": {errors.Join(below, lull.Permanent(errBlip)), final},
 	} {
-		if got := lull.Classify(c.err); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
-		if got := lull.VerdictOf(c.err, asked); got != c.want {
-			t.Errorf("%s, with a classifier: %+v, want %+v", name, got, c.want)
-		}
+		check.Equal(t, lull.Classify(c.err), c.want, "%s", name)
+		check.Equal(t, lull.VerdictOf(c.err, asked), c.want, "%s, with a classifier", name)
 	}
 }
 
@@ -133,12 +130,8 @@ func TestRule14MarksTakeNothingAway(t *testing.T) {
 		"joined, permanent":   {errors.Join(lull.Permanent(errBlip), lull.Transient(errBlip)), lull.Verdict{Kind: lull.KindPermanent, Code: "permanent"}},
 		"the outermost rules": {lull.Transient(lull.Permanent(errBlip)), lull.Verdict{Kind: lull.KindTransient, Code: "permanent"}},
 	} {
-		if got := lull.VerdictOf(c.err, classify); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
-		if again := lull.VerdictOf(c.err, func(err error) lull.Verdict { return lull.VerdictOf(err, classify) }); again != c.want {
-			t.Errorf("%s, marks counted twice: %+v, want %+v", name, again, c.want)
-		}
+		check.Equal(t, lull.VerdictOf(c.err, classify), c.want, "%s", name)
+		check.Equal(t, lull.VerdictOf(c.err, func(err error) lull.Verdict { return lull.VerdictOf(err, classify) }), c.want, "%s, marks counted twice", name)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // kinds is an observer that notes the kinds of events, and does something at one of them.
@@ -134,15 +136,11 @@ func TestRule18AnObserverThatTakesItsTime(t *testing.T) {
 			t.Errorf("attempt %d, %v, after %v; want the second, when the observer has returned", got, err, took)
 		}
 		begun, _ := s.ended()
-		if want := []time.Duration{0, 20 * ms, 30 * ms, 1010 * ms}; !slices.Equal(begun, want) {
-			t.Errorf("attempts began at %v, want %v", begun, want)
-		}
+		check.Slices(t, begun, []time.Duration{0, 20 * ms, 30 * ms, 1010 * ms}, "attempts began at")
 		if i := slices.Index(o.all, event.CallEnded); i < 0 { // that of the observer's own call
 			t.Error("nothing was observed")
 		}
-		if o.all[len(o.all)-1] != event.CallEnded {
-			t.Errorf("%v: the end is not the last", o.all)
-		}
+		check.Equal(t, o.all[len(o.all)-1], event.CallEnded, "%v: the last", o.all)
 	})
 }
 
@@ -201,9 +199,7 @@ func TestBreakerLearnsOfObservedHedgedCalls(t *testing.T) {
 			s := newScript(part{30 * ms, blip}, part{5 * ms, blip})
 			lull.DoHedged(t.Context(), d, s.play)
 			s.ended()
-			if got := d.Breaker().State(d.Now()); got != want {
-				t.Errorf("after %d calls that failed it is %v, want %v", i+1, got, want)
-			}
+			check.Equal(t, d.Breaker().State(d.Now()), want, "after %d calls that failed", i+1)
 		}
 	})
 }
@@ -241,10 +237,7 @@ func TestRule18AnObserverOfTheBreakerThatPanics(t *testing.T) {
 				panic("oh")
 			}
 		})
-		account, err := budget.New(plenty)
-		if err != nil {
-			t.Fatal(err)
-		}
+		account := must.Have(budget.New(plenty))
 		pays := &balanced{Budget: account}
 		d := newDependency(t, lull.Policy{Attempts: 1, Breaker: breaker.Config{Consecutive: 1, ConsecutiveFor: -1, OpenFor: time.Second, OpenJitter: -1}}, lull.WithObserver(o), lull.WithBudget(func() budget.Budget { return pays }))
 		run := func(op func(context.Context) error) (fell any, err error) {

@@ -1,11 +1,14 @@
 package lull_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -15,6 +18,7 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/throttle"
@@ -89,12 +93,8 @@ func TestThePoliciesAreValid(t *testing.T) {
 		"CommandLine":      {preset.CommandLine(), time.Minute},
 		"Edge":             {preset.Edge(), 12 * time.Second},
 	} {
-		if err := c.policy.Validate(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if got := c.policy.WorstCase(); got != c.worst {
-			t.Errorf("%s: worst case %v, documented %v", name, got, c.worst)
-		}
+		check.Equal(t, c.policy.Validate(), nil, "%s", name)
+		check.Equal(t, c.policy.WorstCase(), c.worst, "%s: worst case, and the documented one", name)
 	}
 }
 
@@ -120,9 +120,7 @@ func TestWorstCase(t *testing.T) {
 		{"nothing bounds it", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, math.MaxInt64},
 		{"overflow", lull.Policy{Attempts: 1000, AttemptTimeout: math.MaxInt64 / 2, Deadline: lull.NoTimeout}, math.MaxInt64},
 	} {
-		if got := c.policy.WorstCase(); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		check.Equal(t, c.policy.WorstCase(), c.want, "%s", c.name)
 	}
 }
 
@@ -188,4 +186,68 @@ func TestAForgottenUnitIsRefused(t *testing.T) {
 			rest = rest[i+len(want):]
 		}
 	}
+}
+
+// panicOf returns the value that f panics with, as text.
+func panicOf(f func()) (text string) {
+	defer func() {
+		if p := recover(); p != nil {
+			text = fmt.Sprint(p)
+		}
+	}()
+	f()
+	return ""
+}
+
+// A nil or zero Dependency or Registry is named by the panic.
+func TestZeroValuesAreNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		ok := func(context.Context) (int, error) { return 1, nil }
+		for name, d := range map[string]*lull.Dependency{"nil": nil, "zero": {}} {
+			for what, use := range map[string]func(){
+				"Do":       func() { lull.Do(ctx, d, ok) },
+				"DoHedged": func() { lull.DoHedged(ctx, d, ok) },
+				"Start":    func() { d.State().Start(0, engine.Spec{}) },
+				"Name":     func() { d.Name() },
+				"Now":      func() { d.Now() },
+				"Update":   func() { d.Update(lull.Policy{}) },
+				"Clone":    func() { d.Clone("x") },
+				"Breaker":  func() { d.Breaker() },
+				"Error":    func() { d.Error("", engine.Result{}, nil) },
+			} {
+				if text := panicOf(use); !strings.Contains(text, "lull.NewDependency") {
+					t.Errorf("%s of a %s Dependency panics with %q", what, name, text)
+				}
+			}
+		}
+		for what, use := range map[string]func(r *lull.Registry){
+			"Get":    func(r *lull.Registry) { r.Get("x") },
+			"Len":    func(r *lull.Registry) { r.Len() },
+			"All":    func(r *lull.Registry) { r.All(func(*lull.Dependency) bool { return true }) },
+			"Update": func(r *lull.Registry) { r.Update(lull.Policy{}) },
+		} {
+			if text := panicOf(func() { use(new(lull.Registry)) }); !strings.Contains(text, "lull.NewRegistry") {
+				t.Errorf("%s of a zero Registry panics with %q", what, text)
+			}
+		}
+	})
+}
+
+// A nil *Error in a variable of type error is a failure, and its text names the mistake.
+func TestANilErrorIsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var none *lull.Error
+		err := lull.Run(t.Context(), newDependency(t, lull.Policy{}), func(context.Context) error { return none })
+		var e *lull.Error
+		if !errors.As(err, &e) || e.Reason != engine.Permanent || e.Verdict.Kind != lull.KindUnclassified || !strings.Contains(err.Error(), "a nil *lull.Error") {
+			t.Errorf("%v", err)
+		}
+		if errors.Is(none, context.Canceled) || none.Timeout() || errors.Unwrap(none) != nil {
+			t.Error("a nil *Error means something")
+		}
+		if v := lull.Classify(lull.RetryAfter(none, time.Second)); v.Kind != lull.KindRateLimited {
+			t.Errorf("marked: %+v", v)
+		}
+	})
 }

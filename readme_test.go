@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -65,10 +66,7 @@ func packageComment(ctx context.Context, client shop, order int) (Receipt, error
 func TestReadme(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		served := 0
-		l, err := memnet.ListenOn("api.example.com:443")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Have(memnet.ListenOn("api.example.com:443"))
 		s := memnet.NewUnstartedServer(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
 		s.Listener.Close()
 		s.Listener = l
@@ -80,7 +78,7 @@ func TestReadme(t *testing.T) {
 			t.Errorf("%v, served %d", err, served)
 		}
 		queries := 0
-		err = readmeDo(t.Context(), func(context.Context) (int, error) {
+		err := readmeDo(t.Context(), func(context.Context) (int, error) {
 			if queries++; queries == 1 {
 				return 0, errDeadlock
 			}

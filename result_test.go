@@ -17,6 +17,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // doFunctions are the two functions that return the result of an operation.
@@ -57,9 +58,7 @@ func TestAResponseIsReadAfterTheCall(t *testing.T) {
 				}
 				return resp.Body, nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(err)
 			readAll(t, "its body", body, size)
 			type answer struct {
 				*http.Response
@@ -77,16 +76,12 @@ func TestAResponseIsReadAfterTheCall(t *testing.T) {
 				resp, err := get(ctx)
 				return &struct{ Answer answer }{answer{Response: resp}}, err
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(err)
 			readAll(t, "two levels down", box.(*struct{ Answer answer }).Answer.Body, size)
 			resp, err := lull.Do(t.Context(), d, func(ctx context.Context) (*http.Response, error) {
 				return lull.Do(ctx, newDependency(t, lull.Policy{}), get)
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(err)
 			readAll(t, "of a call within a call", resp.Body, size)
 		}
 	})
@@ -265,9 +260,7 @@ func TestRowsAreReadAfterTheCall(t *testing.T) {
 		rows, err := lull.Do(t.Context(), newDependency(t, lull.Policy{}), func(ctx context.Context) (*sql.Rows, error) {
 			return db.QueryContext(ctx, "")
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(err)
 		defer rows.Close()
 		n := 0
 		for rows.Next() {

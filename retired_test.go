@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // retired are words for which the house has another one (docs/architecture.md, Words).
@@ -110,10 +112,7 @@ func librarySources(t *testing.T) []string {
 func exportedNames(t *testing.T, file string, src any, members bool, names map[string]string) {
 	t.Helper()
 	set := token.NewFileSet()
-	f, err := parser.ParseFile(set, file, src, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(parser.ParseFile(set, file, src, parser.SkipObjectResolution))
 	add := func(all ...*ast.Ident) {
 		for _, n := range all {
 			if n.IsExported() {
@@ -152,10 +151,7 @@ func keysOfFiles(t *testing.T, names map[string]string) {
 			t.Fatalf("there is no %s", pattern)
 		}
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Have(os.ReadFile(file))
 			for _, m := range regexp.MustCompile(key).FindAllStringSubmatch(string(text), -1) {
 				names[m[1]] = file
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -104,9 +105,7 @@ func TestCubicThrottleDelaysAttempts(t *testing.T) {
 	}
 	// A caller that gives up, or has no time for the wait, leaves the place to the next.
 	_, first := once(d.Clone("untouched"), now, rateLimited)
-	if first != 0 {
-		t.Errorf("a clone is held back for %v", first)
-	}
+	check.Equal(t, first, 0, "a clone is held back for")
 	for range 100 { // what the bucket holds
 		if _, wait := once(d, now, rateLimited); wait > 0 {
 			break
@@ -214,9 +213,7 @@ func TestRateLimitIsNoFailureToTheBreaker(t *testing.T) {
 					now += h.Ended(now, &racer, v, nil).Wait
 				}
 			}
-			if open := d.Breaker().State(now) != breaker.Closed; open != c.opens {
-				t.Errorf("%s, hedging %v: open: %v, want %v", c.name, hedging.Attempts > 0, open, c.opens)
-			}
+			check.Equal(t, d.Breaker().State(now) != breaker.Closed, c.opens, "%s, hedging %v: open", c.name, hedging.Attempts > 0)
 		}
 	}
 }

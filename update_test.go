@@ -3,6 +3,8 @@ package lull_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,14 +19,14 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
 func update(t testing.TB, d interface{ Update(lull.Policy) error }, p lull.Policy) {
 	t.Helper()
-	if err := d.Update(p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(d.Update(p))
 }
 
 // attemptsOfAFailingCall returns how many attempts a call makes that always fails.
@@ -47,15 +49,11 @@ func TestUpdateIsForLaterCalls(t *testing.T) {
 			}
 			return errDown
 		})
-		if n != 3 {
-			t.Errorf("a call that was under way made %d attempts, want 3", n)
-		}
+		check.Equal(t, n, 3, "attempts of a call that was under way")
 		if n := attemptsOfAFailingCall(d); n != 5 || d.Policy().Attempts != 5 {
 			t.Errorf("the next makes %d, want 5; the policy says %d", n, d.Policy().Attempts)
 		}
-		if n := attemptsOfAFailingCall(d.Clone("clone")); n != 5 {
-			t.Errorf("a clone makes %d, want 5", n)
-		}
+		check.Equal(t, attemptsOfAFailingCall(d.Clone("clone")), 5, "attempts of a clone")
 	})
 }
 
@@ -66,9 +64,7 @@ func TestUpdateRefusesWhatIsNotValid(t *testing.T) {
 	if !errors.As(err, &wrong) || len(wrong) != 2 {
 		t.Errorf("%v, want two problems", err)
 	}
-	if d.Policy().Attempts != 3 {
-		t.Errorf("half applied: %+v", d.Policy())
-	}
+	check.Equal(t, d.Policy().Attempts, 3, "half applied: %+v", d.Policy())
 	fleet := d.Fleet(2)
 	if err := fleet[1].Update(0, lull.Policy{}); err == nil {
 		t.Error("one of a fleet was updated, and with it all")
@@ -98,19 +94,11 @@ func TestUpdateKeepsTheCircuitOpen(t *testing.T) {
 			if mine := !strings.HasPrefix(name, "breaker"); (d.Breaker() == old) != mine {
 				t.Errorf("%s: the same breaker: %v, want %v", name, !mine, mine)
 			}
-			if n := attemptsOfAFailingCall(d); n != 0 {
-				t.Errorf("%s: an open circuit let %d attempts through", name, n)
-			}
-			if left := d.Breaker().RetryAt(d.Now()) - d.Now(); left != 6*time.Second {
-				t.Errorf("%s: %v to the next probe, want 6s", name, left)
-			}
+			check.Equal(t, attemptsOfAFailingCall(d), 0, "%s: attempts through an open circuit", name)
+			check.Equal(t, d.Breaker().RetryAt(d.Now())-d.Now(), 6*time.Second, "%s: to the next probe", name)
 			time.Sleep(6 * time.Second)
-			if n := attemptsOfAFailingCall(d); n != 1 {
-				t.Errorf("%s: %d attempts for a probe", name, n)
-			}
-			if s := d.Breaker().State(d.Now()); s != breaker.Open {
-				t.Errorf("%s: %v after a probe that failed", name, s)
-			}
+			check.Equal(t, attemptsOfAFailingCall(d), 1, "%s: attempts for a probe", name)
+			check.Equal(t, d.Breaker().State(d.Now()), breaker.Open, "%s: after a probe that failed", name)
 		})
 	}
 }
@@ -143,9 +131,7 @@ func TestUpdateKeepsTheBudget(t *testing.T) {
 			if got := d.Budget().Balance(d.Now()); got != c.want || (d.Budget() == old) != (name == "the same") {
 				t.Errorf("%s: %v tokens after the update, want %v; the same budget: %v", name, got, c.want, d.Budget() == old)
 			}
-			if n := attemptsOfAFailingCall(d); n != int(c.want)+1 {
-				t.Errorf("%s: %d attempts with %v tokens", name, n, c.want)
-			}
+			check.Equal(t, attemptsOfAFailingCall(d), int(c.want)+1, "%s: attempts with %v tokens", name, c.want)
 		})
 	}
 }
@@ -193,9 +179,7 @@ func TestUpdateOfALimitWithCallsInFlight(t *testing.T) {
 			go lull.Run(t.Context(), d, func(context.Context) error { <-release; return nil })
 		}
 		synctest.Wait()
-		if got := d.Limiter().InFlight(); got != 3 {
-			t.Errorf("%d in flight under the new limit, want 3", got)
-		}
+		check.Equal(t, d.Limiter().InFlight(), 3, "in flight under the new limit")
 		close(release)
 		synctest.Wait()
 		if old.InFlight() != 0 || d.Limiter().InFlight() != 0 {
@@ -206,10 +190,7 @@ func TestUpdateOfALimitWithCallsInFlight(t *testing.T) {
 
 func TestUpdateOfEachInARegistry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Off: true}}, 0, lull.WithRand(seed.Source(t)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Have(lull.NewRegistry(lull.Policy{Attempts: 2, Budget: plenty, Breaker: breaker.Config{Off: true}}, 0, lull.WithRand(seed.Source(t))))
 		attempts := map[string]int{"": 3, "a": 4, "b": 5, "bad": -1}
 		of := func(key string) lull.Policy {
 			n, known := attempts[key]
@@ -219,13 +200,9 @@ func TestUpdateOfEachInARegistry(t *testing.T) {
 			return lull.Policy{Attempts: n, Budget: plenty, Breaker: breaker.Config{Off: true}}
 		}
 		a := r.Get("a")
-		if err := r.UpdateEach(of); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(r.UpdateEach(of))
 		for d, want := range map[*lull.Dependency]int{a: 4, r.Get("b"): 5, r.Get("c"): 3, r.Get("bad"): 3} {
-			if n := attemptsOfAFailingCall(d); n != want {
-				t.Errorf("%s makes %d attempts, want %d", d.Name(), n, want)
-			}
+			check.Equal(t, attemptsOfAFailingCall(d), want, "%s: attempts", d.Name())
 		}
 		attempts["a"] = 7
 		if err := r.UpdateEach(of); err == nil || attemptsOfAFailingCall(a) != 4 { // bad is there now
@@ -251,10 +228,7 @@ func TestRule18UpdateEachHoldsNoLock(t *testing.T) {
 	p := func(n int) lull.Policy {
 		return lull.Policy{Attempts: n, Budget: plenty, Breaker: breaker.Config{Off: true}}
 	}
-	r, err := lull.NewRegistry(p(2), 0, lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(lull.NewRegistry(p(2), 0, lull.WithRand(seed.Source(t))))
 	attempts := func(d *lull.Dependency) int { return d.Policy().Attempts }
 	r.Get("kept")
 	done := make(chan struct{})
@@ -268,9 +242,7 @@ func TestRule18UpdateEachHoldsNoLock(t *testing.T) {
 			t.Error(err)
 		}
 		for d := range r.All {
-			if attempts(d) != 3 {
-				t.Errorf("%s makes %d attempts, want 3", d.Name(), attempts(d))
-			}
+			check.Equal(t, attempts(d), 3, "%s: attempts", d.Name())
 		}
 		// One whose policy is asked for while all change has the latest one.
 		asked, late := make(chan struct{}), make(chan struct{})
@@ -288,16 +260,10 @@ func TestRule18UpdateEachHoldsNoLock(t *testing.T) {
 		got := make(chan *lull.Dependency)
 		go func() { got <- r.Get("late") }()
 		<-asked
-		if n := attempts(r.Get("another")); n != 4 {
-			t.Errorf("another makes %d attempts, want 4", n)
-		}
-		if err := r.Update(p(5)); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, attempts(r.Get("another")), 4, "another: attempts")
+		check.Equal(t, r.Update(p(5)), nil, "r.Update(p(5))")
 		close(late)
-		if n := attempts(<-got); n != 5 {
-			t.Errorf("the late one makes %d attempts, want 5", n)
-		}
+		check.Equal(t, attempts(<-got), 5, "the late one: attempts")
 	}()
 	select {
 	case <-done:
@@ -347,9 +313,7 @@ func TestUpdateUnderLoad(t *testing.T) {
 	calls.Wait()
 	close(stop)
 	wg.Wait()
-	if bad.Load() != 0 {
-		t.Errorf("%d calls succeeded, %d did not, in %d changes", good.Load(), bad.Load(), changes.Load())
-	}
+	check.Equal(t, bad.Load(), 0, "calls that did not succeed, beside %d, in %d changes", good.Load(), changes.Load())
 	t.Logf("%d calls in %d changes", good.Load(), changes.Load())
 }
 
@@ -371,15 +335,72 @@ func TestUpdateDoesNotHideAnswers(t *testing.T) {
 		}()
 		time.Sleep(20 * ms)
 		p.Attempts = 3
-		if err := d.Update(p); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(d.Update(p))
 		time.Sleep(30 * ms)
-		if err := lull.Run(t.Context(), d, func(context.Context) error { return nil }); err != nil {
-			t.Fatal(err)
+		must.Succeed(lull.Run(t.Context(), d, func(context.Context) error { return nil }))
+		check.Equal(t, <-slow, nil, "the slow call")
+	})
+}
+
+// A new key allocates what it needs itself, not a copy of the others. The oldest leave, and of
+// many equally old ones only as many as must.
+func TestRegistryTakesAFloodOfKeys(t *testing.T) {
+	r := must.Have(lull.NewRegistry(lull.Policy{}, 0))
+	const defaultSize = 1024
+	keys := make([]string, 5*defaultSize)
+	for i := range keys {
+		keys[i] = fmt.Sprint("host", i)
+	}
+	old, flood := keys[:defaultSize], keys[defaultSize:]
+	for range 2 { // the second time all of them are equally old
+		for _, key := range old {
+			r.Get(key)
 		}
-		if err := <-slow; err != nil {
-			t.Errorf("not retried: %v", err)
+	}
+	r.Get(flood[0])
+	check.Equal(t, r.Len(), defaultSize*7/8+1, "dependencies left")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, key := range flood {
+		r.Get(key)
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / uint64(len(flood)); each > 2000 {
+		t.Errorf("a new key allocates %d bytes among %d others", each, r.Len())
+	}
+}
+
+func TestBadRegistries(t *testing.T) {
+	if _, err := lull.NewRegistry(lull.Policy{}, -1); err == nil || !strings.Contains(err.Error(), "size is -1: want") {
+		t.Errorf("error %v", err)
+	}
+	var problems engine.Problems
+	if _, err := lull.NewRegistry(lull.Policy{Attempts: -1}, 0); !errors.As(err, &problems) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := lull.NewDependency("", lull.Policy{}); err == nil || !strings.Contains(err.Error(), "name") {
+		t.Errorf("a dependency without a name: %v", err)
+	}
+}
+
+func BenchmarkRegistryNewKeys(b *testing.B) {
+	r, _ := lull.NewRegistry(lull.Policy{}, 0)
+	keys := make([]string, 100_000)
+	for i := range keys {
+		keys[i] = fmt.Sprint("host", i)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		r.Get(keys[i%len(keys)])
+	}
+}
+
+func BenchmarkRegistryGet(b *testing.B) {
+	r, _ := lull.NewRegistry(lull.Policy{}, 0)
+	r.Get("one")
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			r.Get("one")
 		}
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // floors are the floors of the house, from the ground up. An import goes down: a room imports what stands on a lower
@@ -95,10 +97,7 @@ func readImports(t *testing.T) (imports, tests map[string][]string) {
 	t.Helper()
 	imports, tests = map[string][]string{}, map[string][]string{}
 	for _, path := range sourceFiles(t) {
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Have(parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly))
 		from, into := filepath.ToSlash(filepath.Dir(path)), imports
 		if strings.HasSuffix(path, "_test.go") {
 			into = tests
@@ -139,8 +138,6 @@ func sourceFiles(t *testing.T, without ...string) (files []string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(err)
 	return files
 }

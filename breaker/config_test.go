@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
@@ -38,9 +39,7 @@ func TestValidateNamesEveryMistake(t *testing.T) {
 		{Config{FailureRate: inf, SlowRate: inf, SlowCall: 1, OpenJitter: inf}, "FailureRate SlowRate OpenJitter"},
 	} {
 		err := c.cfg.Validate()
-		if got := strings.Join(problem.Fields(err), " "); got != c.want {
-			t.Errorf("%+v: problems with %q, want %q", c.cfg, got, c.want)
-		}
+		check.Equal(t, strings.Join(problem.Fields(err), " "), c.want, "%+v: problems with", c.cfg)
 		b, newErr := New(c.cfg)
 		if (b == nil) != (err != nil) || (newErr == nil) != (err == nil) {
 			t.Errorf("%+v: New gives %v, %v", c.cfg, b, newErr)
@@ -59,16 +58,12 @@ func TestCanStartLate(t *testing.T) {
 		{Config{SlowRate: 0.5, SlowCall: 1}, false},
 		{Config{Off: true, FailureRate: 0.5}, true},
 	} {
-		if got := c.cfg.CanStartLate(); got != c.want {
-			t.Errorf("%+v: CanStartLate %t, want %t", c.cfg, got, c.want)
-		}
+		check.Equal(t, c.cfg.CanStartLate(), c.want, "%+v: CanStartLate", c.cfg)
 		b, untouched := must.Have(New(c.cfg)), must.Have(New(c.cfg))
 		untouched.rules = b.rules
 		run(b, time.Hour, 10, Success)
 		run(b, time.Hour, 10, Neutral)
-		if same := *b == *untouched; same != c.want {
-			t.Errorf("%+v: after successes as good as new: %t, want %t", c.cfg, same, c.want)
-		}
+		check.Equal(t, *b == *untouched, c.want, "%+v: after successes as good as new", c.cfg)
 	}
 }
 
@@ -82,9 +77,7 @@ func TestTokenOfNothing(t *testing.T) {
 	}
 	var off Breaker
 	off.Done(0, LateTicket(0), Failure, nil)
-	if s := off.State(0); s != Closed {
-		t.Errorf("the token of a call that nobody asked for, at a breaker that is off: %v", s)
-	}
+	check.Equal(t, off.State(0), Closed, "the token of a call that nobody asked for, at a breaker that is off")
 }
 
 // With any configuration and any reading of the clock, nothing panics, and an
@@ -136,8 +129,6 @@ func FuzzNothingPanics(f *testing.F) {
 			b.Counts(now)
 		}
 		b.ForceClosed(now)
-		if s := b.State(now); s != Closed {
-			t.Errorf("forced closed: %v", s)
-		}
+		check.Equal(t, b.State(now), Closed, "forced closed")
 	})
 }

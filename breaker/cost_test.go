@@ -6,6 +6,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -28,14 +29,10 @@ func TestCostNoAllocations(t *testing.T) {
 				b.Done(now+10*time.Microsecond, tok, o, nil)
 			}
 			round() // may make a counter
-			if n := testing.AllocsPerRun(1000, round); n != 0 {
-				t.Errorf("%s: Start and Done, %v: %v allocations, want 0", name, o, n)
-			}
+			check.Equal(t, testing.AllocsPerRun(1000, round), 0, "%s: Start and Done, %v: allocations", name, o)
 		}
 		b.ForceOpen(now)
-		if n := testing.AllocsPerRun(1000, func() { b.Start(now); b.State(now); b.RetryAt(now); b.Counts(now) }); n != 0 {
-			t.Errorf("%s: refusal and readings: %v allocations, want 0", name, n)
-		}
+		check.Equal(t, testing.AllocsPerRun(1000, func() { b.Start(now); b.State(now); b.RetryAt(now); b.Counts(now) }), 0, "%s: refusal and readings: allocations", name)
 	}
 }
 
@@ -65,9 +62,7 @@ func TestCostMemory(t *testing.T) {
 		t.Errorf("a Breaker takes %d bytes, want 144 at most", n)
 	}
 	p := must.Have(Prepare(Config{}))
-	if n := testing.AllocsPerRun(100, func() { sink = p.New() }); n != 1 {
-		t.Errorf("a breaker of a plan takes %v allocations, want 1", n)
-	}
+	check.Equal(t, testing.AllocsPerRun(100, func() { sink = p.New() }), 1, "allocations of a breaker of a plan")
 	b := p.New()
 	run(b, 0, 10, Success)
 	run(b, 0, 10, Failure)
@@ -121,29 +116,4 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-func BenchmarkRefused(b *testing.B) {
-	k, _ := New(Config{})
-	k.ForceOpen(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		k.Start(1)
-	}
-}
-
-func BenchmarkNew(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		k, _ := New(Config{})
-		_ = k
-	}
-}
-
 var sink *Breaker
-
-func BenchmarkPlanNew(b *testing.B) {
-	p, _ := Prepare(Config{})
-	b.ReportAllocs()
-	for b.Loop() {
-		sink = p.New()
-	}
-}

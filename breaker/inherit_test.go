@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -40,12 +41,8 @@ func TestInherit(t *testing.T) {
 		c.to.OpenJitter = -1
 		b := must.Have(New(first(c.to)))
 		b.Inherit(3*s, c.from)
-		if got := b.State(3 * s); got != c.state {
-			t.Errorf("%s: %v, want %v", c.name, got, c.state)
-		}
-		if got := max(b.RetryAt(3*s), 3*s); got != c.retryAt {
-			t.Errorf("%s: a probe may pass at %v, want %v", c.name, got, c.retryAt)
-		}
+		check.Equal(t, b.State(3*s), c.state, "%s", c.name)
+		check.Equal(t, max(b.RetryAt(3*s), 3*s), c.retryAt, "%s: a probe may pass at", c.name)
 		if _, ok := b.Start(3 * s); ok != (c.state != Open) {
 			t.Errorf("%s: a call at 3 s is admitted: %v", c.name, ok)
 		}
@@ -55,9 +52,7 @@ func TestInherit(t *testing.T) {
 				t.Fatalf("%s: no probe when the open time has passed", c.name)
 			}
 			b.Done(c.retryAt, token, Success, nil)
-			if got := b.State(c.retryAt); got != Closed {
-				t.Errorf("%s: %v after a probe that succeeded", c.name, got)
-			}
+			check.Equal(t, b.State(c.retryAt), Closed, "%s: after a probe that succeeded", c.name)
 		}
 	}
 }
@@ -79,9 +74,7 @@ func TestInheritCountsOpenings(t *testing.T) {
 	whole, part, next := must.Have(New(c)), must.Have(New(c)), must.Have(New(c))
 	now := open(part, 0, 3)
 	next.Inherit(now, part)
-	if got, want := open(next, now, 2), open(whole, 0, 5); got != want {
-		t.Errorf("open until %v, want %v", got, want)
-	}
+	check.Equal(t, open(next, now, 2), open(whole, 0, 5), "open until")
 }
 
 // Calls that were counted are still, if the window is the same.

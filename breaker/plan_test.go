@@ -1,9 +1,9 @@
 package breaker
 
 import (
-	"slices"
 	"testing"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -13,26 +13,18 @@ func TestPlanMakesBreakersApart(t *testing.T) {
 	one := p.New(nil, func(c Change) { own = append(own, c.To) }, nil)
 	two := p.New()
 	fails(one, 0, 0)
-	if s := two.State(0); s != Closed {
-		t.Errorf("the other breaker of the plan: %v", s)
-	}
+	check.Equal(t, two.State(0), Closed, "the other breaker of the plan")
 	two.ForceOpen(0)
 	two.ForceClosed(0)
-	if want := []CircuitState{Open, Open, Closed}; !slices.Equal(all, want) {
-		t.Errorf("the plan's listener heard %v, want %v", all, want)
-	}
-	if want := []CircuitState{Open}; !slices.Equal(own, want) {
-		t.Errorf("the breaker's listener heard %v, want %v", own, want)
-	}
+	check.Slices(t, all, []CircuitState{Open, Open, Closed}, "the plan's listener heard")
+	check.Slices(t, own, []CircuitState{Open}, "the breaker's listener heard")
 }
 
 func TestPlanOff(t *testing.T) {
 	p := must.Have(Prepare(Config{Off: true}))
 	b := p.New(func(c Change) { t.Errorf("heard %v", c) })
 	b.ForceOpen(0)
-	if n := run(b, 0, 100, Failure); n != 100 {
-		t.Errorf("%d of 100 admitted", n)
-	}
+	check.Equal(t, run(b, 0, 100, Failure), 100, "admitted, of 100")
 	if p, err := Prepare(Config{Probes: -1}); p != nil || err == nil {
 		t.Errorf("a plan of a wrong configuration: %v, %v", p, err)
 	}
@@ -62,25 +54,17 @@ func TestProbesList(t *testing.T) {
 	p.add(probe{id: 1, since: 7})
 	p.add(probe{id: 2, since: 5})
 	p.add(probe{id: 3, since: 9})
-	if at := p.oldest(); at != 5 {
-		t.Errorf("oldest started at %v, want 5", at)
-	}
+	check.Equal(t, p.oldest(), 5, "oldest started at")
 	p.remove(2)
-	if at := p.oldest(); at != 7 {
-		t.Errorf("then %v, want 7", at)
-	}
+	check.Equal(t, p.oldest(), 7, "then")
 	p.clear()
-	if p.len() != 0 {
-		t.Errorf("%d probes in an empty list", p.len())
-	}
+	check.Equal(t, p.len(), 0, "probes in an empty list")
 }
 
 // The numbers are those of SplitMix64, as published with its source (Vigna).
 func TestNextRandomIsSplitMix64(t *testing.T) {
 	for luck, want := range map[uint64]uint64{0: 0xe220a8397b1dcdaf, 0x9e3779b97f4a7c15: 0x6e789e6aa1b965f4, 1234567: 6457827717110365317} {
-		if got := nextRandom(luck); got != want {
-			t.Errorf("nextRandom(%#x) is %#x, want %#x", luck, got, want)
-		}
+		check.Equal(t, nextRandom(luck), want, "nextRandom(%#x)", luck)
 	}
 }
 
@@ -93,5 +77,19 @@ func TestAShareOfNothing(t *testing.T) {
 	}
 	if ratio(0).reached(1, 1) {
 		t.Error("no share is reached")
+	}
+}
+
+func TestOff(t *testing.T) {
+	for name, b := range map[string]*Breaker{"Off": must.Have(New(Config{Off: true})), "zero": {}} {
+		b.ForceOpen(0)
+		b.ForceClosed(0)
+		b.Auto(0)
+		b.ForceOpen(0)
+		check.Equal(t, run(b, 0, 1000, Failure), 1000, "%s: admitted, of 1000", name)
+		calls, failures, _ := b.Counts(0)
+		if s := b.State(0); s != Closed || b.RetryAt(0) != 0 || calls != 0 || failures != 0 || b.counted.Load() != nil {
+			t.Errorf("%s: %v, %d, %d", name, s, calls, failures)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -50,9 +51,7 @@ func TestStreakThresholds(t *testing.T) {
 			}
 			fails(b, now, 0)
 		}
-		if got := b.state(); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		check.Equal(t, b.state(), c.want, "%s", c.name)
 	}
 }
 
@@ -106,9 +105,7 @@ func TestStreakOfARelapse(t *testing.T) {
 			fails(b, at+c.after, 0)
 		}
 		fails(b, at+c.after+c.last, second)
-		if got := b.state(); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		check.Equal(t, b.state(), c.want, "%s", c.name)
 	}
 }
 
@@ -173,9 +170,7 @@ func TestStreakUnderTheLock(t *testing.T) {
 	for i := range 10 {
 		b.done(time.Duration(i)*time.Second, stale, Failure, Closed, 0, nil)
 	}
-	if n := b.streak.Load(); n != 0 {
-		t.Errorf("%d stale failures counted", n)
-	}
+	check.Equal(t, b.streak.Load(), 0, "stale failures counted")
 }
 
 // The number of a generation may come round.
@@ -193,9 +188,7 @@ func TestGenerationsComeRound(t *testing.T) {
 			b.Done(at, probeNow(t, b, at), Success, nil)
 			b.Done(at, stale, Failure, nil)
 			b.Done(at, Ticket{}, Failure, nil)
-			if s := b.State(at); s != Closed {
-				t.Errorf("%d before the turn: after a success and stale failures %v, want closed", before, s)
-			}
+			check.Equal(t, b.State(at), Closed, "%d before the turn: after a success and stale failures", before)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package breaker
 import (
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // Rule 8: a probe is a call that can end. One that may be silent for ever keeps no other
@@ -21,9 +23,7 @@ func TestRule08StreamsAsProbes(t *testing.T) {
 	}
 	state := func(t *testing.T, b *Breaker, now time.Duration, want CircuitState) {
 		t.Helper()
-		if s := b.State(now); s != want {
-			t.Errorf("at %v: %v, want %v", now, s, want)
-		}
+		check.Equal(t, b.State(now), want, "at %v", now)
 	}
 
 	t.Run("a call that ends has a place beside it", func(t *testing.T) {
@@ -67,9 +67,7 @@ func TestRule08StreamsAsProbes(t *testing.T) {
 		b, at, tok := silent(t, c)
 		b.Done(at+3*time.Second, tok, Success, nil)
 		state(t, b, at+3*time.Second, Closed)
-		if b.closingProbeTook != 0 {
-			t.Errorf("its silence of %v counts as the time of a call", b.closingProbeTook)
-		}
+		check.Equal(t, b.closingProbeTook, 0, "its silence counts as the time of a call")
 	})
 	t.Run("that it has not failed for so long closes", func(t *testing.T) {
 		b, at, tok := silent(t, config)

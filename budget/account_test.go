@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -239,9 +240,7 @@ func TestAQuietProcessHasNoWindow(t *testing.T) {
 		{Window: time.Second}:                  0,
 		{Ratio: MinRatio, Stock: MaxStock}:     0, // less than a nanosecond
 	} {
-		if got := c.QuietGap(); got != want {
-			t.Errorf("%+v: QuietGap is %v, want %v", c, got, want)
-		}
+		check.Equal(t, c.QuietGap(), want, "%+v: QuietGap", c)
 	}
 	tiny := mustAccount(t, Config{Ratio: MinRatio, Stock: MaxStock})
 	earnMany(tiny, 0, 10)
@@ -381,15 +380,11 @@ func TestRefund(t *testing.T) {
 		for _, g := range paid {
 			b.(Refundable).Refund(0, g.Receipt)
 		}
-		if got := b.Balance(0); got != before {
-			t.Errorf("%s: %v tokens, before %v", name, got, before)
-		}
+		check.Equal(t, b.Balance(0), before, "%s: tokens", name)
 	}
 	b := must.Have(NewBucket(Config{Stock: 3}))
 	g := b.Withdraw(0, Transient, nil)
 	b.Refund(0, g.Receipt)
 	b.Refund(0, g.Receipt)
-	if got := b.Balance(0); got != 3 {
-		t.Errorf("%v tokens in a bucket of 3", got)
-	}
+	check.Equal(t, b.Balance(0), 3, "tokens in a bucket of 3")
 }

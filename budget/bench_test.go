@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -116,9 +117,7 @@ func TestSize(t *testing.T) {
 		"a Bucket":               func() { _, _ = NewBucket(Config{}) },
 		"a Ratio before its use": func() { newRatio(Config{Window: time.Second}) },
 	} {
-		if got := testing.AllocsPerRun(100, made); got != 1 {
-			t.Errorf("%s takes %v allocations, want 1", name, got)
-		}
+		check.Equal(t, testing.AllocsPerRun(100, made), 1, "%s: allocations", name)
 	}
 }
 
@@ -136,9 +135,7 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 			},
 			"a look": func() { b.Balance(now) },
 		} {
-			if n := testing.AllocsPerRun(1000, func() { now += time.Millisecond; f() }); n != 0 {
-				t.Errorf("%s, %s: %v allocations, want 0", kind, name, n)
-			}
+			check.Equal(t, testing.AllocsPerRun(1000, func() { now += time.Millisecond; f() }), 0, "%s, %s: allocations", kind, name)
 		}
 	}
 }

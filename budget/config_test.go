@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -57,9 +58,7 @@ func TestCanStartLateMeansThatCallsChangeNothing(t *testing.T) {
 		{Config{Window: time.Hour, Stock: 10}, false},
 		{Config{Window: time.Hour, Stock: 10, Earn: Arrivals}, false},
 	} {
-		if got := c.config.CanStartLate(); got != c.want {
-			t.Errorf("%+v: CanStartLate is %v, want %v", c.config, got, c.want)
-		}
+		check.Equal(t, c.config.CanStartLate(), c.want, "%+v: CanStartLate", c.config)
 		fresh, _ := New(c.config)
 		used, _ := New(c.config)
 		var now time.Duration
@@ -78,9 +77,7 @@ func TestCanStartLateMeansThatCallsChangeNothing(t *testing.T) {
 			}
 			same = same && fresh.Withdraw(now, Transient, soonest) == used.Withdraw(now, Transient, soonest)
 		}
-		if same != c.want {
-			t.Errorf("%+v: calls left it as it was: %v, CanStartLate is %v", c.config, same, c.want)
-		}
+		check.Equal(t, same, c.want, "%+v: calls left it as it was", c.config)
 	}
 }
 
@@ -122,9 +119,7 @@ func TestValidate(t *testing.T) {
 				t.Errorf("%#v: %s does not say what is allowed", c.config, p.Field)
 			}
 		}
-		if strings.Join(got, " ") != c.fields {
-			t.Errorf("%#v: wrong fields %q, want %q", c.config, got, c.fields)
-		}
+		check.Equal(t, strings.Join(got, " "), c.fields, "%#v: wrong fields", c.config)
 	}
 }
 

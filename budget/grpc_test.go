@@ -2,9 +2,11 @@ package budget
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"testing"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -104,9 +106,7 @@ func TestGRPCThrottleEndToEnd(t *testing.T) {
 		if status != want[0] || request != int(want[1].(float64)) {
 			t.Errorf("call %d: %s at request %d, want %v at %v", i, status, request, want[0], want[1])
 		}
-		if b.Tokens() != tokens[i] {
-			t.Errorf("call %d: %v tokens, want %v", i, b.Tokens(), tokens[i])
-		}
+		check.Equal(t, b.Tokens(), tokens[i], "call %d: tokens", i)
 	}
 }
 
@@ -144,9 +144,54 @@ func TestGRPCBalanceForetellsTheRetries(t *testing.T) {
 				got++
 				b.Failed(0)
 			}
-			if got != want {
-				t.Errorf("max %d, %d successes: %v retries, the balance was %v", maxTokens, successes, got, want)
+			check.Equal(t, got, want, "max %d, %d successes: retries, and the balance", maxTokens, successes)
+		}
+	}
+}
+
+// vectors reads the published cases of another system. Each file names the
+// place that they come from.
+func vectors(t *testing.T, name string, into any) {
+	t.Helper()
+	data := must.Have(os.ReadFile("testdata/" + name))
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// Whatever pays, the first refusal after a grant is the one worth an event.
+func TestOtherBudgetsMarkTheEdge(t *testing.T) {
+	grpc, _ := NewGRPCThrottle(GRPCConfig{MaxTokens: 4, TokenRatio: 1})
+	bucket, _ := NewBucket(Config{Ratio: 1, Stock: 1})
+	for name, b := range map[string]Budget{"grpc": grpc, "bucket": bucket} {
+		fill := func() {
+			for range 2 {
+				b.Start(2e9)
+				b.Release(2e9, 1)
+				b.Done(2e9, true, 10, 10)
 			}
 		}
+		drain := func() {
+			for n := 0; ; n++ {
+				b.Failed(2e9)
+				g := b.Withdraw(2e9, Transient, never)
+				if n > 9 || !g.OK {
+					if n == 0 || n > 9 || !g.Exhausted {
+						t.Errorf("%s: after %d grants: %+v, want a few grants and then Exhausted", name, n, g)
+					}
+					break
+				}
+			}
+			for range 3 {
+				if g := b.Withdraw(2e9, Transient, never); g != (Grant{}) {
+					t.Errorf("%s: a further refusal: %+v, want nothing new", name, g)
+				}
+			}
+		}
+		drain()
+		if fill(); name != "finagle" { // earns by time alone here
+			drain()
+		}
+		check.Equal(t, b.Balance(2e9), 0, "%s: balance when it refuses", name)
 	}
 }

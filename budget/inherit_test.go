@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -50,9 +51,7 @@ func TestInherit(t *testing.T) {
 		{"account from nothing", account(20), nil, 20},
 	} {
 		budget.Inherit(0, c.to, c.from)
-		if got := c.to.Balance(0); got != c.want {
-			t.Errorf("%s: %v tokens, want %v", c.name, got, c.want)
-		}
+		check.Equal(t, c.to.Balance(0), c.want, "%s: tokens", c.name)
 		spent(c.to, int(c.want))
 		if c.to.Withdraw(0, budget.Transient, nil).OK {
 			t.Errorf("%s: one more than %v was paid", c.name, c.want)
@@ -73,9 +72,7 @@ func TestInheritTheWindow(t *testing.T) {
 	}
 	next, _ := budget.New(budget.Config{Stock: 2, Ratio: 0.1})
 	budget.Inherit(now, next, b)
-	if got := next.Balance(now); got != had {
-		t.Errorf("%v tokens, want %v", got, had)
-	}
+	check.Equal(t, next.Balance(now), had, "tokens")
 	if got := next.Balance(now + 40*time.Second); got > 2 {
 		t.Errorf("%v tokens when all has expired", got)
 	}

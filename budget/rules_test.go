@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -272,21 +273,15 @@ func TestRule11AnIdleBudgetHasForgotten(t *testing.T) {
 			for range 100 {
 				b.Done(0, true, 0, 0)
 			}
-			if got, want := b.Balance(window*9/10), 10.1; got != want {
-				t.Errorf("window %v: balance %v while it lasts, want %v", window, got, want)
-			}
-			if got := b.Balance(later); got != 0 {
-				t.Errorf("window %v, idle for %v: balance %v, want 0", window, later, got)
-			}
+			check.Equal(t, b.Balance(window*9/10), 10.1, "window %v: balance while it lasts", window)
+			check.Equal(t, b.Balance(later), 0, "window %v, idle for %v: balance", window, later)
 			if g := b.Withdraw(later, Transient, soonest); g.OK {
 				t.Errorf("window %v, idle for %v: a retry was granted from what had expired", window, later)
 			}
 			for range 10 {
 				b.Done(later, true, 0, 0)
 			}
-			if got := b.Balance(later); got != 1 {
-				t.Errorf("window %v, idle for %v, then 10 successes: balance %v, want 1", window, later, got)
-			}
+			check.Equal(t, b.Balance(later), 1, "window %v, idle for %v, then 10 successes: balance", window, later)
 			if !b.Withdraw(later, Transient, soonest).OK || b.Balance(later) != 0 {
 				t.Errorf("window %v, idle for %v: a withdrawal was not recorded", window, later)
 			}

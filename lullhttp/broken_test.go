@@ -24,6 +24,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -85,11 +86,7 @@ func TestAResponseCutInItsHeaderIsRepeated(t *testing.T) {
 }
 
 func get(t *testing.T) *http.Request {
-	req, err := http.NewRequestWithContext(t.Context(), "GET", host, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return req
+	return must(http.NewRequestWithContext(t.Context(), "GET", host, nil))
 }
 
 // A server may close an idle connection just as a request goes out on it. http.Transport
@@ -180,9 +177,7 @@ func TestRule20ClientTimeoutAndRequestCancel(t *testing.T) {
 				t.Errorf("Request.Cancel: %v after %v", err, time.Since(start))
 			}
 		}
-		if fmt.Sprint(reasons) != "[canceled canceled]" {
-			t.Errorf("Request.Cancel: %v, codes %q", reasons, codes)
-		}
+		check.Equal(t, fmt.Sprint(reasons), "[canceled canceled]", "Request.Cancel: %v, codes %q", reasons, codes)
 		silent.CloseIdleConnections()
 	})
 }
@@ -201,9 +196,7 @@ func TestAnErrorThatCarriesAResponse(t *testing.T) {
 	} {
 		resp := &http.Response{StatusCode: c.status, Header: c.header}
 		for _, err := range []error{&retrieveError{resp, nil, "code"}, azureError{nil, "x", resp}} {
-			if got := lullhttp.ClassifyError(fmt.Errorf("token: %w", err)); got != c.want {
-				t.Errorf("%T with %d: %+v, want %+v", err, c.status, got, c.want)
-			}
+			check.Equal(t, lullhttp.ClassifyError(fmt.Errorf("token: %w", err)), c.want, "%T with %d", err, c.status)
 		}
 	}
 	for _, err := range []error{&retrieveError{}, (*retrieveError)(nil), hiddenResponse{&http.Response{StatusCode: 503}}} {

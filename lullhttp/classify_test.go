@@ -18,7 +18,9 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func checkError(t *testing.T, err error, kind engine.VerdictKind, neverSent bool, code string) {
@@ -27,13 +29,9 @@ func checkError(t *testing.T, err error, kind engine.VerdictKind, neverSent bool
 		t.Fatal("the request succeeded, so there is nothing to classify")
 	}
 	want := lull.Verdict{Kind: kind, NeverSent: neverSent, Code: code}
-	if got := ClassifyError(err); got != want {
-		t.Errorf("ClassifyError(%v) = %+v, want %+v", err, got, want)
-	}
+	check.Equal(t, ClassifyError(err), want, "ClassifyError(%v)", err)
 	// The same through an http.Client.
-	if got := ClassifyError(&url.Error{Op: "Get", URL: "http://x", Err: err}); got != want {
-		t.Errorf("ClassifyError(url.Error of %v) = %+v, want %+v", err, got, want)
-	}
+	check.Equal(t, ClassifyError(&url.Error{Op: "Get", URL: "http://x", Err: err}), want, "ClassifyError(url.Error of %v)", err)
 }
 
 // roundTrip makes one request in memory and returns its error.
@@ -43,10 +41,7 @@ func roundTrip(t *testing.T, tr *http.Transport, ctx context.Context, method, ur
 	if tr.DialContext == nil {
 		tr.DialContext = memnet.Dial
 	}
-	req, err := http.NewRequestWithContext(ctx, method, url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Have(http.NewRequestWithContext(ctx, method, url, body))
 	resp, err := tr.RoundTrip(req)
 	if err == nil {
 		_, err = io.Copy(io.Discard, resp.Body)
@@ -269,11 +264,8 @@ func TestErrorTextsOfTheClient(t *testing.T) {
 		}
 		broken := errors.New("broken")
 		base := tripper(func(*http.Request) (*http.Response, error) { return nil, broken })
-		client, err := NewClient(lull.Policy{}, WithBase(base))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = client.Get("http://example.com/a")
+		client := must.Have(NewClient(lull.Policy{}, WithBase(base)))
+		_, err := client.Get("http://example.com/a")
 		var e *lull.Error
 		if !errors.As(err, &e) || e.Dependency != "example.com" || e.Operation != "GET" || !errors.Is(err, broken) || !errors.Is(err, lull.ErrPermanent) {
 			t.Errorf("%#v", err)

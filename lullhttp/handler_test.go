@@ -21,6 +21,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/driver/inbound"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
@@ -28,10 +29,7 @@ import (
 
 func newHandler(t testing.TB, f http.HandlerFunc, opts ...lullhttp.HandlerOption) http.HandlerFunc {
 	t.Helper()
-	h, err := lullhttp.NewHandler(f, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must(lullhttp.NewHandler(f, opts...))
 	return h.ServeHTTP
 }
 
@@ -52,9 +50,7 @@ func TestTheTimeIsForTheBeginningOfTheResponse(t *testing.T) {
 		io.WriteString(w, "the rest")
 	}), func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 		resp, err := cl.Get(host)
-		if got := read(t, resp, err); got != "the rest" {
-			t.Errorf("got %q", got)
-		}
+		check.Equal(t, read(t, resp, err), "the rest", "the body")
 	}, sendsTime)
 }
 
@@ -96,9 +92,7 @@ func TestTheTimeAndTheNumberAreSent(t *testing.T) {
 				t.Errorf("%s: the caller's request was changed: %v", name, req.Header)
 			}
 		}, c.opts...)
-		if got := strings.Join(got, ", "); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		check.Equal(t, strings.Join(got, ", "), c.want, "%s", name)
 	}
 }
 
@@ -179,9 +173,7 @@ func TestTimeOfRequests(t *testing.T) {
 				req.Header.Add(k, v)
 			}
 			h(httptest.NewRecorder(), req)
-			if got != c.want {
-				t.Errorf("%q: %v, want %v", c.headers, got, c.want)
-			}
+			check.Equal(t, got, c.want, "%q", c.headers)
 		}
 	})
 }
@@ -214,17 +206,13 @@ func TestParseAttempt(t *testing.T) {
 			k, v, _ := strings.Cut(strings.TrimSpace(line), ": ")
 			h.Add(k, v)
 		}
-		if got := lullhttp.ParseAttempt(h); got != want {
-			t.Errorf("%q: %d, want %d", headers, got, want)
-		}
+		check.Equal(t, lullhttp.ParseAttempt(h), want, "%q", headers)
 	}
 }
 
 func TestParseHedge(t *testing.T) {
 	for v, want := range map[string]bool{"?1": true, "1": true, "True": true, "?0": false, "0": false, "": false, "yes": false} {
-		if got := lullhttp.ParseHedge(http.Header{"Lull-Hedge": {v}}); got != want {
-			t.Errorf("Lull-Hedge: %s is %v", v, got)
-		}
+		check.Equal(t, lullhttp.ParseHedge(http.Header{"Lull-Hedge": {v}}), want, "Lull-Hedge: %s", v)
 	}
 }
 
@@ -261,9 +249,7 @@ func TestWhatWasRetriedBelowIsMarked(t *testing.T) {
 		} {
 			w := httptest.NewRecorder()
 			newHandler(t, c.handle, c.opts...)(w, httptest.NewRequest("GET", "/", nil))
-			if got := w.Result().Header.Get("X-Should-Retry"); got != c.want {
-				t.Errorf("%s: X-Should-Retry: %q, want %q", c.name, got, c.want)
-			}
+			check.Equal(t, w.Result().Header.Get("X-Should-Retry"), c.want, "%s: X-Should-Retry", c.name)
 		}
 	})
 }
@@ -346,13 +332,9 @@ func TestOneLayerRetries(t *testing.T) {
 			t.Logf("%-30s %6.2f attempts at the leaf for each call", name, perCall)
 			return perCall
 		}
-		if got := flight("four attempts in each layer", naive, 5, lullhttp.PassRetriesOn()); got != 64 {
-			t.Errorf("naive: %v attempts a call, want 4 × 4 × 4", got)
-		}
+		check.Equal(t, flight("four attempts in each layer", naive, 5, lullhttp.PassRetriesOn()), 64, "naive: attempts a call, 4 × 4 × 4")
 		// Even so, the server's word alone holds it to one layer.
-		if got := flight("the same, and servers say so", naive, 5); got != 4 {
-			t.Errorf("one layer of four: %v attempts a call, want 4", got)
-		}
+		check.Equal(t, flight("the same, and servers say so", naive, 5), 4, "one layer of four: attempts a call")
 		if got := flight("lull", ours, calls); got > 1.1+2.0/calls {
 			t.Errorf("lull: %v attempts a call, want at most 1.1 and two retries in stock", got)
 		}
@@ -369,9 +351,7 @@ func TestTheContextOfARequestEndsWithItsHandler(t *testing.T) {
 		}
 	})
 	handle(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
-	if ctx.Err() != context.Canceled {
-		t.Errorf("after the handler: %v, want %v", ctx.Err(), context.Canceled)
-	}
+	check.Equal(t, ctx.Err(), context.Canceled, "after the handler")
 }
 
 // A host is sent the time from the first of its answers on that has the header Lull, also if
@@ -416,9 +396,7 @@ func TestTheTimeIsSentToHostsThatAskForIt(t *testing.T) {
 			{"b", 200, "b", "b 1000 "},
 		} {
 			announce, status = step.announce, step.status
-			if got := get(step.host); got != step.want {
-				t.Errorf("%+v: sent %q", step, got)
-			}
+			check.Equal(t, get(step.host), step.want, "%+v: sent", step)
 		}
 	})
 }
@@ -487,9 +465,7 @@ func TestTrust(t *testing.T) {
 		handle := func() {
 			w := httptest.NewRecorder()
 			h(w, r)
-			if announced := len(w.Result().Header["Lull"]) > 0; announced != c.believed {
-				t.Errorf("%s, status %d: announced: %v", name, status, announced)
-			}
+			check.Equal(t, len(w.Result().Header["Lull"]) > 0, c.believed, "%s, status %d: announced", name, status)
 		}
 		r.Header.Set("Lull-Timeout", lullhttp.FormatTimeout(time.Hour))
 		for _, status = range []int{0, 103, 204, 503} {

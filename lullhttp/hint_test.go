@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 var hintNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -235,9 +238,7 @@ func TestHintKeysAreCanonical(t *testing.T) {
 		keys = append(keys, r.reset, r.remaining)
 	}
 	for _, k := range keys {
-		if c := http.CanonicalHeaderKey(k); c != k {
-			t.Errorf("%q would never be found: its canonical form is %q", k, c)
-		}
+		check.Equal(t, http.CanonicalHeaderKey(k), k, "%q would never be found: its canonical form", k)
 	}
 }
 
@@ -256,9 +257,7 @@ func TestHintAllocates(t *testing.T) {
 		"don't retry": header("x-should-retry", "false"),
 	} {
 		for _, status := range []int{503, 429} {
-			if n := testing.AllocsPerRun(100, func() { ParseHint(h, status, hintNow) }); n != 0 {
-				t.Errorf("%s, status %d: %v allocations, want 0", name, status, n)
-			}
+			check.Equal(t, testing.AllocsPerRun(100, func() { ParseHint(h, status, hintNow) }), 0, "%s, status %d: allocations", name, status)
 		}
 	}
 }
@@ -296,13 +295,8 @@ var rfcNow = time.Date(1994, 11, 6, 8, 47, 37, 0, time.UTC)
 
 func vectors(t *testing.T, name string, into any) {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, into); err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(os.ReadFile("testdata/" + name))
+	must.Succeed(json.Unmarshal(b, into))
 }
 
 func TestRule03RetryAfterVectors(t *testing.T) {
@@ -368,11 +362,7 @@ func TestRule03RetryAfterNumbers(t *testing.T) {
 
 func TestRule03RetryAfterDates(t *testing.T) {
 	at := func(s string) time.Time {
-		u, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return u
+		return must.Have(time.Parse(time.RFC3339, s))
 	}
 	now := at("2026-03-01T12:00:00Z")
 	for _, c := range []struct{ s, want string }{

@@ -20,6 +20,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 )
 
 var quiet = log.New(io.Discard, "", 0)
@@ -232,16 +233,10 @@ func TestARefusedStreamIsRepeatedWithItsBody(t *testing.T) {
 						s := &refusing{refuse: 1, goAway: goAway}
 						addr := serve(t, s.serve)
 						base := h2Transport()
-						tr, err := New(lull.Policy{}, WithBase(base), WithReplay(100))
-						if err != nil {
-							t.Fatal(err)
-						}
+						tr := must.Have(New(lull.Policy{}, WithBase(base), WithReplay(100)))
 						req, _ := http.NewRequest(method, "http://"+addr, body())
 						req.ContentLength = 4
-						resp, err := tr.RoundTrip(req)
-						if err != nil {
-							t.Fatal(err)
-						}
+						resp := must.Have(tr.RoundTrip(req))
 						resp.Body.Close()
 						if o := OutcomeOf(resp); resp.StatusCode != 200 || o.Attempts != 1 {
 							t.Errorf("%d, %+v", resp.StatusCode, o)

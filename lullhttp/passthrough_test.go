@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -52,10 +53,7 @@ func lastWords(w http.ResponseWriter, r *http.Request) {
 }
 
 func upgrade(t *testing.T, url string) *http.Request {
-	req, err := http.NewRequest("GET", url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequest("GET", url, nil))
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "words")
 	return req
@@ -79,9 +77,7 @@ func TestRule20AnUpgradeKeepsItsHalfClose(t *testing.T) {
 		if err := half.CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
-		if got := read(t, resp, nil); got != `heard "goodbye"` {
-			t.Errorf("the server's last words were %s", got)
-		}
+		check.Equal(t, read(t, resp, nil), `heard "goodbye"`, "the server's last words")
 	})
 }
 
@@ -284,9 +280,7 @@ func TestRule07TheBaseTransportIsInReach(t *testing.T) {
 		t.Errorf("closed %d times by a call that ended with %v", base.closed, err)
 	}
 	cl.CloseIdleConnections()
-	if base.closed != 1 {
-		t.Errorf("closed %d times", base.closed)
-	}
+	check.Equal(t, base.closed, 1, "how often it was closed")
 	client(t, eager, lullhttp.WithBase(roundTripper(nil))).CloseIdleConnections() // has nothing to close
 }
 
@@ -436,9 +430,7 @@ func TestCookiesOfDiscardedAnswers(t *testing.T) {
 			cl.Jar, _ = cookiejar.New(nil)
 			resp, err := cl.Get(s.URL)
 			read(t, resp, err)
-			if want := []string{"lb=1; Path=/", "c1=1; Path=/", "lb=2; Path=/", "c2=1; Path=/"}; !slices.Equal(resp.Header["Set-Cookie"], want) {
-				t.Errorf("%q, want %q", resp.Header["Set-Cookie"], want)
-			}
+			check.Slices(t, resp.Header["Set-Cookie"], []string{"lb=1; Path=/", "c1=1; Path=/", "lb=2; Path=/", "c2=1; Path=/"}, `resp.Header["Set-Cookie"]`)
 			u, _ := url.Parse(s.URL)
 			var got []string
 			for _, c := range cl.Jar.Cookies(u) {
@@ -462,10 +454,7 @@ func TestMaxBytesReaderBehindNewHandler(t *testing.T) {
 			}
 			w.WriteHeader(http.StatusRequestEntityTooLarge)
 		})
-		wrapped, err := lullhttp.NewHandler(limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		wrapped := must(lullhttp.NewHandler(limit))
 		for name, h := range map[string]http.Handler{"without": limit, "with": wrapped} {
 			for _, h2 := range []bool{false, true} {
 				s := memnet.NewUnstartedServer(t, h)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -61,10 +62,7 @@ func TestRule06Replay(t *testing.T) {
 			return &onlySeeker{ReadSeeker: s}
 		}, 300_000, []lullhttp.Option{lullhttp.WithReplay(0)}, 3},
 		{"file", func() io.Reader {
-			f, err := os.Open(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must(os.Open(file))
 			f.Seek(7, io.SeekStart)
 			return f
 		}, 300_000, []lullhttp.Option{lullhttp.WithReplay(0)}, 3},
@@ -139,9 +137,7 @@ func TestRule06ReplayWaitsForTheTransport(t *testing.T) {
 				}
 				go func() {
 					time.Sleep(time.Second)
-					if closed.Load() != 0 {
-						t.Error("the caller's body was closed while the transport held it")
-					}
+					check.Equal(t, closed.Load(), 0, "how often the caller's body was closed while the transport held it")
 					req.Body.Close()
 					req.Body.Close()
 				}()
@@ -154,9 +150,7 @@ func TestRule06ReplayWaitsForTheTransport(t *testing.T) {
 				t.Errorf("%d attempts, %v", n, err)
 			}
 			time.Sleep(2 * time.Second)
-			if closed.Load() != 1 {
-				t.Errorf("the caller's body was closed %d times", closed.Load())
-			}
+			check.Equal(t, closed.Load(), 1, "how often the caller's body was closed")
 		})
 	}
 }
@@ -203,9 +197,7 @@ func TestRule06ReplayFails(t *testing.T) {
 		if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 2 || !strings.Contains(err.Error(), "has not closed the body") {
 			t.Error(err)
 		}
-		if took := time.Since(began); took != time.Second {
-			t.Errorf("it took %v", took)
-		}
+		check.Equal(t, time.Since(began), time.Second, "how long it took")
 	})
 }
 
@@ -219,9 +211,7 @@ func TestRule19ReplayKeepsWhatHasCome(t *testing.T) {
 		for range 10 {
 			req, _ := http.NewRequest("PUT", "http://example.test/", io.MultiReader(bytes.NewReader(nil)))
 			req.ContentLength = 1 << 30
-			if _, err := cl.Do(req); err != nil {
-				t.Fatal(err)
-			}
+			must(cl.Do(req))
 		}
 		runtime.ReadMemStats(&after)
 		if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
@@ -335,9 +325,7 @@ func TestABodyThatIsReadOnce(t *testing.T) {
 					t.Errorf("%v after %d attempts: %v", reason, made, err)
 				}
 				if c.want == engine.Success {
-					if got := read(t, resp, err); got != "hello" {
-						t.Errorf("%q was sent", got)
-					}
+					check.Equal(t, read(t, resp, err), "hello", "what was sent")
 				}
 				synctest.Wait()
 				if body.closed.Load() == 0 || body.late.Load() {
@@ -430,9 +418,7 @@ func TestTheCallersTrace(t *testing.T) {
 				resp, err := rt.RoundTrip(req)
 				read(t, resp, err)
 				tr.CloseIdleConnections()
-				if got, want := strings.Join(heard, " "), "GetConn ConnectStart GotConn WroteHeaders GotFirstResponseByte"; got != want {
-					t.Errorf("%T, limit %d: %s, want %s", rt, limit, got, want)
-				}
+				check.Equal(t, strings.Join(heard, " "), "GetConn ConnectStart GotConn WroteHeaders GotFirstResponseByte", "%T, limit %d", rt, limit)
 			}
 		}
 	})

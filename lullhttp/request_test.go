@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -117,9 +118,7 @@ func TestRule04WhatIsSaidOfARequest(t *testing.T) {
 				t.Errorf("%d attempts, %v; want %d, %v", got.Attempts, got.Reason, c.attempts, c.reason)
 			}
 			for _, sent := range base.reqs {
-				if got := sent.Header.Get("Idempotency-Key"); got != c.key {
-					t.Errorf("sent with key %q, want %q", got, c.key)
-				}
+				check.Equal(t, sent.Header.Get("Idempotency-Key"), c.key, "sent with key")
 			}
 			if c.header != nil && !reflect.DeepEqual(req.Header, c.header) {
 				t.Errorf("the caller's header became %v", req.Header)
@@ -165,9 +164,7 @@ func TestWithCallAddsUp(t *testing.T) {
 		sibling := lullhttp.WithCall(outer, lull.Operation("sibling"))
 		for _, ctx := range []context.Context{outer, inner, sibling, t.Context()} {
 			req, _ := http.NewRequestWithContext(ctx, "GET", "http://example.test/", nil)
-			if _, err := cl.Do(req); err != nil {
-				t.Fatal(err)
-			}
+			must(cl.Do(req))
 		}
 		if got := fmt.Sprint(names, len(base.reqs)); got != "[outer inner sibling GET] 6" {
 			t.Error(got)
@@ -195,9 +192,7 @@ func TestRaceByWhatIsSaid(t *testing.T) {
 			req, _ := http.NewRequestWithContext(lullhttp.WithCall(t.Context(), c.call...), "POST", "http://example.test/", strings.NewReader("x"))
 			resp, err := cl.Do(req)
 			read(t, resp, err)
-			if got := lullhttp.OutcomeOf(resp).Reason; got != c.want {
-				t.Errorf("%s: %v, want %v", c.name, got, c.want)
-			}
+			check.Equal(t, lullhttp.OutcomeOf(resp).Reason, c.want, "%s", c.name)
 		}
 	})
 }
@@ -237,9 +232,7 @@ func TestRule04NoMadeKeyForForeignHosts(t *testing.T) {
 			for _, sent := range base.reqs {
 				keys = append(keys, sent.Header.Get("Idempotency-Key"))
 			}
-			if got := fmt.Sprint(keys); got != want {
-				t.Errorf("redirected to %s: sent with %s, want %s", c.to, got, want)
-			}
+			check.Equal(t, fmt.Sprint(keys), want, "redirected to %s: sent with", c.to)
 			if got := lullhttp.OutcomeOf(resp).Reason; (got == engine.NotIdempotent) == c.key {
 				t.Errorf("redirected to %s: %v", c.to, got)
 			}
@@ -269,9 +262,7 @@ func TestRule06ARetryToWhichNothingIsAddedHasItsOwnBody(t *testing.T) {
 		if len(base.reqs) != 2 || base.reqs[0] != req || base.reqs[1] == req {
 			t.Errorf("%d requests; the first is the caller's: %v", len(base.reqs), base.reqs[0] == req)
 		}
-		if got := strings.Join(base.bodies, " "); got != "whole whole" {
-			t.Errorf("the bodies are %q", got)
-		}
+		check.Equal(t, strings.Join(base.bodies, " "), "whole whole", "the bodies")
 	})
 }
 

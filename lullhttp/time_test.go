@@ -163,10 +163,7 @@ func TestAProblemThatIsCut(t *testing.T) {
 			body := io.MultiReader(strings.NewReader(`{"type":"about:blank"}`), iotest.ErrReader(cut))
 			return &http.Response{StatusCode: 404, Header: h, Body: io.NopCloser(body), ContentLength: -1}, nil
 		})
-		resp, err := client(t, eager, lullhttp.WithBase(base), lullhttp.WithProblem("about:blank", lull.KindTransient)).Get(host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(client(t, eager, lullhttp.WithBase(base), lullhttp.WithProblem("about:blank", lull.KindTransient)).Get(host))
 		if o := lullhttp.OutcomeOf(resp); o.Reason != engine.Permanent {
 			t.Errorf("%+v", o)
 		}
@@ -318,9 +315,6 @@ func TestASilentBodyEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, eager, dripping(c.waits...), func(t *testing.T, cl *http.Client, _ *atomic.Int64) {
 				resp, err := cl.Get(host)
-				if err != nil {
-					t.Fatal(err)
-				}
 				start := time.Now()
 				var got []byte
 				for err == nil {

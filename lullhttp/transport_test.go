@@ -26,6 +26,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/outlier"
@@ -55,10 +56,7 @@ func server(t testing.TB, handler http.HandlerFunc) (*httptest.Server, *atomic.I
 
 func client(t testing.TB, p lull.Policy, opts ...lullhttp.Option) *http.Client {
 	t.Helper()
-	c, err := lullhttp.NewClient(p, append([]lullhttp.Option{seeded(t), lullhttp.WithBase(memnet.Transport(t))}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(lullhttp.NewClient(p, append([]lullhttp.Option{seeded(t), lullhttp.WithBase(memnet.Transport(t))}, opts...)...))
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
@@ -66,11 +64,7 @@ func client(t testing.TB, p lull.Policy, opts ...lullhttp.Option) *http.Client {
 // transport is lullhttp.New, with a seed that a failure names.
 func transport(t testing.TB, p lull.Policy, opts ...lullhttp.Option) *lullhttp.Transport {
 	t.Helper()
-	tr, err := lullhttp.New(p, append([]lullhttp.Option{seeded(t)}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tr
+	return must(lullhttp.New(p, append([]lullhttp.Option{seeded(t)}, opts...)...))
 }
 
 // must is for what a test needs before it begins.
@@ -84,11 +78,7 @@ func must[T any](made T, err error) T {
 // clientOf is a client of which every request is a call to d.
 func clientOf(t testing.TB, d *lull.Dependency) *http.Client {
 	t.Helper()
-	c, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(memnet.Transport(t)), lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return d }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must(lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(memnet.Transport(t)), lullhttp.WithDependencies(func(*http.Request) *lull.Dependency { return d })))
 }
 
 // answers gives the statuses in turn, the last one for ever.
@@ -106,10 +96,7 @@ func read(t testing.TB, resp *http.Response, err error) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(io.ReadAll(resp.Body))
 	resp.Body.Close()
 	return string(b)
 }
@@ -117,11 +104,7 @@ func read(t testing.TB, resp *http.Response, err error) string {
 // sent is the response to req; an error ends the test.
 func sent(t testing.TB, rt http.RoundTripper, req *http.Request) *http.Response {
 	t.Helper()
-	resp, err := rt.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp
+	return must(rt.RoundTrip(req))
 }
 
 // Rule 5: every retried response is drained and closed: 50 sequential calls with two retries each use one connection, over
@@ -157,9 +140,7 @@ func TestRule05SequentialRetriesUseOneConnection(t *testing.T) {
 					t.Fatalf("%q after %+v", got, lullhttp.OutcomeOf(resp))
 				}
 			}
-			if open := connections.Load(); open != 1 {
-				t.Errorf("50 calls of three attempts used %d connections, want 1", open)
-			}
+			check.Equal(t, connections.Load(), 1, "connections of 50 calls of three attempts")
 		})
 	}
 }
@@ -208,9 +189,7 @@ func TestRule05WhatIsDiscardedIsClosedWithinBounds(t *testing.T) {
 			t.Errorf("the body that the caller gets was read (%d) or closed (%d)", last.read.Load(), last.closed.Load())
 		}
 		resp.Body.Close()
-		if bodies[2].closed.Load() != 1 {
-			t.Errorf("closing the response closed its body %d times", bodies[2].closed.Load())
-		}
+		check.Equal(t, bodies[2].closed.Load(), 1, "how often closing the response closed its body")
 	})
 }
 
@@ -236,12 +215,8 @@ func TestRule06EachAttemptHasItsOwnBody(t *testing.T) {
 			req.GetBody = func() (io.ReadCloser, error) { asked++; return getBody() }
 			resp, err := client(t, eager).Do(req)
 			read(t, resp, err)
-			if !slices.Equal(got, slices.Repeat([]string{want}, fails+1)) {
-				t.Errorf("the server got %q", got)
-			}
-			if asked != fails {
-				t.Errorf("GetBody was called %d times for %d retries", asked, fails)
-			}
+			check.Slices(t, got, slices.Repeat([]string{want}, fails+1), "the server got")
+			check.Equal(t, asked, fails, "calls of GetBody, and retries")
 		}
 	})
 }
@@ -258,10 +233,7 @@ func TestRule06NoCopyOfTheBody(t *testing.T) {
 		body := bytes.Repeat([]byte("0123456789abcdef"), 10<<20/16)
 		put := func() {
 			req, _ := http.NewRequest("PUT", "http://example.test/", bytes.NewReader(body))
-			resp, err := cl.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must(cl.Do(req))
 			resp.Body.Close()
 		}
 		put()
@@ -331,9 +303,7 @@ func TestRule20Outcomes(t *testing.T) {
 			req, _ := http.NewRequestWithContext(t.Context(), "GET", s.URL, nil)
 			resp, err := client(t, p, c.options...).Transport.RoundTrip(req)
 			read(t, resp, err)
-			if resp.Request != req {
-				t.Errorf("the response's request is another one: %+v", resp.Request)
-			}
+			check.Equal(t, resp.Request, req, "the response's request")
 			o := lullhttp.OutcomeOf(resp)
 			if resp.StatusCode != c.status || o.Attempts != c.want.Attempts || o.Reason != c.want.Reason {
 				t.Errorf("status %d, outcome %+v; want %d, %+v", resp.StatusCode, o, c.status, c.want)

@@ -2,10 +2,13 @@ package outlier
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -35,9 +38,7 @@ func TestZerosAreTheDefaults(t *testing.T) {
 // EnvoyDefaults has the values that envoy/config/cluster/v3/outlier_detection.proto and
 // outlier_detection_impl.h give as defaults.
 func TestEnvoyDefaults(t *testing.T) {
-	if err := EnvoyDefaults().Validate(); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, EnvoyDefaults().Validate(), nil, "EnvoyDefaults().Validate()")
 	r := EnvoyDefaults().rules()
 	if r.width != 10*time.Second || r.inARow != [rows]uint64{5, 5, 0} || r.enforce != [findings]uint64{100, 0, 100, 100, 100, 0, 0} ||
 		r.factor != 1.9 || r.minHosts != 5 || r.minCalls != 100 || r.failurePercent != 85 || r.failureMinHosts != 5 || r.failureMinCalls != 50 ||
@@ -76,11 +77,58 @@ func TestValidate(t *testing.T) {
 		{Config{BaseEjection: time.Second, MaxEjection: time.Second}, ""},
 	} {
 		err := v.c.Validate()
-		if got := strings.Join(problem.Fields(err), " "); got != v.want {
-			t.Errorf("%+v: complains of %q, want %q", v.c, got, v.want)
-		}
+		check.Equal(t, strings.Join(problem.Fields(err), " "), v.want, "%+v: complains of", v.c)
 		if s, err2 := New(v.c); (err == nil) != (err2 == nil) || (s == nil) != (err != nil) {
 			t.Errorf("%+v: New says %v, Validate %v", v.c, err2, err)
+		}
+	}
+}
+
+// Updates that change nothing cost no memory and forget nothing.
+func TestUpdateWithTheSame(t *testing.T) {
+	s := must.Have(New(Config{}))
+	k := keys(50)
+	s.Update(0, k)
+	e, _ := s.Pick(0, dice.Uint64, nil)
+	check.Equal(t, testing.AllocsPerRun(100, func() { s.Update(0, k) }), 0, "allocations")
+	if st := status(t, s, 0, e.Key()); st.Load != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// A failure that is counted just before its endpoint goes finds it gone when it looks
+// at the row.
+func TestARowOfOneThatIsGone(t *testing.T) {
+	s := must.Have(New(Config{Choice: RoundRobin, Consecutive: 30, MaxEjected: 100}, func(c Change) { t.Error(c) }))
+	s.Update(0, []string{"a", "b", "c"})
+	h := s.byKey["a"]
+	calls(t, s, 0, "a", 29, FiveXX)
+	calls(t, s, 0, "b", 1000, Success)
+	s.Update(0, []string{"b", "c"})
+	s.failed(0, h, FiveXX, middle)
+	if s.ejected != 0 || h.ejected {
+		t.Error("one that is gone was ejected")
+	}
+}
+
+// Quiet time begins at the epoch at the earliest: an endpoint that an Update has taken
+// back before it has not been well for ever.
+func TestShrinkingBeforeTheEpoch(t *testing.T) {
+	for _, before := range []time.Duration{-time.Hour, math.MinInt64} {
+		for quiet, want := range map[time.Duration]time.Duration{time.Second: 2 * DefaultBaseEjection, DefaultInterval: DefaultBaseEjection} {
+			s := must.Have(New(Config{Unconditional: true, Jitter: -1}))
+			s.Update(0, keys(4))
+			for _, key := range keys(2) {
+				calls(t, s, 0, key, 5, FiveXX)
+			}
+			s.Update(before, keys(2)) // one has to come back
+			if got := ejected(s, 0); !slices.Equal(got, keys(2)[1:]) {
+				t.Fatalf("ejected %v", got)
+			}
+			s.Update(before, append(keys(4)[2:], keys(1)[0]))
+			sweep(s, quiet)
+			calls(t, s, quiet, keys(1)[0], 5, FiveXX)
+			check.Equal(t, status(t, s, quiet, keys(1)[0]).Until-quiet, want, "back at %v, ejected at %v: for how long", before, quiet)
 		}
 	}
 }

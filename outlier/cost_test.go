@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -40,9 +41,7 @@ func TestCostNoAllocations(t *testing.T) {
 			for range 3000 {
 				round() // sweeps take their scratch
 			}
-			if a := testing.AllocsPerRun(3000, round); a != 0 {
-				t.Errorf("%s, %d endpoints: %v allocations", name, n, a)
-			}
+			check.Equal(t, testing.AllocsPerRun(3000, round), 0, "%s, %d endpoints: allocations", name, n)
 		}
 	}
 }
@@ -58,16 +57,12 @@ func TestCostMemory(t *testing.T) {
 	if n := unsafe.Sizeof(h); n > 512 || n%64 != 0 {
 		t.Errorf("a host takes %d bytes, want whole cache lines", n)
 	}
-	if n := unsafe.Offsetof(h.key); n != 64 {
-		t.Errorf("what calls write takes %d bytes of a host, want one cache line", n)
-	}
+	check.Equal(t, unsafe.Offsetof(h.key), 64, "bytes of a host that calls write, a cache line")
 	var s Set
 	if a, b, c := unsafe.Offsetof(s.next), unsafe.Offsetof(s.turn), unsafe.Offsetof(s.mu); b-a < 64 || c-b < 64 {
 		t.Errorf("what all read, what calls write and the lock are at %d, %d and %d: too close", a, b, c)
 	}
-	if n := unsafe.Sizeof(cell{}); n != 64 {
-		t.Errorf("a cell takes %d bytes", n)
-	}
+	check.Equal(t, unsafe.Sizeof(cell{}), 64, "bytes of a cell")
 }
 
 func benchmark(b *testing.B, c Config, n int, o Evidence) {
@@ -87,90 +82,5 @@ func BenchmarkPickDone(b *testing.B) {
 		for _, n := range []int{3, 100} {
 			b.Run(fmt.Sprintf("%v/%d", c, n), func(b *testing.B) { benchmark(b, Config{Choice: c}, n, Success) })
 		}
-	}
-}
-
-func BenchmarkFailure(b *testing.B) {
-	for _, n := range []int{3, 100} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) { benchmark(b, Config{}, n, FiveXX) })
-	}
-}
-
-// All cores, one set.
-func BenchmarkParallel(b *testing.B) {
-	for _, n := range []int{3, 100} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s := must.Have(New(Config{}))
-			s.Update(0, keys(n))
-			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) { spin(s, pb) })
-		})
-	}
-}
-
-// What they would take if each had a set of its own.
-func BenchmarkParallelApart(b *testing.B) {
-	for _, n := range []int{3, 100} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			b.RunParallel(func(pb *testing.PB) {
-				s := must.Have(New(Config{}))
-				s.Update(0, keys(n))
-				spin(s, pb)
-			})
-		})
-	}
-}
-
-func spin(s *Set, pb *testing.PB) {
-	var now time.Duration
-	for pb.Next() {
-		now += 100
-		e, _ := s.Pick(now, rand.Uint64, nil)
-		s.Done(now, e, Success, rand.Uint64)
-	}
-}
-
-// A second attempt.
-func BenchmarkTried(b *testing.B) {
-	for _, n := range []int{3, 100} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s := must.Have(New(Config{}))
-			s.Update(0, keys(n))
-			b.ReportAllocs()
-			for b.Loop() {
-				var tried Tried
-				for range 2 {
-					e, _ := s.Pick(0, rand.Uint64, &tried)
-					s.Done(0, e, Success, rand.Uint64)
-				}
-			}
-		})
-	}
-}
-
-// A sweep over a set in which a call in twenty fails.
-func BenchmarkSweep(b *testing.B) {
-	for _, n := range []int{3, 100, 1000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s := must.Have(New(Config{}))
-			s.Update(0, keys(n))
-			r := rand.New(rand.NewPCG(1, 1))
-			var now time.Duration
-			b.ReportAllocs()
-			for b.Loop() {
-				b.StopTimer()
-				for range 2 * n {
-					e, _ := s.Pick(now, r.Uint64, nil)
-					o := Success
-					if r.IntN(20) == 0 {
-						o = FiveXX
-					}
-					s.Done(now, e, o, r.Uint64)
-				}
-				now += time.Second
-				b.StartTimer()
-				sweep(s, now)
-			}
-		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -72,9 +73,7 @@ func TestEnvoyMaxEjectionPercentage(t *testing.T) {
 				t.Errorf("%+v: the first is not the one", v)
 			}
 		}
-		if got := len(ejected(s, 0)); got != v.Ejected {
-			t.Errorf("%+v: %d are ejected", v, got)
-		}
+		check.Equal(t, len(ejected(s, 0)), v.Ejected, "%+v: ejected", v)
 	}
 }
 
@@ -94,9 +93,7 @@ func TestEnvoyEjectionTimes(t *testing.T) {
 			sweep(s, now)
 			calls(t, s, now, keys(1)[0], step.Fail, FiveXX)
 			calls(t, s, now, keys(1)[0], step.Succeed, Success)
-			if got := len(ejected(s, now)) == 1; got != step.Ejected {
-				t.Errorf("%s, at %v: ejected %v, want %v", name, now, got, step.Ejected)
-			}
+			check.Equal(t, len(ejected(s, now)) == 1, step.Ejected, "%s, at %v: ejected", name, now)
 		}
 	}
 }
@@ -116,9 +113,7 @@ func TestEnvoyMaxEjectTime(t *testing.T) {
 				sweep(s, now)
 			}
 			want := min(seconds(float64(i+1)*v.Base), seconds(v.Longest))
-			if now-from != want {
-				t.Errorf("max %v, ejection %d: back after %v, want %v", v.Max, i+1, now-from, want)
-			}
+			check.Equal(t, now-from, want, "max %v, ejection %d: back after", v.Max, i+1)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -29,9 +30,7 @@ func TestNoEndpoints(t *testing.T) {
 		if e, ok := s.Pick(0, nil, nil); ok {
 			t.Errorf("a set that was emptied gave %q", e.Key())
 		}
-		if len(s.States(0)) != 0 {
-			t.Error("there are endpoints")
-		}
+		check.Equal(t, len(s.States(0)), 0, "endpoints")
 	})
 }
 
@@ -272,9 +271,7 @@ func TestTriedIsAValue(t *testing.T) {
 		tried.Add(all[i])
 	}
 	for i, e := range all {
-		if want := i < 4 || i == 6 || i >= 9; tried.Has(e) != want {
-			t.Errorf("after four more, the %dth of 12: Has is %v", i, tried.Has(e))
-		}
+		check.Equal(t, tried.Has(e), i < 4 || i == 6 || i >= 9, "after four more, the %dth of 12: Has", i)
 	}
 }
 
@@ -290,9 +287,7 @@ func TestNilSource(t *testing.T) {
 			seen[e.Key()] = true
 			s.Done(0, e, LocalOrigin, nil)
 		}
-		if len(seen) != 3 {
-			t.Errorf("three attempts of a call went to %v", seen)
-		}
+		check.Equal(t, len(seen), 3, "endpoints of three attempts: %v", seen)
 	})
 }
 

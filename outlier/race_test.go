@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/stripe"
 )
@@ -86,23 +87,17 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 			}
 			s.Update(now, all)
 			for _, st := range s.States(now) {
-				if st.Load != 0 {
-					t.Errorf("%+v: calls under way when all have ended", st)
-				}
+				check.Equal(t, st.Load, 0, "%+v: calls under way when all have ended", st)
 			}
 			sweep(s, now+time.Hour)
-			if len(ejected(s, now+time.Hour)) != 0 {
-				t.Error("after an hour somebody is ejected")
-			}
+			check.Equal(t, len(ejected(s, now+time.Hour)), 0, "ejected after an hour")
 			healthy := 0
 			for range 1000 {
 				if e, ok := s.Pick(now+time.Hour, dice.Uint64, nil); ok && e.Key() != "" {
 					healthy++
 				}
 			}
-			if healthy != 1000 {
-				t.Errorf("%d of 1000 calls get an endpoint", healthy)
-			}
+			check.Equal(t, healthy, 1000, "calls of 1000 that get an endpoint")
 		})
 	}
 }
@@ -131,9 +126,7 @@ func TestRaceCountsAddUp(t *testing.T) {
 	for _, st := range s.States(0) {
 		calls += st.Calls
 		failures += st.Failures
-		if st.Load != 0 {
-			t.Errorf("%+v", st)
-		}
+		check.Equal(t, st.Load, 0, "%+v", st)
 	}
 	if want := int64(goroutines * rounds / 3); calls != 2*want || failures != want {
 		t.Errorf("%d calls, %d failures, want %d, %d", calls, failures, 2*want, want)
@@ -183,9 +176,7 @@ func TestStripes(t *testing.T) {
 		}
 	}
 	lose(contention)
-	if s.view.Load().stripes != v.stripes {
-		t.Error("further contention changed how many stripes there are")
-	}
+	check.Equal(t, s.view.Load().stripes, v.stripes, "stripes after further contention")
 	during, _ := s.Pick(now, dice.Uint64, nil)
 	for i := range 11 {
 		if !inUse() {
@@ -201,15 +192,11 @@ func TestStripes(t *testing.T) {
 	for _, st := range s.States(now) {
 		load += st.Load
 	}
-	if load != 2 {
-		t.Errorf("%d calls under way, want 2", load)
-	}
+	check.Equal(t, load, 2, "calls under way")
 	s.Done(now, before, Success, nil)
 	s.Done(now, during, Success, nil)
 	for _, st := range s.States(now) {
-		if st.Load != 0 {
-			t.Errorf("%+v", st)
-		}
+		check.Equal(t, st.Load, 0, "%+v", st)
 	}
 }
 

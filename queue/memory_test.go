@@ -3,9 +3,11 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -102,4 +104,42 @@ func TestMemoryHandsOutWhatWasNotExtended(t *testing.T) {
 		got, _ = handedOut(t, m)
 		wantEqual(t, "an hour later", got, "bca")
 	})
+}
+
+// What a message costs that is fetched, handled and acknowledged, with a broker that is
+// in memory and so costs little itself.
+func BenchmarkMessage(b *testing.B) {
+	for name, wait := range map[string]bool{"ack": false, "retried": true} {
+		b.Run(name, func(b *testing.B) {
+			m := memory(b, queue.MemoryBrokerConfig{Limit: 1 << 30})
+			body := make([]byte, 100)
+			for range b.N {
+				m.Send(b.Context(), queue.Outgoing{Body: body})
+			}
+			p := plain(2)
+			p.Backoff.Base = 100 * time.Microsecond
+			p.Breaker.Off = wait // or the failures open it
+			d := dependency(b, p)
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			ctx, cancel := context.WithCancel(b.Context())
+			c, err := queue.New("orders", m, d, func(_ context.Context, m *queue.Message) error {
+				if wait && m.Attempt == 1 {
+					return lull.Transient(errBlip)
+				}
+				if left.Add(-1) == 0 {
+					cancel()
+				}
+				return nil
+			}, queue.Config{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			if err := c.Run(ctx); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestConfigReportsAllThatIsWrong(t *testing.T) {
@@ -59,9 +61,7 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := c.open(Config{}); err == nil {
 		t.Error("a queue without a name")
 	}
-	if err := c.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, c.Close(t.Context()), nil, "c.Close(t.Context())")
 	if _, err := c.open(Config{Queue: "orders"}); err == nil {
 		t.Error("a queue of a client that was closed")
 	}
@@ -89,8 +89,48 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%v: %v", c.ServerInfo, err)
 		}
 		config.Native = Native{}
-		if err := config.supported(c.ServerInfo); err != nil {
-			t.Errorf("%v without native retries: %v", c.ServerInfo, err)
+		check.Equal(t, config.supported(c.ServerInfo), nil, "%v without native retries", c.ServerInfo)
+	}
+}
+
+// Whether Concurrency grows at once or in steps, a channel has no more consumers than RabbitMQ can
+// put in order.
+func TestConsumersOfOneChannel(t *testing.T) {
+	t.Parallel()
+	const concurrency = 100_000
+	for step := 1; step <= concurrency; step += 1 + step/3 {
+		n, limit := 0, 0
+		for wanted := step; limit < concurrency; wanted = min(max(wanted, limit)+step, concurrency) {
+			for limit < wanted {
+				limit += prefetchStep(n, limit, wanted)
+				n++
+			}
+		}
+		if n > maxConsumers {
+			t.Errorf("%d consumers by steps of %d, want no more than %d", n, step, maxConsumers)
 		}
 	}
+}
+
+// A channel may be closed at once after few acknowledgements, and a second after the last of many.
+func TestUnapplied(t *testing.T) {
+	var u unapplied
+	now := time.Unix(1_800_000_000, 0)
+	check.Equal(t, u.left(now), 0, "before the first")
+	for range fewAcks - 1 {
+		now = now.Add(time.Millisecond)
+		u.note(now)
+	}
+	check.Equal(t, u.left(now), 0, "after few")
+	for range 3 * fewAcks {
+		now = now.Add(time.Millisecond)
+		u.note(now)
+		if d := u.left(now); d != applying {
+			t.Fatalf("after many: %v", d)
+		}
+	}
+	check.Equal(t, u.left(now.Add(applying/4)), applying*3/4, "a quarter later")
+	check.Equal(t, u.left(now.Add(applying)), 0, "at its end")
+	u.note(now.Add(applying))
+	check.Equal(t, u.left(now.Add(applying)), 0, "after one more")
 }

@@ -4,10 +4,16 @@ package lullamqp
 
 import (
 	"context"
+	"encoding/json"
+	"os/exec"
+	"strings"
 	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/queue"
+	"github.com/lullgo/lull/queue/queuetest"
 )
 
 // What the comment of the package shows, as it stands there.
@@ -46,5 +52,47 @@ func TestWhatTheDocsShow(t *testing.T) {
 	}, func(q *Broker) { send(t, q, "a chair") })
 	if err != nil || handled != "a chair" {
 		t.Errorf("%v, handled %q", err, handled)
+	}
+}
+
+// The program lull, on a real server.
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	queuetest.Command(t, target(t), func(address string) queuetest.CommandLine {
+		var w where
+		must(t, json.Unmarshal([]byte(address), &w))
+		c := w.Config.WithDefaults()
+		return queuetest.CommandLine{Broker: w.URL, Refused: "amqp://127.0.0.1:1/", Dead: c.DeadLetters, To: c.Queue}
+	})
+}
+
+// lull queue inspect, 21 times, of a queue that another program declared: it takes nothing out of
+// it. If looking counts, it refuses, and names where to look up the limit.
+func TestRule21CommandInspectsOthersQueues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is not short to build the program")
+	}
+	t.Parallel()
+	url := rabbit(t).url()
+	program := queuetest.Program(t)
+	ch := raw(t)
+	const n = 50
+	api := url + "?management=" + management(t).URL
+	old := !serverVersion(t).AtLeast(4, 3)
+	limited, free := theirs(t, ch, amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(20)}, n), theirs(t, ch, amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(200_000)}, n)
+	for range 21 {
+		out, err := exec.Command(program, "queue", "inspect", url, limited, "--limit", "1").CombinedOutput()
+		if refused := err != nil && strings.Contains(string(out), "that of "+limited+" is 20") && strings.Contains(string(out), "?management="); refused != old {
+			t.Fatalf("%v: %s", err, out)
+		}
+		readable(t, ch, limited, n)
+	}
+	for _, at := range []string{url, api} {
+		if out, err := exec.Command(program, "queue", "inspect", at, free).CombinedOutput(); err != nil || !strings.Contains(string(out), "50 of 50 seen: 50 broker.") {
+			t.Errorf("%s: %v: %s", at, err, out)
+		}
+	}
+	if out, err := exec.Command(program, "queue", "inspect", api, limited).CombinedOutput(); old != strings.Contains(string(out), "that of "+limited+" is 20") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

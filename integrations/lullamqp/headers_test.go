@@ -10,6 +10,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -21,9 +22,7 @@ func TestRecordsSurviveTheirHeaders(t *testing.T) {
 	} {
 		h := amqp.Table{}
 		r.write(h)
-		if err := h.Validate(); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, h.Validate(), nil, "h.Validate()")
 		if got := recordOf(h); !reflect.DeepEqual(got, r) {
 			t.Errorf("%+v is read as %+v", r, got)
 		}
@@ -61,9 +60,7 @@ func TestRedeliveries(t *testing.T) {
 		{"nonsense", amqp.Table{"x-delivery-count": "many"}, true, 1},
 		{"too many", amqp.Table{"x-delivery-count": int64(math.MaxInt64)}, true, maxAttempts},
 	} {
-		if got := redeliveries(&amqp.Delivery{Headers: c.headers, Redelivered: c.redelivered}); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
-		}
+		check.Equal(t, redeliveries(&amqp.Delivery{Headers: c.headers, Redelivered: c.redelivered}), c.want, "%s", c.name)
 	}
 }
 
@@ -97,9 +94,7 @@ func TestIdentify(t *testing.T) {
 	again := a
 	again.Redelivered, again.DeliveryTag = true, 7
 	again.Headers = amqp.Table{"x-delivery-count": int64(1)}
-	if identify(&a) != identify(&again) {
-		t.Error("one message has two ids")
-	}
+	check.Equal(t, identify(&a), identify(&again), "ids of one message")
 	for _, other := range []amqp.Delivery{
 		{Body: []byte("b"), AppId: "app"}, {Body: []byte("app"), AppId: "a"}, {Body: []byte("a")},
 		{Body: []byte("a"), AppId: "app", Headers: amqp.Table{"user": "u1"}}, {Body: []byte("a"), AppId: "app", RoutingKey: "user.1.deleted"},
@@ -109,9 +104,7 @@ func TestIdentify(t *testing.T) {
 			t.Errorf("%+v has the id of another", other)
 		}
 	}
-	if id := identify(&amqp.Delivery{MessageId: "mine"}); id != "mine" {
-		t.Errorf("the message-id is not the id: %q", id)
-	}
+	check.Equal(t, identify(&amqp.Delivery{MessageId: "mine"}), "mine", "the id")
 	if id := identify(&amqp.Delivery{MessageId: strings.Repeat("m", 600)}); len(id) > maxID {
 		t.Errorf("an id of %d bytes", len(id))
 	}
@@ -213,5 +206,44 @@ func TestInequivalent(t *testing.T) {
 		if got := inequivalent("queue", "q", reason); got != want {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", reason, got, want)
 		}
+	}
+}
+
+// The end of a message's own time, from its properties.
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	for name, x := range map[string]struct {
+		expiration string
+		sent       time.Time
+		left       time.Duration // 0: no end
+	}{
+		"none":                           {"", now, 0},
+		"no number":                      {"soon", now, 0},
+		"negative":                       {"-1", now, 0},
+		"more than the server takes":     {"99999999999", now, 0},
+		"since when is not known":        {"4000", time.Time{}, 4 * time.Second},
+		"sent a second ago":              {"4000", now.Add(-time.Second), 3 * time.Second},
+		"sent by a clock that is behind": {"4000", now.Add(-time.Hour), 4 * time.Second},
+		"sent by a clock that is ahead":  {"4000", now.Add(time.Hour), 4 * time.Second},
+		"it was to be delivered at once": {"0", time.Time{}, 1},
+	} {
+		got := expiry(&amqp.Delivery{Expiration: x.expiration, Timestamp: x.sent}, now)
+		if want := now.Add(x.left.Truncate(time.Millisecond)); x.left == 0 && !got.IsZero() || x.left != 0 && !got.Equal(want) {
+			t.Errorf("%s: %v left, want %v", name, got.Sub(now), x.left)
+		}
+	}
+}
+
+// The sizes are those that the client sends.
+func TestFieldSize(t *testing.T) {
+	t.Parallel()
+	for n, v := range map[int]any{
+		1: nil, 2: true, 3: int16(1), 5: int32(1), 9: time.Time{}, 6: amqp.Decimal{}, 8: "abc", 7: []byte("ab"), 10: []any{"", nil}[:1], 13: amqp.Table{"ab": 1},
+	} {
+		if n == 10 {
+			n = 5 + 5
+		}
+		check.Equal(t, fieldSize(v), n, "%T: bytes", v)
 	}
 }

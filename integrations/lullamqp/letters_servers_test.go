@@ -15,6 +15,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
@@ -206,9 +207,7 @@ func TestUncountedWithoutPermission(t *testing.T) {
 	from, err := c.Letters(testContext(t), config.WithDefaults().DeadLetters, LettersConfig{})
 	must(t, err)
 	_, err = queue.Inspect(testContext(t), from, queue.Filter{}, nil)
-	if old := !serverVersion(t).AtLeast(4, 3); old != errors.Is(err, ErrCounted) {
-		t.Error(err)
-	}
+	check.Equal(t, !serverVersion(t).AtLeast(4, 3), errors.Is(err, ErrCounted), "%v", err)
 }
 
 // A reading whose channel is lost continues where it was. Skipped letters are skipped again,
@@ -292,9 +291,7 @@ func TestRemovedWhenTheChannelEnds(t *testing.T) {
 	if err != nil || len(rest) != n-1 {
 		t.Errorf("%d letters besides, %v; want %d", len(rest), err, n-1)
 	}
-	if err := from.Close(testContext(t)); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, from.Close(testContext(t)), nil, "from.Close(testContext(t))")
 	readable(t, ch, q.config.DeadLetters, n-1)
 }
 

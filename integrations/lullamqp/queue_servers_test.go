@@ -13,6 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -121,9 +122,7 @@ func TestPrefetchIsWhatIsWanted(t *testing.T) {
 		t.Errorf("5 messages were wanted: the server may push %d, %d are out, %d were fetched ahead", q.current.limit, q.current.out, len(q.current.prefetched))
 	}
 	q.mu.Unlock()
-	if got := len(receive(t, other, 15)); got != 15 {
-		t.Errorf("%d messages are left for others, want 15", got)
-	}
+	check.Equal(t, len(receive(t, other, 15)), 15, "messages are left for others")
 	for _, d := range mine {
 		settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
 	}
@@ -178,9 +177,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 				if string(d.Body) == "first" {
 					want = 2
 				}
-				if d.Attempt != want {
-					t.Errorf("%s: attempt %d, want %d", d.Body, d.Attempt, want)
-				}
+				check.Equal(t, d.Attempt, want, "%s: attempt", d.Body)
 				settle(t, other, d, queue.Settlement{Outcome: queue.Ack})
 			}
 			if how == "close" {
@@ -492,9 +489,7 @@ func TestKeptWhereItCannotBeGivenBack(t *testing.T) {
 	send(t, q, "new")
 	kept = append(kept, receive(t, q, 1)...) // on another channel
 	for _, d := range kept {
-		if d.Attempt != 1 {
-			t.Errorf("attempt %d of %s", d.Attempt, d.Body)
-		}
+		check.Equal(t, d.Attempt, 1, "attempt of %s", d.Body)
 		settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
 	}
 	for range 3 {
@@ -503,7 +498,5 @@ func TestKeptWhereItCannotBeGivenBack(t *testing.T) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.sessions) != 1 {
-		t.Errorf("%d channels, want 1", len(q.sessions))
-	}
+	check.Equal(t, len(q.sessions), 1, "channels")
 }

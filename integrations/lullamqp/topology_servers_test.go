@@ -18,6 +18,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -50,9 +51,7 @@ func problems(t testing.TB, err error) []string {
 	if !errors.As(err, &p) {
 		t.Fatalf("not Problems: %v", err)
 	}
-	if lull.Classify(err).Kind != lull.KindPermanent {
-		t.Errorf("not permanent: %v", err)
-	}
+	check.Equal(t, lull.Classify(err).Kind, lull.KindPermanent, "kind of %v", err)
 	var lines []string
 	for _, each := range p {
 		lines = append(lines, each.String())
@@ -91,9 +90,7 @@ func TestTopology(t *testing.T) {
 	}
 	all.Wait()
 	t.Cleanup(func() { unmake(t, config) })
-	if err := c.Declare(ctx, config); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, c.Declare(ctx, config), nil, "c.Declare(ctx, config)")
 	for what, err := range map[string]error{"Check": c.Check(ctx, config), "Management.Check": m.Check(ctx, config)} {
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -183,9 +180,7 @@ func TestCheckWithoutTheRightToConfigure(t *testing.T) {
 	t.Cleanup(func() { request(t, http.MethodDelete, nil, "users", "checker") })
 	request(t, http.MethodPut, map[string]any{"configure": "^$", "write": ".*", "read": ".*"}, "permissions", "/", "checker")
 	c := client(t, strings.Replace(rabbit(t).url(), "guest:guest", "checker:checker", 1))
-	if err := c.Check(testContext(t), config); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, c.Check(testContext(t), config), nil, "c.Check(testContext(t), config)")
 	config.Queue = "nowhere"
 	like(t, "Check", problems(t, c.Check(testContext(t), config)), []string{"queue nowhere.dead: missing", "queue nowhere: missing"})
 	if err := c.Declare(testContext(t), config); err == nil || lull.Classify(err).Kind != lull.KindPermanent || !strings.Contains(err.Error(), "ACCESS_REFUSED") {

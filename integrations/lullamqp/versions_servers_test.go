@@ -10,6 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -55,12 +56,8 @@ func TestWhatTheServerCounts(t *testing.T) {
 		if new {
 			want = c.recent
 		}
-		if got != want {
-			t.Errorf("%s: counts %+v after two, want %+v", c.name, got, want)
-		}
-		if n := redeliveries(last); n != 2 {
-			t.Errorf("%s: %d redeliveries, want 2", c.name, n)
-		}
+		check.Equal(t, got, want, "%s: counts after two", c.name)
+		check.Equal(t, redeliveries(last), 2, "%s: redeliveries", c.name)
 	}
 }
 
@@ -92,9 +89,7 @@ func TestNative(t *testing.T) {
 	if q.Capabilities().ExactDelay {
 		t.Error("native delays are exact")
 	}
-	if err := management(t).Check(testContext(t), config); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, management(t).Check(testContext(t), config), nil, "management(t).Check(testContext(t), config)")
 	send(t, q, "hello")
 	d := receive(t, q, 1)[0]
 	id := d.ID
@@ -122,8 +117,6 @@ func TestNative(t *testing.T) {
 	}
 	settle(t, q, d, queue.Settlement{Outcome: queue.Defer})
 	d = receive(t, q, 1)[0]
-	if d.Attempt != 5 {
-		t.Errorf("attempt %d after Defer, want 5", d.Attempt)
-	}
+	check.Equal(t, d.Attempt, 5, "attempt after Defer")
 	settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
 }

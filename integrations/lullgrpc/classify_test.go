@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
 )
 
 func pushed(values ...string) metadata.MD {
@@ -69,9 +70,7 @@ func TestClassify(t *testing.T) {
 		{"the longer of two", lullgrpc.Failure{Err: detailed(codes.Unavailable, durationpb.New(time.Second), durationpb.New(time.Millisecond)), Trailer: pushed("999")}, lull.Verdict{Kind: lull.KindRateLimited, Code: "unavailable", After: time.Second}},
 		{"malformed", lullgrpc.Failure{Err: detailed(codes.Unavailable, &durationpb.Duration{Seconds: 1, Nanos: -1}, nil, durationpb.New(-time.Second))}, lull.Verdict{Kind: lull.KindTransient, Code: "unavailable"}},
 	} {
-		if got := lullgrpc.Classify(c.f); got != c.want {
-			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
-		}
+		check.Equal(t, lullgrpc.Classify(c.f), c.want, "%s", c.name)
 	}
 	for _, values := range [][]string{{"-20000"}, {"xxx"}, {""}, {"1.5"}, {"007"}, {"+5"}, {"12abc"}, {"100", "10"}, {"5", "5"}} {
 		f := lullgrpc.Failure{Err: fails(codes.Unavailable), Trailer: pushed(values...)}
@@ -137,9 +136,7 @@ func TestOptionsOfClassification(t *testing.T) {
 		t.Errorf("NOT_FOUND as a success: %d attempts, %v", n, err)
 	}
 	java := lullgrpc.WithClassifier(func(f lullgrpc.Failure) lull.Verdict {
-		if f.Method != unaryMethod {
-			t.Errorf("method %q", f.Method)
-		}
+		check.Equal(t, f.Method, unaryMethod, "method")
 		return lull.Verdict{Kind: lull.KindTransient, Code: "any"}
 	})
 	if n, _ := attempts(codes.NotFound, java); n != 4 {

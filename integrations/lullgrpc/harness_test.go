@@ -26,6 +26,7 @@ import (
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -141,19 +142,12 @@ func dial(t testing.TB, target string, p lull.Policy, opts ...lullgrpc.Option) *
 
 func newClient(t testing.TB, p lull.Policy, opts ...lullgrpc.Option) *lullgrpc.Client {
 	t.Helper()
-	c, err := lullgrpc.New(p, append([]lullgrpc.Option{lullgrpc.With(lull.WithRand(seed.Source(t)))}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Have(lullgrpc.New(p, append([]lullgrpc.Option{lullgrpc.With(lull.WithRand(seed.Source(t)))}, opts...)...))
 }
 
 func dialWith(t testing.TB, target string, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	cc, err := grpc.NewClient(target, slices.Concat(local, opts)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cc := must.Have(grpc.NewClient(target, slices.Concat(local, opts)...))
 	t.Cleanup(func() { cc.Close() })
 	return cc
 }
@@ -178,11 +172,7 @@ func inMemory(t testing.TB, e *echo, p lull.Policy, opts ...lullgrpc.Option) *gr
 // open opens a stream of that kind.
 func open(t testing.TB, ctx context.Context, cc *grpc.ClientConn, kind *grpc.StreamDesc, opts ...grpc.CallOption) grpc.ClientStream {
 	t.Helper()
-	cs, err := cc.NewStream(ctx, kind, "/lull.test.Echo/"+kind.StreamName, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cs
+	return must.Have(cc.NewStream(ctx, kind, "/lull.test.Echo/"+kind.StreamName, opts...))
 }
 
 // run is t.Run in virtual time.

@@ -10,15 +10,13 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A hedge may be decided just before the call is answered, and be about to start only after that.
 // It is not sent: the request is the caller's by then.
 func TestAHedgeThatComesTooLate(t *testing.T) {
-	c, err := New(lull.Policy{Hedge: hedge.Config{Attempts: 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(New(lull.Policy{Hedge: hedge.Config{Attempts: 2}}))
 	attempts := 0
 	req, reply := wrapperspb.String("as it was"), new(wrapperspb.StringValue)
 	m := c.methods.Get("/lull.test.Echo/Unary")

@@ -28,6 +28,7 @@ import (
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/throttle"
 )
@@ -420,9 +421,7 @@ func TestTheCallerClosesTheConnection(t *testing.T) {
 					}
 				}
 				for range 20 {
-					if _, err := call(t.Context(), second, ""); err != nil {
-						t.Fatal(err)
-					}
+					must.Have(call(t.Context(), second, ""))
 				}
 			})
 		}
@@ -478,9 +477,7 @@ func TestRule16CredentialsOfOneCaller(t *testing.T) {
 					}
 					cc := served(t, e)(opts...)
 					if !own { // without a connection that is ready the credentials of the call alone show it
-						if _, err := call(t.Context(), cc, ""); err != nil {
-							t.Fatal(err)
-						}
+						must.Have(call(t.Context(), cc, ""))
 						synctest.Wait() // a connection can serve calls a moment before its state is ready
 					}
 					ctx := context.WithValue(t.Context(), noToken{}, code)

@@ -27,6 +27,7 @@ import (
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -398,10 +399,7 @@ func (r *restarts) run(t *testing.T, hedged bool) {
 	opts = append(opts, grpc.WithChainUnaryInterceptor(r.notingUnary(true)), grpc.WithChainStreamInterceptor(r.notingStream(true)))
 	var conns []*grpc.ClientConn
 	for range 2 {
-		cc, err := grpc.NewClient(addr, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cc := must.Have(grpc.NewClient(addr, opts...))
 		conns = append(conns, cc)
 	}
 

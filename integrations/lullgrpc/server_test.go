@@ -6,7 +6,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,11 +19,16 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/internal/seed"
+	"github.com/lullgo/lull/server/admission"
 )
 
 func TestTheNumberOfAnAttempt(t *testing.T) {
@@ -33,9 +41,7 @@ func TestTheNumberOfAnAttempt(t *testing.T) {
 		{[]string{"-1"}, 1}, {[]string{"x"}, 1}, {[]string{""}, 1}, {[]string{"2147483647"}, 1}, {[]string{"99999999999"}, 1}, {[]string{"1", "2"}, 1},
 	} {
 		ctx := metadata.NewIncomingContext(t.Context(), metadata.MD{"grpc-previous-rpc-attempts": c.values})
-		if got := lullgrpc.AttemptNumber(ctx); got != c.want {
-			t.Errorf("%q: attempt %d, want %d", c.values, got, c.want)
-		}
+		check.Equal(t, lullgrpc.AttemptNumber(ctx), c.want, "%q: attempt", c.values)
 		lullgrpc.UnaryServerInterceptor(lullgrpc.WithTrust(lullgrpc.TrustNobody))(ctx, nil, nil, func(ctx context.Context, _ any) (any, error) {
 			if n, in := lullgrpc.AttemptNumber(ctx), inbound.From(ctx).Attempt(); n != 1 || in != 1 {
 				t.Errorf("%q, of somebody who is not believed: attempt %d, %d", c.values, n, in)
@@ -43,15 +49,11 @@ func TestTheNumberOfAnAttempt(t *testing.T) {
 			return nil, nil
 		})
 		lullgrpc.UnaryServerInterceptor()(ctx, nil, nil, func(ctx context.Context, _ any) (any, error) {
-			if got := lullgrpc.AttemptNumber(context.WithValue(ctx, key{}, 1)); got != c.want {
-				t.Errorf("%q, intercepted: attempt %d, want %d", c.values, got, c.want)
-			}
+			check.Equal(t, lullgrpc.AttemptNumber(context.WithValue(ctx, key{}, 1)), c.want, "%q, intercepted: attempt", c.values)
 			return nil, nil
 		})
 	}
-	if lullgrpc.AttemptNumber(t.Context()) != 1 {
-		t.Error("outside of a call")
-	}
+	check.Equal(t, lullgrpc.AttemptNumber(t.Context()), 1, "attempt outside of a call")
 }
 
 // answersWith runs handlers on a server, intercepted or not, and returns the pushback that its
@@ -182,8 +184,201 @@ func TestTrustMutualTLS(t *testing.T) {
 		"not verified":    {peer.NewContext(t.Context(), &peer.Peer{AuthInfo: credentials.TLSInfo{State: tls.ConnectionState{PeerCertificates: []*x509.Certificate{{}}}}}), false},
 		"verified by TLS": {peer.NewContext(t.Context(), &peer.Peer{AuthInfo: verified}), true},
 	} {
-		if got := lullgrpc.TrustMutualTLS(c.ctx); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
+		check.Equal(t, lullgrpc.TrustMutualTLS(c.ctx), c.want, "%s", name)
 	}
 }
+
+// admitted is a server with admission control, and what connects to it.
+func admitted(t *testing.T, e *echo, c admission.Config, observe func(admission.Event), trust ...lullgrpc.ServerOption) (g *admission.Gate, connect func(...grpc.DialOption) *grpc.ClientConn) {
+	t.Helper()
+	a := must.Have(admission.New(c, admission.WithObserver(observe), admission.WithRand(seed.Source(t))))
+	g = admission.NewGate(a)
+	return g, served(t, e, grpc.UnaryInterceptor(lullgrpc.AdmitUnary(g, trust...)), grpc.StreamInterceptor(lullgrpc.AdmitStream(g, trust...)))
+}
+
+// A refused call learns when to come back, the second time not to. lull's client obeys, and a call
+// that is let in gives its place back.
+func TestAdmission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{
+			unary: func(_ context.Context, _ int, in string) (string, error) {
+				time.Sleep(8 * time.Second)
+				return in, nil
+			},
+			stream: func(grpc.ServerStream, int) error { time.Sleep(8 * time.Second); return nil },
+		}
+		var refused []admission.Event
+		g, connect := admitted(t, e, admission.Config{Limit: 1, MaxWait: -1}, func(e admission.Event) {
+			if e.Decision.Outcome == admission.Refused {
+				refused = append(refused, e)
+			}
+		})
+		cc := connect(newClient(t, quick(), idempotent()).DialOptions()...)
+		first := make(chan error)
+		go func() {
+			_, err := call(t.Context(), cc, "first")
+			first <- err
+		}()
+		time.Sleep(time.Second)
+		if s := g.Snapshot(); s.InFlight != 1 {
+			t.Errorf("%d in flight, want the first", s.InFlight)
+		}
+		_, err := call(t.Context(), cc, "second")
+		if status.Code(err) != codes.Unavailable || !errors.Is(err, lull.ErrOverloaded) || len(refused) != 2 || refused[0].Decision.DontRetry || !refused[1].Decision.DontRetry {
+			t.Errorf("%v after refusals %+v", err, refused)
+		}
+		cs, err := cc.NewStream(t.Context(), bidiStreams, bidiMethod)
+		if err == nil {
+			err = receiveErr(t, cs)
+		}
+		if status.Code(err) != codes.Unavailable || len(refused) != 4 {
+			t.Errorf("a stream: %v after %d refusals", err, len(refused))
+		}
+		check.Equal(t, <-first, nil, "the first call")
+		if s := g.Snapshot(); s.InFlight != 0 || s.Departed(admission.Done) != 1 {
+			t.Errorf("afterwards: %+v", s)
+		}
+		if cs, err = cc.NewStream(t.Context(), bidiStreams, bidiMethod); err != nil {
+			t.Fatal(err)
+		}
+		receiveEOF(t, cs)
+		synctest.Wait()
+		if s := g.Snapshot(); s.InFlight != 0 || s.Departed(admission.Unmeasured) != 1 {
+			t.Errorf("after a stream: %+v", s)
+		}
+	})
+}
+
+// The claims of a request reach the controller, as far as they are believed. Malformed ones are
+// ignored.
+func TestWhatAdmissionKnowsOfARequest(t *testing.T) {
+	everybody := lullgrpc.WithTrust(lullgrpc.TrustEverybody)
+	nobody := lullgrpc.WithTrust(lullgrpc.TrustNobody)
+	for _, c := range []struct {
+		md       []string
+		trust    lullgrpc.ServerOption
+		class    admission.AttemptKind
+		priority admission.Priority
+	}{
+		{nil, nil, admission.First, admission.Critical},
+		{[]string{"grpc-previous-rpc-attempts", "1"}, nil, admission.Retry, admission.Critical},
+		{[]string{"grpc-previous-rpc-attempts", "1", "lull-hedge", "?1"}, nil, admission.Hedge, admission.Critical},
+		{[]string{"lull-hedge", "no"}, nil, admission.First, admission.Critical},
+		{[]string{"lull-criticality", "critical-plus"}, nil, admission.First, admission.Critical},
+		{[]string{"lull-criticality", "sheddable"}, everybody, admission.First, admission.Sheddable},
+		{[]string{"lull-criticality", "critical-plus", "grpc-previous-rpc-attempts", "1"}, everybody, admission.Retry, admission.CriticalPlus},
+		{[]string{"lull-criticality", "nonsense"}, everybody, admission.First, admission.Critical},
+		{[]string{"lull-criticality", "critical-plus", "grpc-previous-rpc-attempts", "1", "lull-hedge", "?1"}, nobody, admission.First, admission.Critical},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var events []admission.Event
+			_, connect := admitted(t, &echo{unary: func(context.Context, int, string) (string, error) { return "", nil }}, admission.Config{}, func(e admission.Event) {
+				events = append(events, e)
+			}, c.trust)
+			cc := connect(grpc.WithDisableRetry())
+			_, err := call(metadata.AppendToOutgoingContext(t.Context(), c.md...), cc, "")
+			if err != nil || len(events) == 0 || events[0].Class != c.class || events[0].Priority != c.priority {
+				t.Errorf("%q: %v, %+v", c.md, err, events)
+			}
+		})
+	}
+}
+
+// A caller that goes while its call waits is not served.
+func TestACallerThatHasGoneIsNotServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{unary: func(_ context.Context, _ int, in string) (string, error) {
+			time.Sleep(50 * time.Millisecond)
+			return in, nil
+		}}
+		g, connect := admitted(t, e, admission.Config{Limit: 1, MaxWait: time.Second}, nil)
+		cc := connect(grpc.WithDisableRetry())
+		go call(t.Context(), cc, "first")
+		time.Sleep(10 * time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		// Its time ends at one moment for both: either may report it first.
+		if _, err := call(ctx, cc, "second"); status.Code(err) != codes.DeadlineExceeded && status.Code(err) != codes.Unavailable {
+			t.Errorf("the second: %v", err)
+		}
+		time.Sleep(time.Second)
+		check.Equal(t, e.count(), 1, "calls were worked on")
+		if s := g.Snapshot(); s.InFlight != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// The methods that pass admission, and those that do not.
+func TestWithSkip(t *testing.T) {
+	a := must.Have(admission.New(admission.Config{Limit: 1, MaxWait: -1}, admission.WithRand(seed.Source(t))))
+	g := admission.NewGate(a)
+	pass, d := g.Enter(t.Context(), admission.Request{})
+	if d.Outcome != admission.Admitted {
+		t.Fatal(d)
+	}
+	defer pass.Depart(admission.Unmeasured)
+	var mu sync.Mutex
+	var asked []string
+	skip := lullgrpc.WithSkip(func(ctx context.Context, method string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, method)
+		return strings.HasSuffix(method, "Watch")
+	})
+	for method, admitted := range map[string]bool{
+		"/grpc.health.v1.Health/Check":                                   true,
+		"/grpc.health.v1.Health/Watch":                                   true,
+		"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      true,
+		"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": true,
+		"/shop.Orders/Watch":                                             true,
+		"/shop.Orders/Get":                                               false,
+		"/grpc.healthy/Get":                                              false,
+	} {
+		called := false
+		_, err := lullgrpc.AdmitUnary(g, skip)(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: method},
+			func(context.Context, any) (any, error) { called = true; return nil, nil })
+		if called != admitted || (err == nil) != admitted {
+			t.Errorf("unary %s: called %v (%v), want %v", method, called, err, admitted)
+		}
+		called = false
+		err = lullgrpc.AdmitStream(g, skip)(nil, standing{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: method},
+			func(any, grpc.ServerStream) error { called = true; return nil })
+		if called != admitted || (err == nil) != admitted {
+			t.Errorf("stream %s: called %v (%v), want %v", method, called, err, admitted)
+		}
+	}
+	if !slices.Contains(asked, "/shop.Orders/Get") {
+		t.Errorf("asked for %v", asked)
+	}
+}
+
+// The other two interceptors let skipped methods pass, too.
+func TestWithSkipOfTheOthers(t *testing.T) {
+	all := lullgrpc.WithSkip(func(context.Context, string) bool { return true })
+	info := &grpc.UnaryServerInfo{FullMethod: unaryMethod}
+	ctx := t.Context()
+	_, err := lullgrpc.UnaryServerInterceptor(all)(ctx, nil, info, func(got context.Context, _ any) (any, error) {
+		check.Equal(t, got, ctx, "the context")
+		return nil, io.EOF
+	})
+	if err != io.EOF {
+		t.Error(err)
+	}
+	ss := standing{ctx: ctx}
+	err = lullgrpc.StreamServerInterceptor(all)(nil, ss, &grpc.StreamServerInfo{FullMethod: bidiMethod}, func(_ any, got grpc.ServerStream) error {
+		check.Equal(t, got, grpc.ServerStream(ss), "the stream")
+		return io.EOF
+	})
+	if err != io.EOF {
+		t.Error(err)
+	}
+}
+
+// standing is a ServerStream that only has a context.
+type standing struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s standing) Context() context.Context { return s.ctx }

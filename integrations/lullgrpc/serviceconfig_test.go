@@ -21,6 +21,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/serviceconfig"
 )
 
@@ -31,27 +32,17 @@ func vectors(t *testing.T, name string, into any) {
 	if err == nil {
 		err = json.Unmarshal(data, into)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(err)
 }
 
 func parsed(t testing.TB, config string) lullgrpc.ServiceConfig {
 	t.Helper()
-	sc, err := lullgrpc.ParseServiceConfig([]byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sc
+	return must.Have(lullgrpc.ParseServiceConfig([]byte(config)))
 }
 
 func mustMarshal(t testing.TB, sc lullgrpc.ServiceConfig) []byte {
 	t.Helper()
-	data, err := json.Marshal(sc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return must.Have(json.Marshal(sc))
 }
 
 // Nothing in a config is lost on its way in, to a policy, and out again.
@@ -155,9 +146,7 @@ func TestWrittenAndRead(t *testing.T) {
 		for _, b := range []budget.Config{{}, {Unlimited: true}, {Ratio: 4, Stock: 1e6}, {Ratio: budget.MinRatio}, {Window: time.Second}} {
 			p := lull.Policy{Attempts: 7, Backoff: s, Budget: b}
 			sc, _, err := lullgrpc.ServiceConfigOf(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(err)
 			text := mustMarshal(t, sc)
 			again, err := lullgrpc.ParseServiceConfig(text)
 			if err != nil || !reflect.DeepEqual(sc, again) {

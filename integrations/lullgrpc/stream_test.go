@@ -24,6 +24,8 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 type serverScript = func(ss grpc.ServerStream, call int) error
@@ -167,9 +169,7 @@ func TestStreamingScripts(t *testing.T) {
 				return errors.Join(heard(ss, "1", "2"), heardEOF(ss), answer(ss, "1", "3", "5"))
 			}),
 			client: clientSteps(sends("1", "2"), func(t *testing.T, cs grpc.ClientStream) {
-				if err := cs.CloseSend(); err != nil {
-					t.Error(err)
-				}
+				check.Equal(t, cs.CloseSend(), nil, "cs.CloseSend()")
 			}, gets("1", "3", "5")),
 			attempts: 2,
 		},
@@ -206,13 +206,9 @@ func TestStreamingScripts(t *testing.T) {
 				start := time.Now()
 				cs := open(t, ctx, cc, bidiStreams, s.opts...)
 				s.client(t, cs)
-				if e.count() != s.attempts {
-					t.Errorf("%d attempts, want %d", e.count(), s.attempts)
-				}
+				check.Equal(t, e.count(), s.attempts, "attempts")
 				for i, got := range e.attempts() {
-					if want := []string{"", "1", "2", "3"}[i]; got != want {
-						t.Errorf("attempt %d: header %q, want %q", i+1, got, want)
-					}
+					check.Equal(t, got, []string{"", "1", "2", "3"}[i], "attempt %d: header", i+1)
 				}
 				if took := time.Since(start); took < s.least {
 					t.Errorf("took %v, want %v at least", took, s.least)
@@ -329,19 +325,13 @@ func TestAStreamEndsWithoutBeingReadToItsEnd(t *testing.T) {
 		c := newClient(t, p, idempotent())
 		cc := served(t, &echo{stream: quiet})(c.DialOptions()...)
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, err := cc.NewStream(ctx, bidiStreams, bidiMethod); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(cc.NewStream(ctx, bidiStreams, bidiMethod))
 		synctest.Wait()
 		d := c.Dependency(t.Context(), cc.Target(), bidiMethod)
-		if n := d.Limiter().InFlight(); n != 1 {
-			t.Errorf("%d in flight, want 1", n)
-		}
+		check.Equal(t, d.Limiter().InFlight(), 1, "in flight")
 		cancel()
 		synctest.Wait()
-		if n := d.Limiter().InFlight(); n != 0 {
-			t.Errorf("%d in flight, want none", n)
-		}
+		check.Equal(t, d.Limiter().InFlight(), 0, "in flight")
 	})
 	run(t, "its connection is closed", func(t *testing.T) {
 		c := newClient(t, p, idempotent())
@@ -350,13 +340,9 @@ func TestAStreamEndsWithoutBeingReadToItsEnd(t *testing.T) {
 		synctest.Wait()
 		cc.Close()
 		synctest.Wait()
-		if n := c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter().InFlight(); n != 0 {
-			t.Errorf("%d in flight, want none", n)
-		}
+		check.Equal(t, c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter().InFlight(), 0, "in flight")
 		wantFailure(t, receiveErr(t, cs), codes.Canceled, nil, 0)
-		if err := cs.SendMsg(wrapperspb.String("")); err != io.EOF {
-			t.Errorf("sending: %v, want io.EOF", err)
-		}
+		check.Equal(t, cs.SendMsg(wrapperspb.String("")), io.EOF, "sending")
 	})
 	t.Run("it waits for another attempt", func(t *testing.T) {
 		p := quick()
@@ -374,9 +360,7 @@ func TestAStreamEndsWithoutBeingReadToItsEnd(t *testing.T) {
 				sent <- err
 			}()
 			wantFailure(t, receiveErr(t, cs), codes.Canceled, context.Canceled, 1)
-			if err := <-sent; err != io.EOF {
-				t.Errorf("sending: %v, want io.EOF", err)
-			}
+			check.Equal(t, <-sent, io.EOF, "sending")
 		})
 	})
 }
@@ -400,9 +384,7 @@ func TestASenderAloneIsRetried(t *testing.T) {
 				t.Errorf("%d attempts after %q, want %d", e.count(), text, want)
 			}
 		}
-		if err := cs.CloseSend(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(cs.CloseSend())
 		receive(t, cs, "sum")
 	})
 }
@@ -429,15 +411,9 @@ func TestCloseSendWaitsForTheReplay(t *testing.T) {
 		got := make(chan error)
 		go func() { got <- cs.RecvMsg(nilString()) }()
 		time.Sleep(500 * time.Millisecond)
-		if n := e.count(); n != 2 {
-			t.Errorf("%d attempts by now, want 2", n)
-		}
-		if err := cs.CloseSend(); err != nil {
-			t.Error(err)
-		}
-		if err := <-got; err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, e.count(), 2, "attempts by now")
+		check.Equal(t, cs.CloseSend(), nil, "cs.CloseSend()")
+		check.Equal(t, <-got, nil, "<-got")
 	})
 }
 
@@ -448,9 +424,7 @@ func TestMessagesAreReplayedAsTheyWere(t *testing.T) {
 	inBubble(t, bidiStreams, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 		m := new(wrapperspb.StringValue)
 		for _, m.Value = range []string{"a", "b", "c"} { // one message for all
-			if err := cs.SendMsg(m); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(cs.SendMsg(m))
 		}
 		m.Value = "spoilt"
 		receive(t, cs, "d")
@@ -472,9 +446,7 @@ func TestLegacyMessagesAreReplayed(t *testing.T) {
 		return errors.Join(heard(ss, "a"), answer(ss, "b"))
 	})}
 	inBubble(t, bidiStreams, e, quick(), []lullgrpc.Option{idempotent()}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
-		if err := cs.SendMsg(&legacy{"a"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(cs.SendMsg(&legacy{"a"}))
 		receive(t, cs, "b")
 	})
 }
@@ -489,9 +461,7 @@ func TestABufferOfNothingCommitsWithTheFirstMessage(t *testing.T) {
 		inBubble(t, bidiStreams, e, quick(), []lullgrpc.Option{idempotent(), lullgrpc.WithReplayBuffer(size)}, func(t *testing.T, cs grpc.ClientStream, _ context.CancelFunc) {
 			send(t, cs, "1")
 			wantFailure(t, receiveErr(t, cs), codes.Unavailable, nil, 0)
-			if e.count() != want {
-				t.Errorf("%d bytes: %d attempts, want %d", size, e.count(), want)
-			}
+			check.Equal(t, e.count(), want, "%d bytes: attempts", size)
 		})
 	}
 }
@@ -503,13 +473,9 @@ func TestWhatCannotBeKeptCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cc := inMemory(t, e, quick(), idempotent())
 		cs := open(t, t.Context(), cc, bidiStreams, grpc.ForceCodec(rawCodec{}))
-		if err := cs.SendMsg([]byte("\n\x03raw")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(cs.SendMsg([]byte("\n\x03raw")))
 		wantFailure(t, cs.RecvMsg(new([]byte)), codes.Unavailable, nil, 0)
-		if e.count() != 1 {
-			t.Errorf("%d attempts", e.count())
-		}
+		check.Equal(t, e.count(), 1, "attempts")
 	})
 }
 
@@ -558,9 +524,7 @@ func TestACommittedStreamIsNotRepeated(t *testing.T) {
 		cs.Context()
 		wantFailure(t, receiveErr(t, cs), codes.Unavailable, nil, 0)
 		time.Sleep(time.Minute)
-		if n := e.count(); n != 1 {
-			t.Errorf("%d attempts", n)
-		}
+		check.Equal(t, e.count(), 1, "attempts")
 		if ended := ev.of(event.CallEnded); len(ended) != 1 || ended[0].Reason != engine.Permanent || ended[0].Verdict.Code != engine.CodeUnclassified {
 			t.Errorf("end %+v, want one that counts for nothing", ended)
 		}
@@ -585,9 +549,7 @@ func TestAStreamWithoutAnAnswer(t *testing.T) {
 			}
 			receiveEOF(t, cs)
 			receiveEOF(t, cs)
-			if got := cs.Trailer()["attempt"]; !slices.Equal(got, []string{"1"}) {
-				t.Errorf("trailer of attempt %v", got)
-			}
+			check.Slices(t, cs.Trailer()["attempt"], []string{"1"}, "the trailer")
 		})
 	}
 }
@@ -607,15 +569,9 @@ func TestTheEndOfAFailedStream(t *testing.T) {
 		for range 2 {
 			wantFailure(t, receiveErr(t, cs), codes.Unavailable, lull.ErrAttemptsExhausted, 4)
 		}
-		if got := cs.Trailer()["attempt"]; !slices.Equal(got, []string{"3"}) {
-			t.Errorf("trailer of attempt %v", got)
-		}
-		if err := cs.CloseSend(); err != nil {
-			t.Error(err)
-		}
-		if err := cs.SendMsg(wrapperspb.String("")); err != io.EOF {
-			t.Errorf("sending: %v", err)
-		}
+		check.Slices(t, cs.Trailer()["attempt"], []string{"3"}, "the trailer")
+		check.Equal(t, cs.CloseSend(), nil, "cs.CloseSend()")
+		check.Equal(t, cs.SendMsg(wrapperspb.String("")), io.EOF, "sending")
 		if cs.Context().Err() != nil {
 			t.Error("the caller's context has not ended")
 		}
@@ -673,9 +629,7 @@ func TestAPanicGoesOnUp(t *testing.T) {
 	} {
 		booms(t, do)
 	}
-	if n := c.Dependency(t.Context(), "unknown target", bidiMethod).Limiter().InFlight(); n != 0 {
-		t.Errorf("%d in flight", n)
-	}
+	check.Equal(t, c.Dependency(t.Context(), "unknown target", bidiMethod).Limiter().InFlight(), 0, "in flight")
 	// In the second attempt: whoever waits for it sees the panic.
 	e := &echo{stream: hearsNothing}
 	synctest.Test(t, func(t *testing.T) {
@@ -691,9 +645,7 @@ func TestAPanicGoesOnUp(t *testing.T) {
 		for _, do := range []func(){func() { cs.RecvMsg(nilString()) }, func() { cs.SendMsg(nilString()) }, func() { cs.Header() }} {
 			booms(t, do)
 		}
-		if n := c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter().InFlight(); n != 0 {
-			t.Errorf("%d in flight", n)
-		}
+		check.Equal(t, c.Dependency(t.Context(), cc.Target(), bidiMethod).Limiter().InFlight(), 0, "in flight")
 	})
 	// A panic of the receiver's own does not keep the engine waiting.
 	synctest.Test(t, func(t *testing.T) {
@@ -701,15 +653,11 @@ func TestAPanicGoesOnUp(t *testing.T) {
 		cs, err := c.StreamClientInterceptor()(ctx, bidiStreams, nil, bidiMethod, func(ctx context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
 			return explosive{ctx: ctx}, nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(err)
 		booms(t, func() { cs.RecvMsg(nil) })
 		cancel()
 		synctest.Wait()
-		if n := c.Dependency(ctx, "unknown target", bidiMethod).Limiter().InFlight(); n != 0 {
-			t.Errorf("%d in flight", n)
-		}
+		check.Equal(t, c.Dependency(ctx, "unknown target", bidiMethod).Limiter().InFlight(), 0, "in flight")
 	})
 	// A goroutine that ends from within must not leave the caller waiting.
 	defer func() {

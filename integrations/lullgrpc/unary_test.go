@@ -3,7 +3,7 @@ package lullgrpc_test
 import (
 	"context"
 	"errors"
-	"slices"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,7 +21,10 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // script is a unary handler with one answer for each call. After the last answer it succeeds.
@@ -67,9 +70,7 @@ func TestRetryInfoIsWaitedFor(t *testing.T) {
 		)}
 		cc := inMemory(t, e, quick(), idempotent(), ev.watch())
 		start := time.Now()
-		if _, err := call(t.Context(), cc, ""); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(call(t.Context(), cc, ""))
 		scheduled := ev.of(event.RetryScheduled)
 		if len(scheduled) != 3 {
 			t.Fatalf("%d retries", len(scheduled))
@@ -105,13 +106,9 @@ func TestTheDeadlineOfAnAttempt(t *testing.T) {
 		p.Backoff = backoff.Schedule{Kind: backoff.Constant, Base: 300 * time.Millisecond, Jitter: backoff.None}
 		p.AttemptTimeout, p.Deadline, p.Timeouts = 2*time.Second, 5*time.Second, lull.TimeoutsAlways
 		cc := inMemory(t, e, p, idempotent())
-		if _, err := call(t.Context(), cc, ""); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(call(t.Context(), cc, ""))
 		// 0 to 2 s, 2.3 to 4.3 s, and from 4.6 s what is left until 5 s.
-		if want := []time.Duration{2 * time.Second, 2 * time.Second, 400 * time.Millisecond}; !slices.Equal(seen, want) {
-			t.Errorf("the server was given %v, want %v", seen, want)
-		}
+		check.Slices(t, seen, []time.Duration{2 * time.Second, 2 * time.Second, 400 * time.Millisecond}, "the server was given")
 	})
 }
 
@@ -171,9 +168,7 @@ func TestTheCallerMayGo(t *testing.T) {
 		cc := inMemory(t, e, quick())
 		_, err := call(ctx, cc, "")
 		wantFailure(t, err, codes.DeadlineExceeded, context.DeadlineExceeded, 0)
-		if e.count() != 0 {
-			t.Error("the server was called")
-		}
+		check.Equal(t, e.count(), 0, "calls of the server")
 	})
 }
 
@@ -258,9 +253,7 @@ func TestTheOptionsOfACallAreNotTouched(t *testing.T) {
 		opts := make([]grpc.CallOption, 0, 16)
 		opts = append(opts, lullgrpc.Idempotent(), grpc.OnFinish(func(err error) { told = append(told, err) }), grpc.Trailer(&trailer))
 		beyond := opts[:cap(opts)]
-		if _, err := call(t.Context(), cc, "", opts...); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(call(t.Context(), cc, "", opts...))
 		if len(told) != 1 || told[0] != nil {
 			t.Errorf("OnFinish was told %v, want nil once", told)
 		}
@@ -270,4 +263,56 @@ func TestTheOptionsOfACallAreNotTouched(t *testing.T) {
 			}
 		}
 	})
+}
+
+// knownAs answers UNAVAILABLE with the ID of the request in the trailer.
+func knownAs(key, id string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		grpc.SetTrailer(ctx, metadata.Pairs(key, id))
+		return fails(codes.Unavailable)
+	}
+}
+
+// describedAs answers UNAVAILABLE with the ID in the details.
+func describedAs(id string) func(context.Context) error {
+	return func(context.Context) error {
+		st, err := status.New(codes.Unavailable, "as scripted").WithDetails(&errdetails.RequestInfo{RequestId: id})
+		if err != nil {
+			return err
+		}
+		return st.Err()
+	}
+}
+
+// The line of a call that was retried has the IDs by which the server knows its attempts, of calls
+// that are hedged and of streams, too. The caller gets gRPC's own error.
+func TestTheLogHasTheRequestIDs(t *testing.T) {
+	hedging := quick()
+	hedging.Attempts, hedging.Hedge = 0, hedge.Config{Attempts: 4}
+	for name, policy := range map[string]lull.Policy{"retried": quick(), "hedged": hedging, "stream": quick()} {
+		synctest.Test(t, func(t *testing.T) {
+			var out strings.Builder
+			log := slog.New(slog.NewTextHandler(&out, nil))
+			answers := []func(context.Context) error{knownAs("request-id", "req-1"), describedAs("req-2"), with(codes.Unavailable), knownAs("x-request-id", "req-4")}
+			e := &echo{unary: script(answers...), stream: func(ss grpc.ServerStream, n int) error { return answers[n](ss.Context()) }}
+			cc := inMemory(t, e, policy, idempotent(), lullgrpc.WithObserver(event.NewLog(log)))
+			_, err := call(t.Context(), cc, "")
+			if name == "stream" {
+				e.calls = 0
+				out.Reset()
+				err = receiveErr(t, open(t, t.Context(), cc, bidiStreams))
+				synctest.Wait()
+			}
+			if status.Code(err) != codes.Unavailable || !errors.Is(err, lull.ErrAttemptsExhausted) {
+				t.Errorf("%s: %v", name, err)
+			}
+			line := out.String()
+			for _, want := range []string{" request_id=req-4 ", "attempt_1.request_id=req-1 ", "attempt_2.request_id=req-2 "} {
+				check.Equal(t, strings.Count(line, want), 1, "%s: how often %s is in %s", name, want, line)
+			}
+			if strings.Contains(line, "attempt_3.request_id") || strings.Count(line, "\n") != 1 {
+				t.Errorf("%s: %s", name, line)
+			}
+		})
+	}
 }

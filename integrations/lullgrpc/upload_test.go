@@ -14,6 +14,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // read counts how often a message is read, as marshalling does.
@@ -39,15 +42,11 @@ func TestUploadsAreNotCopiedAfterTheCommit(t *testing.T) {
 			var n atomic.Int64
 			m := read{wrapperspb.String(strings.Repeat("x", 64<<10)), &n}
 			for range 5 { // past the replay buffer
-				if err := cs.SendMsg(m); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(cs.SendMsg(m))
 			}
 			n.Store(0)
 			for range 20 {
-				if err := cs.SendMsg(m); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(cs.SendMsg(m))
 			}
 			looks := n.Load()
 			cs.CloseSend()
@@ -77,18 +76,14 @@ func TestAMessageIsCopiedOnceAtMost(t *testing.T) {
 			cs, err := intercept(ctx, clientStreams, nil, clientMethod, func(ctx context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
 				return taking{ctx: ctx}, nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(err)
 			if c.first > 0 {
 				send(t, cs, strings.Repeat("x", c.first))
 			}
 			m := wrapperspb.String(strings.Repeat("x", c.size))
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			if err := cs.SendMsg(m); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(cs.SendMsg(m))
 			runtime.ReadMemStats(&after)
 			best = min(best, after.TotalAlloc-before.TotalAlloc)
 		}
@@ -145,15 +140,11 @@ func TestACommitIsNoAnswer(t *testing.T) {
 				cs.Context()
 			}
 			synctest.Wait()
-			if n := limiter.InFlight(); n != want {
-				t.Errorf("committed by %s: %d places are taken, want %d", how, n, want)
-			}
+			check.Equal(t, limiter.InFlight(), want, "committed by %s: places taken", how)
 			cs.CloseSend()
 			receive(t, cs, "done")
 			synctest.Wait()
-			if n := limiter.InFlight(); n != 0 {
-				t.Errorf("committed by %s, and answered: %d places are taken", how, n)
-			}
+			check.Equal(t, limiter.InFlight(), 0, "committed by %s, and answered: places taken", how)
 			close(read)
 			receiveEOF(t, cs)
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestACallThatWasNeverSentIsRepeated(t *testing.T) {
@@ -122,9 +123,7 @@ func TestTransparentRetriesStayGRPCs(t *testing.T) {
 			refusals := make(chan struct{}, 1)
 			cc := dial(t, refuseFirst(t, back.Addr().String(), refusals), p, ev.watch())
 			if name == "unary" {
-				if _, err := call(t.Context(), cc, ""); err != nil {
-					t.Fatal(err)
-				}
+				must.Have(call(t.Context(), cc, ""))
 			} else {
 				cs := open(t, t.Context(), cc, bidiStreams)
 				send(t, cs, "a")

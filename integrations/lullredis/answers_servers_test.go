@@ -6,14 +6,19 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // do has c carry out a command whose words are separated by spaces.
@@ -160,4 +165,137 @@ func TestWhatTheServerRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// timed is the script with its clock in the test's hands.
+var timed = redis.NewScript(strings.Replace(syncScript, `local clock = redis.call('TIME')
+local now = clock[1] * 1000000 + clock[2]`, `local now = tonumber(ARGV[14])`, 1))
+
+// The script and the model are two hands at the same rule, with Redis and with Valkey: random syncs of random
+// instances, sensible and not, at times that mostly go on.
+func TestTheScriptDoesWhatTheModelDoes(t *testing.T) {
+	t.Parallel()
+	if strings.Contains(timed.Hash(), script.Hash()) {
+		t.Fatal("the clock of the script was not found")
+	}
+	eachProgram(t, func(t *testing.T, s *server) { compare(t, s.client(t)) })
+}
+
+func compare(t *testing.T, c redis.UniversalClient) {
+	ctx := context.Background()
+	var kinds [3]int
+	var granted int64
+	for seed := range uint64(8) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		m := newModel()
+		key := keys("compare", fmt.Sprint(seed))
+		tm := BudgetConfig{Floor: []float64{5, 0.3, 1000}[seed%3], Pool: []float64{50, 1, 7.5}[seed%3]}.terms(time.Second)
+		now := 1_700_000_000 * time.Second
+		seqs := map[string]int64{}
+		for step := range 400 {
+			switch rnd.IntN(20) {
+			case 0:
+				now -= time.Duration(rnd.Int64N(int64(3 * time.Second)))
+			case 1:
+				now += time.Duration(rnd.Int64N(int64(11 * time.Minute)))
+			case 2: // a gap
+				now += 2*time.Second + time.Duration(rnd.Int64N(int64(5*time.Second)))
+			default:
+				now += time.Duration(rnd.Int64N(int64(400 * time.Millisecond)))
+			}
+			id := fmt.Sprint("i", rnd.IntN(6))
+			switch rnd.IntN(10) {
+			case 0: // again
+			case 1:
+				seqs[id] += rnd.Int64N(4) - 1
+			default:
+				seqs[id]++
+			}
+			r := request{
+				seq: max(seqs[id], 1), hand: rnd.Int64N(6), give: rnd.Int64N(4), want: rnd.Int64N(20),
+				reserve: float64(rnd.IntN(2)) * tm.pool / 2, leave: rnd.IntN(30) == 0,
+			}
+			if rnd.IntN(200) == 0 {
+				m = newModel()
+				c.Del(ctx, key...)
+			}
+			if rnd.IntN(300) == 0 && len(m.records) > 0 { // one of the keys is evicted
+				m = newModel()
+				c.Del(ctx, key[1])
+			}
+			v, err := timed.Run(ctx, c, key, append(r.args(id, tm), now.Microseconds())...).Result()
+			must(t, err)
+			got, err := parseAnswer(v)
+			must(t, err)
+			want := m.sync(now, id, r, tm)
+			if math.Abs(got.pool-want.pool) < 0.0011 { // doubles are added in another order
+				got.pool = want.pool
+			}
+			if got != want {
+				t.Fatalf("seed %d step %d: %s %+v\nscript %+v\nmodel  %+v", seed, step, id, r, got, want)
+			}
+			kinds[got.kind]++
+			granted += got.grant
+			h, err := c.HMGet(ctx, key[0], "p", "o").Result()
+			must(t, err)
+			var p, o float64
+			fmt.Sscan(fmt.Sprint(h...), &p, &o)
+			fmt.Sscan(fmt.Sprint(h[0]), &p)
+			fmt.Sscan(fmt.Sprint(h[1]), &o)
+			if math.Abs(p-m.pool) > 1e-6 || int64(o) != m.out() || p+o > tm.pool*(1+1e-9) {
+				t.Fatalf("seed %d step %d: pool %v held %v, the model has %v and %v", seed, step, p, o, m.pool, m.out())
+			}
+		}
+	}
+	if kinds[carriedOut] == 0 || kinds[unknown] == 0 || kinds[overtaken] == 0 || granted == 0 {
+		t.Errorf("the test shows little: kinds %v, granted %d", kinds, granted)
+	}
+}
+
+// Keys expire with the fleet, and both lie in one slot whatever the name.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	c, ctx := oneNode(t).client(t), context.Background()
+	tm := BudgetConfig{}.terms(time.Second)
+	for _, name := range []string{"payments", "}", "{", "{}", "a}b{c", "%7D", "käse\x00\xff", strings.Repeat("x", 300), "{a}:{b}"} {
+		key := keys("lull", name)
+		slots := []int64{c.ClusterKeySlot(ctx, key[0]).Val(), c.ClusterKeySlot(ctx, key[1]).Val()}
+		check.Equal(t, slots[0], slots[1], "%q: slots", name)
+		check.Equal(t, script.Run(ctx, c, key, request{seq: 1, want: 1}.args("i", tm)...).Err(), nil, "%q", name)
+		for _, k := range key {
+			if ttl := c.PTTL(ctx, k).Val(); ttl < 23*time.Hour || ttl > 24*time.Hour {
+				t.Errorf("%q expires after %v", k, ttl)
+			}
+		}
+	}
+	seen := map[string]string{}
+	for _, name := range []string{"{", "%7B", "%", "%25", "}", "%7D", "a"} {
+		k := keys("", name)[0]
+		if other, twice := seen[k]; twice {
+			t.Errorf("%q and %q share %q", name, other, k)
+		}
+		seen[k] = name
+	}
+}
+
+func BenchmarkScript(b *testing.B) {
+	c := needServer(b).client(b)
+	ctx := context.Background()
+	tm := BudgetConfig{Floor: 5}.terms(time.Second)
+	key := keys("lull", "bench")
+	for i := range 1000 {
+		script.Run(ctx, c, key, request{seq: 1, want: 1}.args(fmt.Sprint("i", i), tm)...)
+	}
+	seq := int64(1)
+	for b.Loop() { // a hundred at a time, so that it is the server which is measured
+		seq++
+		pipe := c.Pipeline()
+		for i := range 100 {
+			script.EvalSha(ctx, pipe, key, request{seq: seq, want: 1, hand: 1}.args(fmt.Sprint("i", i), tm)...)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/sync")
 }

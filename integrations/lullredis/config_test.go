@@ -1,14 +1,20 @@
 package lullredis
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math"
+	"os"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -151,13 +157,9 @@ func testConcurrentUse(t *testing.T) {
 	for range 8 {
 		<-done
 	}
-	if err := f.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, f.Close(t.Context()), nil, "f.Close(t.Context())")
 	for name, m := range s.redis {
-		if m.out() != 0 {
-			t.Errorf("%s: %d tokens are held by nobody", name, m.out())
-		}
+		check.Equal(t, m.out(), 0, "%s: tokens are held by nobody", name)
 	}
 }
 
@@ -171,5 +173,66 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 		if a, err := parseAnswer(v); err == nil {
 			t.Errorf("%v was read as %+v", v, a)
 		}
+	}
+}
+
+func mustStore(t testing.TB, c redis.UniversalClient, config StoreConfig) *Store {
+	t.Helper()
+	s, err := NewStore(c, config)
+	must(t, err)
+	return s
+}
+
+// A connection notices a deadline a little before its context does. The error is that of the context all the same.
+func TestADeadlineThatOnlyTheConnectionHasNoticed(t *testing.T) {
+	for left, ended := range map[time.Duration]bool{time.Millisecond: true, time.Second: false} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), left)
+			defer cancel()
+			if err := failure(ctx, "claim", os.ErrDeadlineExceeded); errors.Is(err, context.DeadlineExceeded) != ended || !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%v before the end: %v", left, err)
+			}
+		})
+	}
+}
+
+func TestStoreConfig(t *testing.T) {
+	for _, c := range []struct {
+		config StoreConfig
+		wrong  []string
+	}{
+		{StoreConfig{}, nil},
+		{StoreConfig{Prefix: "a", MaxRecord: 1, Replicas: 1, ReplicaTimeout: time.Millisecond}, nil},
+		{StoreConfig{Prefix: "{", MaxRecord: -1, Replicas: -1, ReplicaTimeout: 1}, []string{"Prefix", "MaxRecord", "Replicas", "ReplicaTimeout"}},
+		{StoreConfig{MaxRecord: maxBulk + 1}, []string{"MaxRecord"}},
+	} {
+		if got := problem.Fields(c.config.Validate()); !slices.Equal(got, c.wrong) {
+			t.Errorf("%+v: wrong %q, want %q", c.config, got, c.wrong)
+		}
+	}
+	deaf := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer deaf.Close()
+	if _, err := NewStore(deaf, StoreConfig{}); err == nil {
+		t.Error("a client that ignores deadlines was taken")
+	}
+	if _, err := NewStore(nil, StoreConfig{}); err == nil {
+		t.Error("no client was taken")
+	}
+	heeding := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true})
+	defer heeding.Close()
+	if _, err := NewStore(heeding, StoreConfig{Replicas: -1}); err == nil {
+		t.Error("less than no replicas were taken")
+	}
+	a, b := mustStore(t, heeding, StoreConfig{}), mustStore(t, heeding, StoreConfig{Prefix: "x"})
+	check.Equal(t, a.RedisKey("s:{k}%"), "lull:idempotency:{s:%7Bk%7D%25}", "key")
+	check.Equal(t, b.RedisKey("s:k"), "x:{s:k}", "key")
+}
+
+func TestMilliseconds(t *testing.T) {
+	for d, want := range map[time.Duration]int64{-1: 0, 0: 0, 1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, 1<<63 - 1: 9223372036855} {
+		check.Equal(t, millis(d), want, "%v in ms", d)
+	}
+	if duration(5) != 5*time.Millisecond || duration(1<<62) != 1<<63-1 {
+		t.Error("milliseconds as a Duration")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // A stub is a Redis for the driver: the model behind a function.
@@ -23,7 +24,7 @@ type stub struct {
 	deaf    chan struct{} // if not nil, answers nobody until it is closed, whatever ctx does
 	late    time.Duration // carries out that much later what was sent, whether or not anybody waits
 	err     error
-	batches [][]string // which budgets synced together
+	batches [][]string // who synced with whom
 	at      []time.Duration
 	under   int // way
 	most    int
@@ -94,7 +95,7 @@ func (s *stub) sync(batch []*budgetSync, fail error) {
 			m = newModel()
 			s.redis[e.budget.name] = m
 		}
-		e.answer = m.sync(time.Since(s.epoch)+time.Hour, e.id, e.request, e.budget.ledger.settings)
+		e.answer = m.sync(time.Since(s.epoch)+time.Hour, e.id, e.request, e.budget.ledger.terms)
 	}
 }
 
@@ -154,9 +155,7 @@ func TestAFleetSyncsAllItsBudgetsAtOnce(t *testing.T) {
 			if n := len(s.batches); n < 9 || n > 15 {
 				t.Errorf("%d exchanges in 10 s", n)
 			}
-			if last := fmt.Sprint(s.batches[len(s.batches)-1]); last != "[a b c]" {
-				t.Errorf("the last exchange was of %v", last)
-			}
+			check.Equal(t, fmt.Sprint(s.batches[len(s.batches)-1]), "[a b c]", "the last exchange")
 			gaps := map[time.Duration]bool{}
 			for i := range s.at[3:] {
 				gap := s.at[i+3] - s.at[i+2]
@@ -174,9 +173,7 @@ func TestAFleetSyncsAllItsBudgetsAtOnce(t *testing.T) {
 				t.Errorf("state %+v", st)
 			}
 		}
-		if err := f.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, f.Close(t.Context()), nil, "f.Close(t.Context())")
 	})
 }
 
@@ -234,9 +231,7 @@ func TestNoDecisionWaitsForRedis(t *testing.T) {
 				t.Errorf("%s is over: state %+v", name, st)
 			}
 		}
-		if s.most != 1 {
-			t.Errorf("%d exchanges at once", s.most)
-		}
+		check.Equal(t, s.most, 1, "exchanges at once")
 	})
 }
 
@@ -268,32 +263,26 @@ func TestCloseHandsTokensBack(t *testing.T) {
 		if b.Snapshot().Lease == 0 {
 			t.Fatal("it holds nothing: the test shows nothing")
 		}
-		if err := f.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, f.Close(t.Context()), nil, "f.Close(t.Context())")
 		if m := s.redis["a"]; m.out() != 0 || len(m.seen) != 0 || m.pool < 10 {
 			t.Errorf("left behind: %+v", m)
 		}
-		if n := spend(b, 0); n != 0 {
-			t.Errorf("spent %d after Close", n)
-		}
+		check.Equal(t, spend(b, 0), 0, "spent after Close")
 		for range 30 { // what calls earn is still there
 			b.Done(time.Minute, true, 0, 0)
 		}
 		if n := spend(b, time.Minute); n < 2 {
 			t.Errorf("spent %d of three that were earned after Close", n)
 		}
-		if err := f.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, f.Close(t.Context()), nil, "f.Close(t.Context())")
 		if _, err := f.Budget("b", BudgetConfig{}); !errors.Is(err, ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
 	})
 }
 
-// A sync that is under way when the fleet closes must not reach Redis behind the last request: it would
-// register the instance again, which then holds tokens that nobody spends for ten minutes.
+// A sync that is under way when the fleet closes must not reach Redis behind the farewell: it would
+// enter the instance again, which then holds tokens that nobody spends for ten minutes.
 func TestCloseWaitsForTheSyncUnderWay(t *testing.T) {
 	withFleet(t, func(t *testing.T, s *stub, f *Fleet, b *FleetBudget) {
 		s.set(func(s *stub) { s.late = 200 * time.Millisecond })
@@ -301,10 +290,8 @@ func TestCloseWaitsForTheSyncUnderWay(t *testing.T) {
 			spend(b, 0)
 			s.set(func(s *stub) { under = s.under })
 		}
-		s.set(func(s *stub) { s.late = 0 }) // the last request is quicker
-		if err := f.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		s.set(func(s *stub) { s.late = 0 }) // the farewell is quicker
+		check.Equal(t, f.Close(t.Context()), nil, "f.Close(t.Context())")
 		time.Sleep(time.Second)
 		if m := s.redis["a"]; m.out() != 0 || len(m.seen) != 0 {
 			t.Errorf("left behind: %+v", m)
@@ -325,9 +312,7 @@ func TestCloseDoesNotHang(t *testing.T) {
 		if err := f.Close(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Close: %v", err)
 		}
-		if d := time.Since(began); d != 500*time.Millisecond {
-			t.Errorf("Close took %v", d)
-		}
+		check.Equal(t, time.Since(began), 500*time.Millisecond, "Close took")
 		close(deaf)
 	})
 }

@@ -2,8 +2,13 @@ package lullredis
 
 import (
 	"errors"
+	"maps"
+	"math"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func never() string { panic("nobody should start over") }
@@ -11,7 +16,7 @@ func never() string { panic("nobody should start over") }
 // inStep returns a ledger that has been in step for a while, with that many members.
 func inStep(t *testing.T, c BudgetConfig, members int64) (*ledger, time.Duration) {
 	t.Helper()
-	l := newLedger(c.ledgerSettings(time.Second), "a", 0)
+	l := newLedger(c.terms(time.Second), "a", 0)
 	now := time.Duration(0)
 	for range 4 {
 		r, ok := l.nextRequest(now, 5)
@@ -44,18 +49,14 @@ func TestASyncIsRepeatedAsItWas(t *testing.T) {
 		}
 	}
 	l.apply(now, answer{seq: first.seq - 1, grant: 40}, never) // of another one
-	if l.leased.Load() != 0 {
-		t.Error("an answer to something else was taken")
-	}
+	check.Equal(t, l.leased.Load(), 0, "leased after an answer to something else")
 	l.lost(nil)
 	if again, ok := l.nextRequest(now, 5); !ok || again != first {
 		t.Errorf("%+v, then %+v", first, again)
 	}
 	l.apply(now, answer{seq: first.seq, grant: first.want}, never)
 	l.apply(now, answer{seq: first.seq, grant: first.want}, never)
-	if h := l.leased.Load(); h != first.want {
-		t.Errorf("granted %d, holds %d", first.want, h)
-	}
+	check.Equal(t, l.leased.Load(), first.want, "granted %d: holds", first.want)
 	if next, _ := l.nextRequest(now, 5); next.seq != first.seq+1 {
 		t.Errorf("after number %d comes %d", first.seq, next.seq)
 	}
@@ -67,13 +68,11 @@ func TestWhatRedisHasForgottenIsVoid(t *testing.T) {
 	l.leased.Store(7)
 	l.target = 14
 	r, _ := l.nextRequest(now, 0)
-	if r.held != 7 {
+	if r.hand != 7 {
 		t.Fatalf("it holds nothing: %+v", r)
 	}
 	l.apply(now, answer{kind: unknown, seq: r.seq, grant: 2, members: 1, at: time.Hour + now}, never)
-	if h := l.leased.Load(); h != 2 {
-		t.Errorf("holds %d, want the 2 that it was granted since", h)
-	}
+	check.Equal(t, l.leased.Load(), 2, "holds")
 	if l.settled() {
 		t.Error("it has just begun anew and knows the fleet")
 	}
@@ -83,7 +82,7 @@ func TestWhatRedisHasForgottenIsVoid(t *testing.T) {
 	if l.leased.Load() != 0 || l.id != "b" {
 		t.Errorf("somebody else has its name: holds %d, is %s", l.leased.Load(), l.id)
 	}
-	if r, _ := l.nextRequest(now, 0); r.seq != 1 || r.held != 0 {
+	if r, _ := l.nextRequest(now, 0); r.seq != 1 || r.hand != 0 {
 		t.Errorf("starts over with %+v", r)
 	}
 }
@@ -106,27 +105,17 @@ func TestAShare(t *testing.T) {
 		{8 * time.Second, 1},
 		{8500 * time.Millisecond, 1}, {9 * time.Second, 1},
 	} {
-		if got := at(step.after); got != step.want {
-			t.Errorf("after %v: %d, want %d", step.after, got, step.want)
-		}
+		check.Equal(t, at(step.after), step.want, "after %v", step.after)
 	}
 	if paid, _ := l.withdraw(); !paid {
 		t.Error("its share does not pay")
 	}
-	if got := at(9500 * time.Millisecond); got != 0 {
-		t.Errorf("spent, and holds %d", got)
-	}
-	if got := at(10 * time.Second); got != 1 {
-		t.Errorf("earned again, and holds %d", got)
-	}
+	check.Equal(t, at(9500*time.Millisecond), 0, "spent: holds")
+	check.Equal(t, at(10*time.Second), 1, "earned again: holds")
 	// Shares are slower now, so the next one would take long. This one lapses.
 	l.latest.members = 1000
-	if got := at(11900 * time.Millisecond); got != 1 {
-		t.Errorf("just before it lapses holds %d", got)
-	}
-	if got := at(12100 * time.Millisecond); got != 0 {
-		t.Errorf("after the time in which a pool is full holds %d", got)
-	}
+	check.Equal(t, at(11900*time.Millisecond), 1, "just before it lapses: holds")
+	check.Equal(t, at(12100*time.Millisecond), 0, "after the time in which a pool is full: holds")
 	l.share.Store(3)
 	r, _ := l.nextRequest(now+13*time.Second, 0)
 	l.apply(now+13*time.Second, answer{seq: r.seq, members: 10, at: time.Hour + now + 13*time.Second}, never)
@@ -140,9 +129,7 @@ func TestAShareBeginsByChance(t *testing.T) {
 	for draw, want := range map[uint64]int64{0: 0, 1 << 63: 0, 1<<64 - 1: 1} {
 		l, now := inStep(t, BudgetConfig{Floor: 1, Pool: 10}, 10)
 		l.accrue(now+4*time.Second+time.Millisecond, func() uint64 { return draw })
-		if got := l.share.Load(); got != want {
-			t.Errorf("drawn %x: %d at once, want %d", draw, got, want)
-		}
+		check.Equal(t, l.share.Load(), want, "drawn %x: share at once", draw)
 	}
 }
 
@@ -162,7 +149,7 @@ func TestWhatItAsksFor(t *testing.T) {
 		l.apply(now, answer{seq: r.seq, grant: min(grant, r.want), members: 1, at: time.Hour + now}, never)
 		return r
 	}
-	for i, c := range []struct{ use, grant, held, give, want int64 }{
+	for i, c := range []struct{ use, grant, hand, give, want int64 }{
 		{0, 9, 0, 0, 0},    // no need
 		{1, 9, 0, 0, 1},    // refused: one
 		{1, 9, 0, 0, 2},    // used one
@@ -176,8 +163,8 @@ func TestWhatItAsksFor(t *testing.T) {
 		{6, 99, 6, 0, 6},   // used 6: 12
 		{0, 99, 6, 6, 0}, {0, 99, 3, 3, 0}, {0, 99, 1, 2, 0}, {0, 99, 0, 1, 0}, {0, 9, 0, 0, 0},
 	} {
-		if r := sync(c.use, c.grant); r.held != c.held || r.give != c.give || r.want != c.want || r.reserve != 0 {
-			t.Errorf("%d: used %d: %+v, want held %d, give %d, want %d", i, c.use, r, c.held, c.give, c.want)
+		if r := sync(c.use, c.grant); r.hand != c.hand || r.give != c.give || r.want != c.want || r.reserve != 0 {
+			t.Errorf("%d: used %d: %+v, want hand %d, give %d, want %d", i, c.use, r, c.hand, c.give, c.want)
 		}
 	}
 	// Without a need and without funds: one, of the upper half of the pool.
@@ -205,7 +192,7 @@ func TestParting(t *testing.T) {
 	last, _ := l.nextRequest(now, 0)
 	l.leased.Store(9)
 	l.share.Store(2)
-	r := l.lastRequest()
+	r := l.farewell()
 	if r != (request{seq: last.seq + 1, give: 9, leave: true}) || l.leased.Load() != 0 || l.share.Load() != 0 {
 		t.Errorf("%+v, and keeps %d and %d", r, l.leased.Load(), l.share.Load())
 	}
@@ -231,15 +218,114 @@ func TestALeaseEnds(t *testing.T) {
 	if again != r || r.want == 0 {
 		t.Fatalf("%+v, then %+v", r, again)
 	}
-	l.accrue(now+dropTokensAfter, nil)
-	if h := l.leased.Load(); h != r.want {
-		t.Errorf("holds %d, want %d", h, r.want)
-	}
-	l.accrue(now+dropTokensAfter+1, nil)
-	if h := l.leased.Load(); h != 0 {
-		t.Errorf("%v after a sync it still holds %d", dropTokensAfter, h)
-	}
-	if dropTokensAfter >= rememberFor {
+	l.accrue(now+forfeitAfter, nil)
+	check.Equal(t, l.leased.Load(), r.want, "holds")
+	l.accrue(now+forfeitAfter+1, nil)
+	check.Equal(t, l.leased.Load(), 0, "%v after a sync: holds", forfeitAfter)
+	if forfeitAfter >= rememberFor {
 		t.Error("Redis forgets first")
 	}
+}
+
+// model is Redis' half of an account, written a second time, as simply as possible. The script is
+// compared with it (TestTheScriptDoesWhatTheModelDoes), and fleets are simulated on it.
+type model struct {
+	exists  bool
+	pool    float64
+	filled  int64 // µs
+	records map[string]record
+	seen    map[string]int64 // µs
+}
+
+type record struct{ seq, granted, holds int64 }
+
+func newModel() *model {
+	return &model{records: map[string]record{}, seen: map[string]int64{}}
+}
+
+func (m *model) clone() *model {
+	c := *m
+	c.records, c.seen = maps.Clone(m.records), maps.Clone(m.seen)
+	return &c
+}
+
+// out returns how many tokens all instances hold, by Redis' records.
+func (m *model) out() (n int64) {
+	for _, r := range m.records {
+		n += r.holds
+	}
+	return n
+}
+
+func (m *model) sync(now time.Duration, id string, r request, t terms) (a answer) {
+	µs := now.Microseconds()
+	gone := slices.Collect(maps.Keys(m.seen))
+	slices.SortFunc(gone, func(a, b string) int { // as a sorted set is
+		if d := m.seen[a] - m.seen[b]; d != 0 {
+			return int(max(-1, min(d, 1)))
+		}
+		if a < b {
+			return -1
+		}
+		return 1
+	})
+	for i, other := range gone {
+		if i < 100 && m.seen[other] <= µs-rememberFor.Microseconds() {
+			delete(m.records, other)
+			delete(m.seen, other)
+		}
+	}
+	if !m.exists {
+		m.filled = µs
+	}
+	a = answer{seq: r.seq, at: time.Duration(µs) * time.Microsecond}
+	defer func() {
+		a.pool = math.Floor(m.pool*1000) / 1000
+		a.members = int64(len(m.seen))
+		for _, at := range m.seen {
+			if at >= µs-recentAfter*t.every.Microseconds() {
+				a.recent++
+			}
+		}
+	}()
+	have, known := m.records[id]
+	switch {
+	case known && r.seq < have.seq:
+		a.kind = overtaken
+	case known && r.seq == have.seq:
+		a.grant = have.granted
+		m.seen[id] = µs
+	default:
+		m.carryOut(&a, µs, id, r, t)
+	}
+	return a
+}
+
+func (m *model) carryOut(a *answer, µs int64, id string, r request, t terms) {
+	have, known := m.records[id]
+	away := max(0, µs-m.filled)
+	rate := t.floor
+	if away > gapAfter*t.every.Microseconds() {
+		rate *= 1 - t.alone
+	}
+	m.pool = max(0, min(m.pool+rate*float64(away)/1e6, t.pool-float64(m.out())))
+	m.filled, m.exists = µs, true
+	if !known {
+		if r.seq > 1 {
+			a.kind = unknown
+		}
+		r.hand, r.give = 0, 0
+	}
+	r.hand = min(r.hand, have.holds)
+	m.pool += float64(min(r.give, have.holds-r.hand))
+	if r.leave {
+		delete(m.records, id)
+		delete(m.seen, id)
+		return
+	}
+	half := max(1, math.Floor(m.pool/2))
+	a.grant = max(0, min(r.want, int64(math.Floor(m.pool-r.reserve)), int64(half)))
+	m.pool -= float64(a.grant)
+	m.records[id] = record{r.seq, a.grant, r.hand + a.grant}
+	m.seen[id] = µs
 }

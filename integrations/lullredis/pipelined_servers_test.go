@@ -20,6 +20,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // patient is a policy that repeats at once, as often as the situation allows.
@@ -193,9 +194,7 @@ func TestWhatOfAPipelineIsRepeated(t *testing.T) {
 				cut.armed.Store(true)
 			}
 			cmds, err := p.Exec(ctx)
-			if got := outcomes(cmds); got != x.outcomes {
-				t.Errorf("the commands: %s, want %s", got, x.outcomes)
-			}
+			check.Equal(t, outcomes(cmds), x.outcomes, "the commands")
 			attempts := 1
 			if e, ok := errors.AsType[*lull.Error](err); ok {
 				attempts = e.Attempts
@@ -225,9 +224,7 @@ func TestWhatOfAPipelineIsRepeated(t *testing.T) {
 						n = fmt.Sprint(v)
 					}
 				}
-				if n != want[key] {
-					t.Errorf("%s is %q, want %q", key, n, want[key])
-				}
+				check.Equal(t, n, want[key], "%s", key)
 			}
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // A world is a fleet and a Redis in virtual time. Requests and answers take time, get lost, and
@@ -15,7 +17,7 @@ type world struct {
 	t       *testing.T
 	rnd     *rand.Rand
 	now     time.Duration
-	terms   ledgerSettings
+	terms   terms
 	redis   *model
 	clock   time.Duration // of Redis, ahead of now by
 	people  []*person
@@ -65,7 +67,7 @@ type person struct {
 const tick = 20 * time.Millisecond
 
 func newWorld(t *testing.T, seed uint64, n int, c BudgetConfig) *world {
-	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), terms: c.ledgerSettings(time.Second), redis: newModel(), clock: 1e6 * time.Second}
+	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), terms: c.terms(time.Second), redis: newModel(), clock: 1e6 * time.Second}
 	for range n {
 		w.join()
 	}
@@ -256,7 +258,7 @@ func TestAFleetSpendsNoMoreThanFloorAndPool(t *testing.T) {
 				if name == "lossy" || name == "echoing" {
 					w.terms.alone = 0 // shares of instances that are alone among others come on top, see below
 					for _, p := range w.people {
-						p.settings.alone = 0
+						p.terms.alone = 0
 					}
 				}
 				w.run(15 * time.Second) // the pool fills
@@ -354,18 +356,14 @@ func TestIdleInstancesHoldATokenIfTheyHaveNothing(t *testing.T) {
 	w := newWorld(t, 3, 20, fleetOf50)
 	w.run(30 * time.Second)
 	for _, p := range w.people {
-		if h := p.leased.Load(); h != 0 {
-			t.Errorf("one that has earned enough holds %d", h)
-		}
+		check.Equal(t, p.leased.Load(), 0, "one that has earned enough: holds")
 	}
 	for _, p := range w.people {
 		p.funds = 0.9
 	}
 	w.run(10 * time.Second)
 	for _, p := range w.people {
-		if h := p.leased.Load(); h != 1 {
-			t.Errorf("one that has not earned a token holds %d", h)
-		}
+		check.Equal(t, p.leased.Load(), 1, "one that has not earned a token: holds")
 	}
 	for range 60 {
 		w.join().funds = 0
@@ -600,10 +598,8 @@ func TestTheTokensOfTheDeadComeBack(t *testing.T) {
 	if p.leased.Load() == 0 {
 		t.Fatal("it holds nothing: the test shows nothing")
 	}
-	w.run(dropTokensAfter + 2*time.Second)
-	if h := p.leased.Load(); h != 0 {
-		t.Errorf("cut off for %v it still holds %d", dropTokensAfter, h)
-	}
+	w.run(forfeitAfter + 2*time.Second)
+	check.Equal(t, p.leased.Load(), 0, "cut off for %v: holds", forfeitAfter)
 }
 
 // Random lives: instances come and go, are cut off and come back, Redis freezes and
@@ -633,7 +629,7 @@ func TestRandomLives(t *testing.T) {
 				p.funds = w.rnd.Float64() * 2
 			case 11:
 				if !p.dead && !p.cut { // it leaves
-					w.send(p, p.lastRequest())
+					w.send(p, p.farewell())
 					p.dead = true
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -63,16 +64,12 @@ func TestMessagesComeAsTheyWereSent(t *testing.T) {
 			must(t, err)
 			text, attrs, err := p.finish()
 			must(t, err)
-			if err := legal(text, attrs); err != nil {
-				t.Errorf("%d headers, body %.20q: %v", len(c.h), body, err)
-			}
+			check.Equal(t, legal(text, attrs), nil, "%d headers, body %.20q", len(c.h), body)
 			back := parse(text, attrs)
 			if got := back.headers(); !maps.Equal(got, c.h) {
 				t.Errorf("headers %v, want %v", got, c.h)
 			}
-			if got := string(back.body()); got != body {
-				t.Errorf("body %.20q, want %.20q", got, body)
-			}
+			check.Equal(t, string(back.body()), body, "body")
 			if body == "text" {
 				_, extra := attrs[ExtraAttribute]
 				if extra != c.extra || len(attrs) != c.attrs+map[bool]int{true: 1}[extra] || text != body {
@@ -85,9 +82,7 @@ func TestMessagesComeAsTheyWereSent(t *testing.T) {
 			dead := back.with(queue.EnvelopeHeader, "new")
 			text, attrs, err = dead.finish()
 			must(t, err)
-			if err := legal(text, attrs); err != nil {
-				t.Errorf("dead letter of %d headers, body %.20q: %v", len(c.h), body, err)
-			}
+			check.Equal(t, legal(text, attrs), nil, "dead letter of %d headers, body %.20q", len(c.h), body)
 			letter := parse(text, attrs)
 			if _, there := letter.extra.Headers[queue.EnvelopeHeader]; there {
 				t.Error("the former envelope is there still")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -148,17 +149,13 @@ func TestDelaysThatAreRefused(t *testing.T) {
 		if got := time.Since(settled); got < 90*time.Minute || got > 3*time.Hour {
 			t.Errorf("it waited for %v, SQS allowed 3h", got)
 		}
-		if f.counts["Change"] != 3 {
-			t.Errorf("%d changes of visibility, want those of 6h, 3h and 1h30m", f.counts["Change"])
-		}
+		check.Equal(t, f.counts["Change"], 3, "changes of visibility")
 	})
 }
 
 func TestDelaysAreRoundedUp(t *testing.T) {
 	for d, want := range map[time.Duration]time.Duration{0: 0, 1: time.Second, time.Second: time.Second, time.Second + 1: 2 * time.Second, 5 * time.Hour: 5 * time.Hour} {
-		if got := ceilSeconds(d); got != want {
-			t.Errorf("%v is rounded to %v", d, got)
-		}
+		check.Equal(t, ceilSeconds(d), want, "%v is rounded to", d)
 	}
 }
 
@@ -179,9 +176,7 @@ func TestLeasesOfLongPolls(t *testing.T) {
 				q.Send(context.Background(), queue.Outgoing{Body: []byte("late")})
 			}()
 			d := one(t, q, c.lease)
-			if got := d.Lease.Sub(began); got != c.want {
-				t.Errorf("lease %v, wait %v: it ends after %v, want %v", c.lease, c.wait, got, c.want)
-			}
+			check.Equal(t, d.Lease.Sub(began), c.want, "lease %v, wait %v: it ends after", c.lease, c.wait)
 			if end := f.queues[q.config.Queue].messages[0].visible; d.Lease.After(end) {
 				t.Errorf("lease %v: it ends %v after SQS'", c.lease, d.Lease.Sub(end))
 			}
@@ -355,12 +350,8 @@ func TestReceivesThatAreRepeated(t *testing.T) {
 		}
 		began := time.Now()
 		d := one(t, q, time.Minute)
-		if d.Attempt != 1 {
-			t.Errorf("attempt %d", d.Attempt)
-		}
-		if got := d.Lease.Sub(began); got != 65*time.Second {
-			t.Errorf("its lease ends after %v", got)
-		}
+		check.Equal(t, d.Attempt, 1, "attempt")
+		check.Equal(t, d.Lease.Sub(began), 65*time.Second, "its lease ends after")
 		if r := d.Receipt.(*receipt); !r.since.Equal(first) {
 			t.Errorf("the twelve hours begin %v after the first receive", r.since.Sub(first))
 		}
@@ -453,17 +444,13 @@ func TestLapsedLeases(t *testing.T) {
 					t.Errorf("%v: %v", o, err)
 				}
 			}
-			if len(f.calls) != before {
-				t.Errorf("calls: %v", f.calls[before:])
-			}
+			check.Equal(t, len(f.calls), before, "calls: %v", f.calls[before:])
 			// The message is deleted even so: nobody else has it.
 			if err := q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}); !errors.Is(err, queue.ErrLost) {
 				t.Errorf("Ack: %v", err)
 			}
 			left := len(f.queues[q.config.Queue].messages)
-			if fifo := name != "orders"; (left == 1) != fifo {
-				t.Errorf("%s: %d messages are left", name, left)
-			}
+			check.Equal(t, left == 1, name != "orders", "%s: one message of %d is left", name, left)
 		})
 	}
 }
@@ -592,9 +579,7 @@ func TestDeadLettersOfLargeMessages(t *testing.T) {
 			}
 			must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
 		}
-		if n := len(f.queues[q.config.DeadLetters].messages); n != 2 {
-			t.Errorf("%d letters", n)
-		}
+		check.Equal(t, len(f.queues[q.config.DeadLetters].messages), 2, "letters")
 		err := q.Send(t.Context(), queue.Outgoing{Body: make32(mostBytes + 1)})
 		if v := lull.Classify(err); v.Kind != lull.KindPermanent {
 			t.Errorf("%v", err)
@@ -709,9 +694,7 @@ func TestLettersOfSQSItself(t *testing.T) {
 			if e, ok := queue.EnvelopeOf(d.Headers); !ok || e.Redrives != 1 || e.OriginalID != id || d.Attempt != 1 || d.Group != "g" {
 				t.Errorf("%+v, %+v", d, e)
 			}
-			if n := len(f.queues[q.config.DeadLetters].messages); n != 0 {
-				t.Errorf("%d letters are left", n)
-			}
+			check.Equal(t, len(f.queues[q.config.DeadLetters].messages), 0, "letters are left")
 		})
 	}
 }
@@ -729,9 +712,7 @@ func TestLettersOfOneGroupAreAllSeen(t *testing.T) {
 		if p.Seen != 30 || p.Moved != 15 {
 			t.Errorf("%v", p)
 		}
-		if n := len(f.queues[q.config.DeadLetters].messages); n != 15 {
-			t.Errorf("%d letters are left", n)
-		}
+		check.Equal(t, len(f.queues[q.config.DeadLetters].messages), 15, "letters are left")
 		for i := 1; i < 30; i += 2 {
 			d := one(t, q, time.Minute)
 			if d.Group != "g" || string(d.Body) != fmt.Sprint(i) {
@@ -750,9 +731,7 @@ func TestGroups(t *testing.T) {
 			for _, group := range []string{"", "tenant-1", "!~"} {
 				must(t, q.Send(t.Context(), queue.Outgoing{Group: group, Body: []byte("x")}))
 				d := one(t, q, time.Minute)
-				if d.Group != group {
-					t.Errorf("%s: group %q, want %q", name, d.Group, group)
-				}
+				check.Equal(t, d.Group, group, "%s: group", name)
 				must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
 			}
 			for _, o := range []queue.Outgoing{{Group: "with space"}, {Group: strings.Repeat("x", 129)}, {Group: "ü"}, {ID: "with space"}, {ID: strings.Repeat("x", 129)}, {Headers: queue.Headers{"x": "\xff"}}, {Headers: queue.Headers{"\xff": "x"}}} {

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/lullhttp/lulltest"
 )
@@ -70,9 +72,7 @@ func see(t *testing.T, client *http.Client, req *http.Request) (s seen) {
 	if err != nil {
 		v := lullhttp.ClassifyError(err)
 		s.code, s.sent = v.Code, !v.NeverSent
-		if v.Kind != lull.KindTransient {
-			t.Errorf("%v is no transient failure, but %+v", err, v)
-		}
+		check.Equal(t, v.Kind, lull.KindTransient, "%v is no transient failure, but %+v", err, v)
 	}
 	return s
 }
@@ -110,15 +110,11 @@ func TestWhatAClientSees(t *testing.T) {
 				if want.code == "http2" && got.code != "" {
 					got.code = "http2"
 				}
-				if got != want {
-					t.Errorf("%s: a client sees %+v, want %+v", where, got, want)
-				}
+				check.Equal(t, got, want, "%s: a client sees", where)
 				if carried := behind.count() > 0; carried != c.carried {
 					t.Errorf("%s: carried out: %v, want %v", where, carried, c.carried)
 				}
-				if n := len(f.Attempts()); n != 1 {
-					t.Errorf("%s: %d attempts were seen, want 1", where, n)
-				}
+				check.Equal(t, len(f.Attempts()), 1, "%s: attempts were seen", where)
 			}
 			post := func(url string) *http.Request { // no POST is repeated by http.Transport
 				req, _ := http.NewRequestWithContext(t.Context(), "POST", url, strings.NewReader("ping"))
@@ -200,10 +196,7 @@ func TestHangingHandler(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				req, _ := http.NewRequestWithContext(ctx, "POST", server.URL, strings.NewReader("ping"))
 				if rule.Where == lulltest.InBody {
-					resp, err := server.Client().Do(req)
-					if err != nil {
-						t.Fatal(err)
-					}
+					resp := must.Have(server.Client().Do(req))
 					b := make([]byte, 2)
 					if _, err := io.ReadFull(resp.Body, b); err != nil || string(b) != "he" {
 						t.Errorf("%q, %v, want the first two bytes", b, err)
@@ -233,13 +226,8 @@ func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &lulltest.Faults{Rules: []lulltest.Rule{{PerByte: time.Second, Delay: time.Minute}}}
 		began := time.Now()
-		resp, err := (&http.Client{Transport: f.Transport(new(hello))}).Get("http://shop/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := time.Since(began); d != time.Minute {
-			t.Errorf("the header came after %v, want 1m", d)
-		}
+		resp := must.Have((&http.Client{Transport: f.Transport(new(hello))}).Get("http://shop/"))
+		check.Equal(t, time.Since(began), time.Minute, "the header came after")
 		b, err := io.ReadAll(resp.Body)
 		if d := time.Since(began); string(b) != "hello" || err != nil || d != time.Minute+5*time.Second {
 			t.Errorf("%q, %v after %v, want hello after 1m5s", b, err, d)
@@ -259,17 +247,11 @@ func TestSlowBody(t *testing.T) {
 // ask makes one attempt at a time, in a test without a network.
 func ask(t *testing.T, rt http.RoundTripper, method, url string, header ...string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Have(http.NewRequestWithContext(t.Context(), method, url, nil))
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := rt.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must.Have(rt.RoundTrip(req))
 	defer resp.Body.Close()
 	return resp.StatusCode
 }
@@ -305,17 +287,13 @@ func TestConditions(t *testing.T) {
 		{"GET", "http://api.example.com/x", 503, 3},
 		{"POST", "http://a/x", 504, 4},
 	} {
-		if got := ask(t, rt, c.method, c.url); got != c.want {
-			t.Errorf("%d: %s %s: %d, want %d", i, c.method, c.url, got, c.want)
-		}
+		check.Equal(t, ask(t, rt, c.method, c.url), c.want, "%d: %s %s", i, c.method, c.url)
 		if rule := f.Attempts()[i].Rule; rule != c.rule {
 			t.Errorf("%d: %s %s: rule %d, want %d", i, c.method, c.url, rule, c.rule)
 		}
 	}
 	outage = false
-	if got := ask(t, rt, "POST", "http://a/x"); got != 200 {
-		t.Errorf("after the outage: %d", got)
-	}
+	check.Equal(t, ask(t, rt, "POST", "http://a/x"), 200, "after the outage")
 }
 
 func TestCalls(t *testing.T) {
@@ -329,9 +307,7 @@ func TestCalls(t *testing.T) {
 	for _, a := range f.Attempts() {
 		numbers = append(numbers, a.Number)
 	}
-	if want := []int{1, 1, 2, 1}; !slices.Equal(numbers, want) {
-		t.Errorf("numbers %v, want %v", numbers, want)
-	}
+	check.Slices(t, numbers, []int{1, 1, 2, 1}, "numbers")
 
 	f = &lulltest.Faults{Call: func(r *http.Request) string { return r.Header.Get("X-Call") }}
 	rt = f.Transport(nil)
@@ -352,10 +328,7 @@ func TestWhatIsRecorded(t *testing.T) {
 			body := strings.NewReader("amount=7")
 			req, _ := http.NewRequestWithContext(t.Context(), "POST", "http://shop/pay?x=1", body)
 			req.Header.Set("Idempotency-Key", "k")
-			resp, err := rt.RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must.Have(rt.RoundTrip(req))
 			if req.ContentLength != 8 || body.Len() != 0 {
 				t.Error("the request was changed, or not read")
 			}
@@ -375,9 +348,7 @@ func TestWhatIsRecorded(t *testing.T) {
 				t.Errorf("attempt %d: %+v", i, a)
 			}
 		}
-		if d := a[1].At.Sub(a[0].At); d != time.Second {
-			t.Errorf("%v apart, want 1s", d)
-		}
+		check.Equal(t, a[1].At.Sub(a[0].At), time.Second, "apart")
 	})
 }
 
@@ -420,9 +391,7 @@ func TestFlushAndInformationalResponses(t *testing.T) {
 			w.Header().Set("Content-Length", "6")
 			w.(http.Flusher).Flush()
 			io.WriteString(w, "one")
-			if err := http.NewResponseController(w).Flush(); err != nil {
-				t.Error(err)
-			}
+			check.Equal(t, http.NewResponseController(w).Flush(), nil, "http.NewResponseController(w).Flush()")
 			_, err := io.WriteString(w, "two")
 			if _, err := io.WriteString(w, "more"); err == nil {
 				t.Error("a broken response takes more")
@@ -441,11 +410,7 @@ func TestFlushAndInformationalResponses(t *testing.T) {
 }
 
 func httpGet(t *testing.T, url string) *http.Request {
-	req, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return req
+	return must.Have(http.NewRequestWithContext(t.Context(), "GET", url, nil))
 }
 
 // Answers that have no body cannot break in it.
@@ -469,13 +434,9 @@ func TestNoBodyNoBreak(t *testing.T) {
 				}
 				return req
 			}
-			if got := see(t, server.Client(), head(server.URL)); got != want {
-				t.Errorf("handler, %+v: %+v", rule, got)
-			}
+			check.Equal(t, see(t, server.Client(), head(server.URL)), want, "handler, %+v", rule)
 			server.Close()
-			if got := see(t, &http.Client{Transport: f.Transport(headOnly{})}, head("http://shop/")); got != want {
-				t.Errorf("transport, %+v: %+v", rule, got)
-			}
+			check.Equal(t, see(t, &http.Client{Transport: f.Transport(headOnly{})}, head("http://shop/")), want, "transport, %+v", rule)
 		}
 	})
 }
@@ -504,9 +465,7 @@ func TestChance(t *testing.T) {
 		return failed
 	}
 	one := failed(1, 0, 1)
-	if !slices.Equal(one, failed(1, 5, 7)) {
-		t.Error("the order of requests changes what fails")
-	}
+	check.Slices(t, one, failed(1, 5, 7), "what fails, whatever the order of requests")
 	two := failed(2, 0, 1)
 	if slices.Equal(one, two) {
 		t.Error("two seeds draw the same")
@@ -538,17 +497,13 @@ func TestConcurrent(t *testing.T) {
 				if i == 2 {
 					want = 200
 				}
-				if got := ask(t, rt, "GET", fmt.Sprint("http://a/", call)); got != want {
-					t.Errorf("attempt %d: %d", i+1, got)
-				}
+				check.Equal(t, ask(t, rt, "GET", fmt.Sprint("http://a/", call)), want, "attempt %d", i+1)
 				f.Attempts()
 			}
 		})
 	}
 	wg.Wait()
-	if n := len(f.Attempts()); n != 60 {
-		t.Errorf("%d attempts, want 60", n)
-	}
+	check.Equal(t, len(f.Attempts()), 60, "attempts")
 }
 
 func TestValidate(t *testing.T) {
@@ -598,7 +553,5 @@ func TestZero(t *testing.T) {
 	if _, err := f.Transport(nil).RoundTrip(httpGet(t, "http://a/").WithContext(ctx)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if n := len(f.Attempts()); n != 1 {
-		t.Errorf("%d attempts, want 1", n)
-	}
+	check.Equal(t, len(f.Attempts()), 1, "attempts")
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/queue"
 )
@@ -51,10 +52,7 @@ func serve(t testing.TB, held bool) *server {
 
 func (s *server) listen(t testing.TB, address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", address))
 	s.l = l
 	s.served.Go(func() {
 		for {
@@ -105,10 +103,7 @@ func (s *server) restart(t testing.TB) {
 }
 
 func (s *server) declare(t testing.TB, o Options) string {
-	m, err := queue.NewMemoryBroker(queue.MemoryBrokerConfig{Order: o.Order})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Have(queue.NewMemoryBroker(queue.MemoryBrokerConfig{Order: o.Order}))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name := fmt.Sprint("q", len(s.queues))
@@ -319,4 +314,33 @@ func TestNothingLost(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	NothingLost(t, Target{Declare: s.declare, Connect: connect, Restart: s.restart})
+}
+
+// Crashes that are not counted: poison is tried for ever.
+func TestBrokenPoison(t *testing.T) {
+	t.Parallel()
+	s := serve(t, true)
+	s.forget = true
+	r := &recorder{TB: t}
+	r.run(func(t testing.TB) {
+		consumerPoison(newTester(t, s.target().withDefaults(), queue.Unordered), "exit", 0, 1, 3)
+	})
+	if !r.failed || !strings.Contains(r.text(), "is not a dead letter") {
+		t.Errorf("poison that is tried for ever is not found: %q", r.said)
+	}
+}
+
+// Messages that are lost on their way to another attempt.
+func TestBrokenNothingLost(t *testing.T) {
+	t.Parallel()
+	s := serve(t, false)
+	s.lose = true
+	target := s.target().withDefaults()
+	target.Messages, target.stall = 200, 4*time.Second
+	target.Restart = nil
+	r := &recorder{TB: t}
+	r.run(func(t testing.TB) { nothingLost(t, target, queue.Unordered) })
+	if !r.failed || !strings.Contains(r.text(), "nothing has happened") {
+		t.Errorf("lost messages are not found: %q", r.said)
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -73,17 +74,11 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestWorstCaseOfStorePolicy(t *testing.T) {
-	if w := StorePolicy().WorstCase(); w != 3*time.Second {
-		t.Errorf("a request waits for the store up to %v, and the documentation says 3s", w)
-	}
-	if err := StorePolicy().Validate(); err != nil {
-		t.Error(err)
-	}
+	check.Equal(t, StorePolicy().WorstCase(), 3*time.Second, "how long a request waits for the store, as documented")
+	check.Equal(t, StorePolicy().Validate(), nil, "StorePolicy().Validate()")
 	for _, lease := range []time.Duration{minLease, DefaultLease, maxLease} {
 		p := savePolicy(lease)
-		if err := p.Validate(); err != nil {
-			t.Error(err)
-		}
+		check.Equal(t, p.Validate(), nil, "p.Validate()")
 		// A store that is back has the outcome after as long, at most.
 		if soon, late := p.Backoff.Max(1), p.Backoff.Max(p.Attempts); soon != 100*time.Millisecond || late != 5*time.Second {
 			t.Errorf("an outcome is stored again after %v at first, and %v at last", soon, late)
@@ -93,8 +88,6 @@ func TestWorstCaseOfStorePolicy(t *testing.T) {
 
 func TestPeriod(t *testing.T) {
 	for d, want := range map[time.Duration]string{24 * time.Hour: "24 hours", 48 * time.Hour: "48 hours", 72 * time.Hour: "3 days", time.Hour: "1h0m0s", 90 * time.Minute: "1h30m0s", 36 * time.Hour: "36 hours"} {
-		if got := period(d); got != want {
-			t.Errorf("%v is said as %q, want %q", d, got, want)
-		}
+		check.Equal(t, period(d), want, "%v is said as", d)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -240,9 +241,7 @@ func TestShortRecordsAlwaysFit(t *testing.T) {
 		send(t, h, request("k")).ran(t, 200, receipt)
 		got := send(t, h, request("k"))
 		got.is(t, 409, "response-not-kept")
-		if got.details["original_status"] != 200.0 {
-			t.Errorf("%v", got.details)
-		}
+		check.Equal(t, got.details["original_status"], 200.0, "%v", got.details)
 		c.times(t, 1)
 	})
 }
@@ -310,9 +309,7 @@ func TestStoreHangsWhenAllIsDone(t *testing.T) {
 			h := r.m.Wrap(&counter{})
 			began := time.Now()
 			send(t, h, request("k"))
-			if waited := time.Since(began); waited != c.want {
-				t.Errorf("the response waited %v, want %v", waited, c.want)
-			}
+			check.Equal(t, time.Since(began), c.want, "the response waited")
 			store.fail(store.before, "Complete", nil)
 			r.wait()
 			r.saw("save-failed", "ran")
@@ -478,9 +475,7 @@ func TestMemoryIsFull(t *testing.T) {
 		send(t, h, request("b")).replays(t, 201, "receipt 2")
 		time.Sleep(time.Hour)
 		send(t, h, request("c")).ran(t, 201, "receipt 3")
-		if n := store.Len(); n != 1 {
-			t.Errorf("%d keys are remembered, want 1", n)
-		}
+		check.Equal(t, store.Len(), 1, "keys are remembered")
 	})
 }
 

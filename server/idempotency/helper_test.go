@@ -35,10 +35,7 @@ func newRig(t testing.TB, store idempotency.Store, c idempotency.Config, opts ..
 		defer r.mu.Unlock()
 		r.events = append(r.events, e)
 	})}, opts...)
-	m, err := idempotency.New(store, c, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(idempotency.New(store, c, opts...))
 	idempotency.SetRand(m, seed.Source(t))
 	r.m = m
 	return r
@@ -96,10 +93,7 @@ type result struct {
 
 func resultOf(t testing.TB, resp *http.Response) result {
 	t.Helper()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(io.ReadAll(resp.Body))
 	resp.Body.Close()
 	r := result{status: resp.StatusCode, body: string(b), header: resp.Header, replayed: resp.Header.Get("Idempotency-Replayed") == "true"}
 	if resp.Header.Get("Content-Type") == "application/problem+json" && strings.Contains(r.body, "tag:lullgo") {

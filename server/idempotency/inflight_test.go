@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -31,12 +32,8 @@ func TestInFlight(t *testing.T) {
 		got := send(t, h, request("k"))
 		got.is(t, 409, "in-flight")
 		// 25 s less 1 ms are left of a lease of 30 s.
-		if ra := got.header.Get("Retry-After"); ra != "25" {
-			t.Errorf("Retry-After is %q, want 25: what is left of the lease", ra)
-		}
-		if s := got.header.Get("X-Should-Retry"); s != "true" {
-			t.Errorf("X-Should-Retry is %q, want true", s)
-		}
+		check.Equal(t, got.header.Get("Retry-After"), "25", "Retry-After")
+		check.Equal(t, got.header.Get("X-Should-Retry"), "true", "X-Should-Retry")
 		// 422 wins over 409.
 		send(t, h, requestOf("POST", "/pay", "k", "101")).is(t, 422, "key-reused")
 		(<-first).ran(t, 200, "done")
@@ -51,9 +48,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRig(t, nil, idempotency.Config{}).m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { time.Sleep(time.Second) }})
 		first := begin(t, h, request("k"))
-		if ra := send(t, h, request("k")).header.Get("Retry-After"); ra != "2" {
-			t.Errorf("Retry-After is %q, want 2", ra)
-		}
+		check.Equal(t, send(t, h, request("k")).header.Get("Retry-After"), "2", "Retry-After")
 		<-first
 	})
 }
@@ -63,9 +58,7 @@ func TestLeaseIsExtended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
 			time.Sleep(10 * time.Minute)
-			if err := r.Context().Err(); err != nil {
-				t.Error(err)
-			}
+			check.Equal(t, r.Context().Err(), nil, "r.Context().Err()")
 			w.Write([]byte("slow"))
 		}}
 		h := newRig(t, nil, idempotency.Config{Resume: true, Retention: time.Minute}).m.Wrap(c)
@@ -174,9 +167,7 @@ func TestShortOutageDoesNotStopTheHandler(t *testing.T) {
 			time.Sleep(18 * time.Second)
 			cut.fail(cut.before, "Extend", nil)
 			time.Sleep(time.Minute)
-			if err := context.Cause(r.Context()); err != nil {
-				t.Errorf("the handler was stopped: %v", err)
-			}
+			check.Equal(t, context.Cause(r.Context()), nil, "why the handler was stopped")
 		}})
 		first := begin(t, h, request("k"))
 		for range 16 {
@@ -204,9 +195,7 @@ func TestWhenALeaseIsExtended(t *testing.T) {
 			store.fail(store.before, "Extend", x.meets)
 			h := newRig(t, store, idempotency.Config{}).m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { time.Sleep(x.works) }})
 			send(t, h, request("k"))
-			if got := store.called("Extend"); got != x.want {
-				t.Errorf("%s: extended %d times in %v of a lease of 30 s, want %d", name, got, x.works, x.want)
-			}
+			check.Equal(t, store.called("Extend"), x.want, "%s: extensions in %v of a lease of 30 s", name, x.works)
 		})
 	}
 }
@@ -218,9 +207,7 @@ func TestSlowOwnerCompletesAfterItsLease(t *testing.T) {
 		cut := cutOff(newMemory(t, idempotency.MemoryStoreConfig{}))
 		c := &counter{do: func(_ int, w http.ResponseWriter, r *http.Request) {
 			time.Sleep(time.Minute)
-			if err := r.Context().Err(); err != nil {
-				t.Error(err)
-			}
+			check.Equal(t, r.Context().Err(), nil, "r.Context().Err()")
 			w.Write([]byte("slow"))
 		}}
 		h := newRig(t, cut, idempotency.Config{}).m.Wrap(c)
@@ -249,9 +236,7 @@ func TestFollowClient(t *testing.T) {
 			first := begin(t, h, request("k").WithContext(ctx))
 			cancel()
 			<-first
-			if ended != follow {
-				t.Errorf("FollowClient %v: the handler's context ended: %v", follow, ended)
-			}
+			check.Equal(t, ended, follow, "FollowClient %v: the handler's context ended", follow)
 			// The outcome is stored either way.
 			send(t, h, request("k")).replays(t, 200, "done")
 

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -38,9 +39,7 @@ func TestRule21APanicIsLogged(t *testing.T) {
 		for i, v := range []any{"boom", http.ErrAbortHandler} {
 			out.Reset()
 			h := m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { panicsHere(v) }})
-			if got := panics(t, h, request(fmt.Sprint("k", i))); got != v {
-				t.Errorf("recovered %v, want %v", got, v)
-			}
+			check.Equal(t, panics(t, h, request(fmt.Sprint("k", i))), v, "recovered")
 			line := out.String()
 			for _, want := range []string{"level=ERROR", "event=abandoned", idempotency.StoreKey("Bearer alice", "")[:22]} {
 				if strings.Count(line, "\n") != 1 || !strings.Contains(line, want) {
@@ -84,9 +83,7 @@ func TestRule21WhatTheDefaultLogs(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		nobody()
-		if n := strings.Count(out.String(), "\n"); n != 2 {
-			t.Errorf("a minute later: %d lines", n)
-		}
+		check.Equal(t, strings.Count(out.String(), "\n"), 2, "a minute later: lines")
 	})
 }
 
@@ -146,9 +143,7 @@ func TestLogHasWhatIsKnown(t *testing.T) {
 		out.Reset()
 		o(context.Background(), c.e)
 		for _, key := range []string{"key", "status", "error"} {
-			if got, want := strings.Contains(out.String(), " "+key+"="), strings.Contains(c.want, key); got != want {
-				t.Errorf("%+v: %s in %q: %v, want %v", c.e, key, out, got, want)
-			}
+			check.Equal(t, strings.Contains(out.String(), " "+key+"="), strings.Contains(c.want, key), "%+v: %s in %q", c.e, key, out)
 		}
 	}
 }

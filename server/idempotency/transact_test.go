@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/idempotency/storetest"
@@ -139,9 +140,7 @@ func TestTransactional(t *testing.T) {
 				if test.kept {
 					want = 1
 				}
-				if len(l.lines) != want {
-					t.Errorf("in the ledger: %q, want %d lines", l.lines, want)
-				}
+				check.Equal(t, len(l.lines), want, "lines in the ledger: %q", l.lines)
 				c.times(t, 2-want)
 				if test.kept {
 					r.saw("ran", "replayed")
@@ -175,9 +174,7 @@ func TestCommitFails(t *testing.T) {
 			h := r.m.Wrap(c)
 			got := send(t, h, request("k"))
 			got.is(t, 503, "store-unavailable")
-			if got.header.Get("Location") != "" {
-				t.Errorf("the response that was taken back has left: %v", got.header)
-			}
+			check.Equal(t, got.header.Get("Location"), "", "Location, when the response was taken back: %v", got.header)
 			if err := r.events[0].Err; !errors.Is(err, down) {
 				t.Errorf("the event has %v, want what the store returned", err)
 			}
@@ -186,9 +183,7 @@ func TestCommitFails(t *testing.T) {
 			if got := send(t, h, request("k")); got.status != 201 || got.body != "receipt" || got.replayed != lost {
 				t.Errorf("after a commit that failed (answer lost: %v): %+v", lost, got)
 			}
-			if len(l.lines) != 1 {
-				t.Errorf("in the ledger: %q, want one line", l.lines)
-			}
+			check.Equal(t, len(l.lines), 1, "lines in the ledger: %q", l.lines)
 		}
 	})
 }
@@ -216,9 +211,7 @@ func TestCommitFailsAfterFlush(t *testing.T) {
 				t.Errorf("the client has a whole response: %d %q", resp.StatusCode, b)
 			}
 		}
-		if len(l.lines) != 0 {
-			t.Errorf("in the ledger: %q", l.lines)
-		}
+		check.Equal(t, len(l.lines), 0, "lines in the ledger: %q", l.lines)
 	})
 }
 
@@ -254,9 +247,7 @@ func TestTransactionsAreBounded(t *testing.T) {
 					t.Errorf("the handler is a part of %+v", in)
 				}
 				time.Sleep(time.Hour)
-				if err := r.Context().Err(); err != nil {
-					t.Errorf("the handler's context has ended: %v", err)
-				}
+				check.Equal(t, r.Context().Err(), nil, "the handler's context")
 				write(r.Context(), "paid")
 			}}
 			got := send(t, r.m.Wrap(c), request("k"))
@@ -268,16 +259,12 @@ func TestTransactionsAreBounded(t *testing.T) {
 			} else {
 				got.ran(t, 200, "")
 				r.saw("ran")
-				if bound := time.Duration(l.bound.Load()); bound != policy.WithDefaults().AttemptTimeout {
-					t.Errorf("the commit may take %v", bound)
-				}
+				check.Equal(t, time.Duration(l.bound.Load()), policy.WithDefaults().AttemptTimeout, "how long the commit may take")
 			}
 			if claimed > policy.WorstCase() {
 				t.Errorf("%d claims without an answer: %v passed, more than %v", test.hangs, claimed, policy.WorstCase())
 			}
-			if len(l.lines) != test.runs {
-				t.Errorf("in the ledger: %q", l.lines)
-			}
+			check.Equal(t, len(l.lines), test.runs, "lines in the ledger: %q", l.lines)
 		})
 	}
 }

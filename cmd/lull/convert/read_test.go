@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/preset"
 )
 
@@ -104,9 +105,7 @@ kind: Deployment
 		{"p.yaml", []byte("dependencies: {mine: {attempts: 2}}")},
 	}, Lull, Options{}))
 	all := policies(t, out.Data)
-	if got, want := names(all), []string{"mine", "/s/", "/t/", "a", "a/x"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	check.Slices(t, names(all), []string{"mine", "/s/", "/t/", "a", "a/x"}, "names(all)")
 	if d, _ := (&config.PolicyFile{Dependencies: all}).Dependency("a/x"); d.Policy.Attempts != 5 || d.Policy.Timeouts != lull.TimeoutsAlways {
 		t.Errorf("merged: %+v", d.Policy)
 	}
@@ -133,9 +132,7 @@ func TestNamesOfDependencies(t *testing.T) {
 		route("four", long, "attempts: 1"), route("five", "b\tc", "attempts: 1"),
 	}, "\n    - "))}, Lull, Options{})
 	got := names(policies(t, out.Data))
-	if want := []string{"a", "a/three", "a (2)", long[:100], "b-c"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	check.Slices(t, got, []string{"a", "a/three", "a (2)", long[:100], "b-c"}, "names")
 	assumed := 0
 	for _, e := range out.Report {
 		if e.Kind == Assumed && strings.Contains(e.Why, "names are taken") {
@@ -173,9 +170,7 @@ func TestNamesOfHosts(t *testing.T) {
 				}
 			}
 		}
-		if len(seen) != len(f.Dependencies) {
-			t.Errorf("%v: %d names of %d", to, len(seen), len(f.Dependencies))
-		}
+		check.Equal(t, len(seen), len(f.Dependencies), "%v: names", to)
 		for _, d := range f.Dependencies {
 			told := slices.ContainsFunc(out.Report, func(e Entry) bool {
 				return e.Path == "dependencies."+d.Name && strings.HasPrefix(e.Why, "hosts have names")
@@ -199,9 +194,7 @@ func TestBases(t *testing.T) {
 	}
 	want := preset.ExternalAPI()
 	want.Deadline, want.AttemptTimeout = 2*time.Second, 2*time.Second // it would be 15s
-	if p := one(t, vs, Options{Base: "external-api"}); p != want {
-		t.Errorf("as the preset: %+v", p)
-	}
+	check.Equal(t, one(t, vs, Options{Base: "external-api"}), want, "as the preset")
 	// A base counts in what is written for another proxy, too.
 	out := convert(t, File{"x.yaml", []byte(vs)}, Envoy, Options{Base: "external-api"})
 	if !strings.Contains(string(out.Data), "retry_budget") || !strings.Contains(string(out.Data), "rate_limited_retry_back_off") {
@@ -320,21 +313,6 @@ func TestPolicyFilesThatAreTooLarge(t *testing.T) {
 	}
 	text.WriteString("]}]")
 	refused(t, File{"x.yaml", []byte(text.String())}, Options{}, "6000 dependencies make a policy file of more than the 1 MiB")
-}
-
-// A file of many routes is no reason to wait.
-func BenchmarkConvert(b *testing.B) {
-	var text strings.Builder
-	text.WriteString("virtual_hosts:\n  - name: v\n    domains: ['*']\n    routes:\n")
-	for i := range 100 {
-		fmt.Fprintf(&text, "      - {match: {prefix: /%d}, route: {cluster: c%d, timeout: 2s, retry_policy: {retry_on: reset, num_retries: 2}}}\n", i, i)
-	}
-	f := []File{{"x.yaml", []byte(text.String())}}
-	for b.Loop() {
-		if _, err := Convert(f, Istio, Options{}); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 // Which requests may be repeated is lull's own decision; a setting that differs from it is lost.

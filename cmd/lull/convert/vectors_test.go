@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -210,9 +211,7 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 		if want.Predicate == nil { // a case that is about something else
 			want.Predicate = v.Default.Predicate
 		}
-		if got := extensionNames(got.Get("retry_host_predicate")); !slices.Equal(got, *want.Predicate) {
-			t.Errorf("%s: predicates %q, want %q", c.In, got, *want.Predicate)
-		}
+		check.Slices(t, extensionNames(got.Get("retry_host_predicate")), *want.Predicate, "%s: predicates", c.In)
 		if searches := got.Get("host_selection_retry_max_attempts"); searches == nil || searches.Text != fmt.Sprint(v.Default.Searches) {
 			t.Errorf("%s: %v searches, want %d", c.In, searches, v.Default.Searches)
 		}
@@ -240,9 +239,7 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 		case `"default_inbound"`:
 			want = envoyWant{RetryOn: &[]string{"reset-before-request"}[0], NumRetries: 2}
 		case "null":
-			if r.retries != 0 {
-				t.Errorf("inbound %s: %+v", c.In, r)
-			}
+			check.Equal(t, r.retries, 0, "inbound %s: %+v", c.In, r)
 			continue
 		default:
 			json.Unmarshal(c.Want, &want)
@@ -324,9 +321,7 @@ func TestPublishedIstioValidation(t *testing.T) {
 	}
 	for _, c := range v.Validate {
 		_, err := Convert([]File{istioCase(c.In)}, Lull, Options{})
-		if (err == nil) != c.Valid {
-			t.Errorf("%s: valid %v, got %v", c.In, c.Valid, err)
-		}
+		check.Equal(t, err == nil, c.Valid, "%s: valid %v, got %v", c.In, c.Valid, err)
 		if err != nil && !strings.Contains(err.Error(), "vs.json:1:") {
 			t.Errorf("%s: not located: %v", c.In, err)
 		}
@@ -388,12 +383,8 @@ func TestPublishedEnvoyWaits(t *testing.T) {
 		p := policies(t, out.Data)[0].Policy
 		for i, r := range c.Random {
 			below := int(p.Backoff.Ceiling(i+1) / time.Millisecond)
-			if r%below != c.Delay[i] {
-				t.Errorf("base %d, max %d, retry %d: below %d ms, so that %d gives %d, want %d", c.Base, c.Max, i+1, below, r, r%below, c.Delay[i])
-			}
-			if lo := p.Backoff.Delay(i+1, 0, func() uint64 { return 0 }); lo != 0 {
-				t.Errorf("retry %d: not below %v", i+1, lo)
-			}
+			check.Equal(t, r%below, c.Delay[i], "base %d, max %d, retry %d: below %d ms, so that %d gives", c.Base, c.Max, i+1, below, r)
+			check.Equal(t, p.Backoff.Delay(i+1, 0, func() uint64 { return 0 }), 0, "retry %d: not below", i+1)
 		}
 	}
 }
@@ -422,9 +413,7 @@ func TestPublishedRetryBudgets(t *testing.T) {
 			t.Errorf("%v %%, %d: not reported: %v", c.Pct, c.Min, out.Report)
 		}
 		if c.Pct == 0 && c.Min == 0 {
-			if p.Attempts != 1 {
-				t.Errorf("a budget that allows nothing: %+v", p)
-			}
+			check.Equal(t, p.Attempts, 1, "a budget that allows nothing: %+v", p)
 			continue
 		}
 		if want := (budget.Config{Ratio: c.Pct / 100, Stock: float64(c.Min), Earn: budget.Arrivals}); p.Budget != want {
@@ -486,9 +475,7 @@ func TestPublishedGatewayLimits(t *testing.T) {
 	if want := (budget.Config{Ratio: float64(d.Budget.Percent) / 100, Window: interval, Floor: float64(d.Min.Count) / every.Seconds(), Earn: budget.Arrivals}); gatewayBudget != want {
 		t.Errorf("by default %+v, want %+v", gatewayBudget, want)
 	}
-	if gatewayDuration.String() != v.Limits.Pattern {
-		t.Errorf("durations %s, want %s", gatewayDuration, v.Limits.Pattern)
-	}
+	check.Equal(t, gatewayDuration.String(), v.Limits.Pattern, "the pattern of durations")
 	route := func(retry string) error {
 		_, err := Convert([]File{{"r.yaml", []byte("apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nspec: {rules: [{retry: " + retry + ", backendRefs: [{name: x}]}]}\n")}}, Lull, Options{})
 		return err
@@ -514,9 +501,7 @@ func TestPublishedGatewayLimits(t *testing.T) {
 		"interval above": {traffic("{budget: {interval: 1h1ms}}"), false},
 		"duration":       {route("{backoff: 1.5s}"), false},
 	} {
-		if (c.err == nil) != c.good {
-			t.Errorf("%s: %v", what, c.err)
-		}
+		check.Equal(t, c.err == nil, c.good, "%s: %v", what, c.err)
 	}
 	f := failuresOf(lull.Policy{}.WithDefaults())
 	for _, status := range l.Must {

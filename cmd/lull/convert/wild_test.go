@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // What is found in the field: dumps, lists, delegates, names of namespaces, patches.
@@ -73,9 +74,7 @@ const dump = `{"configs": [
 // A dump of a configuration has clusters twice, and much that is neither route nor cluster.
 func TestDumps(t *testing.T) {
 	out := convert(t, File{"dump.json", []byte(dump)}, Lull, Options{})
-	if got := names(policies(t, out.Data)); !slices.Equal(got, []string{"api", "xds"}) {
-		t.Errorf("%q", got)
-	}
+	check.Slices(t, names(policies(t, out.Data)), []string{"api", "xds"}, "names(policies(t, out.Data))")
 	const (
 		listener = "configs[2].dynamic_listeners[0].active_state.listener"
 		manager  = listener + ".filter_chains[0].filters[0].typed_config"
@@ -331,9 +330,7 @@ func TestSeveralRulesForAHost(t *testing.T) {
 		fmt.Sprintf(meta, "two", "shop", "DestinationRule", "{host: a, trafficPolicy: {connectionPool: {http: {http2MaxRequests: 8}}, retryBudget: {percent: 5}}, subsets: [{name: x, trafficPolicy: {}}, {name: y, trafficPolicy: {connectionPool: {http: {maxRetries: 4}}}}]}") +
 		fmt.Sprintf(meta, "three", "shop", "DestinationRule", "{host: a, trafficPolicy: {connectionPool: {http: {http2MaxRequests: 9}}}}")
 	out := convert(t, File{"x.yaml", []byte(text)}, Lull, Options{})
-	if got := names(policies(t, out.Data)); !slices.Equal(got, []string{"a", "a/x", "a/y"}) {
-		t.Errorf("%q", got)
-	}
+	check.Slices(t, names(policies(t, out.Data)), []string{"a", "a/x", "a/y"}, "names(policies(t, out.Data))")
 	for name, limit := range map[string]int{"a": 8, "a/x": 7, "a/y": 0} {
 		if p := find(t, out, name); p.Limit.InFlight != limit || p.Budget.Ratio != 0.05 || p.Attempts != 3 || p.HintLimit != engine.DefaultHintLimit {
 			t.Errorf("%s: %+v", name, p)
@@ -406,9 +403,7 @@ func TestDelegates(t *testing.T) {
 		{retries: {attempts: 0}, route: [{destination: {host: c}}]},
 		{delegate: {name: root, namespace: shop}, timeout: 1s}]}`)
 	out := convert(t, File{"x.yaml", []byte(text)}, Lull, Options{})
-	if got := names(policies(t, out.Data)); !slices.Equal(got, []string{"a", "b", "c", "a/http[0]", "b/http[1]", "c/http[2]"}) {
-		t.Errorf("%q", got)
-	}
+	check.Slices(t, names(policies(t, out.Data)), []string{"a", "b", "c", "a/http[0]", "b/http[1]", "c/http[2]"}, "names(policies(t, out.Data))")
 	for name, want := range map[string]struct {
 		attempts      int
 		deadline, try time.Duration
@@ -644,9 +639,7 @@ func TestTheReportOfOneDependency(t *testing.T) {
 	for _, e := range out.Report.Losses() {
 		paths = append(paths, e.Path)
 	}
-	if want := []string{"resources[0].virtual_hosts[0].routes[1].route.idle_timeout", "resources[2].connect_timeout"}; !slices.Equal(paths, want) {
-		t.Errorf("%q, want %q", paths, want)
-	}
+	check.Slices(t, paths, []string{"resources[0].virtual_hosts[0].routes[1].route.idle_timeout", "resources[2].connect_timeout"}, "paths")
 }
 
 // An entry has the value, as a line of text and as JSON.

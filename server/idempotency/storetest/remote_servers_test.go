@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
@@ -212,14 +213,8 @@ func (s transactor) Transact(ctx context.Context, c idempotency.Claim, run func(
 
 // startServer returns the address of an empty store.
 func startServer(t *testing.T) string {
-	m, err := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Have(idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{}))
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { l.Close() })
 	b := &backend{MemoryStore: m, book: map[string]int{}}
 	go func() {
@@ -246,10 +241,7 @@ func address(place string) (string, func(string) string) {
 }
 
 func dial(t *testing.T, place string) remote {
-	c, err := rpc.Dial("tcp", place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(rpc.Dial("tcp", place))
 	t.Cleanup(func() { c.Close() })
 	return remote{c}
 }
@@ -281,9 +273,7 @@ func TestTransactionalMatrix(t *testing.T) {
 		},
 		Effects: func(t *testing.T, place, name string) int {
 			r := new(Reply)
-			if err := dial(t, place).c.Call("Session.Do", Call{Method: "Count", Line: name}, r); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(dial(t, place).c.Call("Session.Do", Call{Method: "Count", Line: name}, r))
 			return r.Lines
 		},
 	})

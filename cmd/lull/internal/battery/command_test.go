@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -49,18 +50,13 @@ func TestAgainst(t *testing.T) {
 		t.Errorf("with --against:\n%s\nwithout:\n%s", second, first)
 	}
 	var all account
-	if err := json.Unmarshal([]byte(first), &all); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(json.Unmarshal([]byte(first), &all))
 	none := &all.Worlds[0].Contenders[1]
 	if none.Name != "none" {
 		t.Fatalf("the second contender is %s", none.Name)
 	}
 	none.Runs[0].Succeeded = 1 // a figure that no flight has
-	changed, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	changed := must.Have(json.Marshal(all))
 	clitest.Write(t, path, string(changed))
 	if _, second, _ := run(t, append(hang, "--json", "--against", path)...); !strings.Contains(second, `"succeeded": 1,`) {
 		t.Errorf("the flight of a rival is not taken from the file:\n%s", second)

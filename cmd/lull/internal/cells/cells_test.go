@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/rivals"
@@ -23,10 +24,7 @@ import (
 // again returns v as it comes out of JSON.
 func again[T any](t *testing.T, v T) (out T) {
 	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(json.Marshal(v))
 	if err := json.Unmarshal(text, &out); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -77,10 +75,7 @@ func TestResultsSurviveJSON(t *testing.T) {
 	for _, wanted := range []Wanted{Run, Totals, Figures, Map} {
 		c := stalled(7)
 		c.Wanted = wanted
-		r, err := c.Fly(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Have(c.Fly(t.Context(), nil))
 		if got := again(t, r); !reflect.DeepEqual(got, r) {
 			t.Errorf("%s: read again it is another:\n%+v\n%+v", wanted, got, r)
 		}
@@ -93,11 +88,7 @@ func TestKey(t *testing.T) {
 	key := func(change func(*Cell)) string {
 		c := again(t, base)
 		change(&c)
-		k, err := c.Key()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return k
+		return must.Have(c.Key())
 	}
 	same := key(func(*Cell) {})
 	if got := key(func(c *Cell) { c.Scenario.Name, c.Scenario.Title = "x", "y" }); got != same {
@@ -135,26 +126,20 @@ func read(t *testing.T, f Flags, out *bytes.Buffer) *Where {
 func TestParts(t *testing.T) {
 	all := []Cell{stalled(1), stalled(2), stalled(3), stalled(4), stalled(5)}
 	want := make([]Result, len(all))
-	if err := read(t, Flags{}, nil).Fly(t.Context(), all, Watcher{Done: func(i int, r Result) { want[i] = r }}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(read(t, Flags{}, nil).Fly(t.Context(), all, Watcher{Done: func(i int, r Result) { want[i] = r }}))
 	folder := t.TempDir()
 	for part, text := range map[string]cli.Text{"part-a": "0/2", "part-b": "1/2"} {
 		var out bytes.Buffer
 		w := read(t, Flags{Cells: text}, &out)
 		mine, _ := OfPart(w, all)
-		if err := w.Fly(t.Context(), mine, Watcher{Done: func(int, Result) {}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(w.Fly(t.Context(), mine, Watcher{Done: func(int, Result) {}}))
 		if err := os.WriteFile(filepath.Join(folder, part), append(out.Bytes(), `{"build":"cut sho`...), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got := make([]Result, len(all))
 	merge := Flags{Merge: cli.Texts{cli.Text(folder + "/part-*," + folder + "/part-a")}}
-	if err := read(t, merge, nil).Fly(t.Context(), all, Watcher{Done: func(i int, r Result) { got[i] = r }}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(read(t, merge, nil).Fly(t.Context(), all, Watcher{Done: func(i int, r Result) { got[i] = r }}))
 	if !reflect.DeepEqual(got, want) {
 		t.Error("the results of the parts are others than those of one run")
 	}
@@ -225,10 +210,7 @@ func TestLinesThatAreNone(t *testing.T) {
 // A result of another kind, which only a forged part has, is an error.
 func TestResultOfAnotherKind(t *testing.T) {
 	c := stalled(1)
-	key, err := c.Key()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Have(c.Key())
 	for _, text := range []string{`{}`, `null`, `[]`, `{"figures":{}}`, `{"run":{},"map":{}}`, `{"run":{"End":"x"}}`} {
 		w := &Where{n: 1, known: results{key: json.RawMessage(text)}}
 		if err := w.Fly(t.Context(), []Cell{c}, Watcher{Done: func(int, Result) { t.Errorf("%s is taken", text) }}); err == nil {

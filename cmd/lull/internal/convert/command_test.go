@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/convert"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // converts runs lull convert.
@@ -125,9 +126,7 @@ func TestWritesWholeFiles(t *testing.T) {
 	in := written(t, "route.json", someRetryPolicy)
 	dir := t.TempDir()
 	target := filepath.Join(dir, "out.yaml")
-	if err := os.WriteFile(target, []byte("what was there"), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(os.WriteFile(target, []byte("what was there"), 0o640))
 	out, _, code := converts(t, in, "--output", target)
 	text, err := os.ReadFile(target)
 	if code != cli.OK || out != "" || err != nil || !strings.HasPrefix(string(text), "dependencies:") {
@@ -151,9 +150,7 @@ func TestWritesWholeFiles(t *testing.T) {
 	if _, _, code := converts(t, in, "-o", fresh); code != cli.OK {
 		t.Errorf("a new file: exit code %d", code)
 	}
-	if err := os.WriteFile(other, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(os.WriteFile(other, nil, 0o666))
 	a, errA := os.Stat(fresh)
 	b, errB := os.Stat(other)
 	if errA != nil || errB != nil || a.Mode() != b.Mode() {
@@ -164,9 +161,7 @@ func TestWritesWholeFiles(t *testing.T) {
 	}
 	if runtime.GOOS != "windows" {
 		link := filepath.Join(dir, "link")
-		if err := os.Symlink(target, link); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(os.Symlink(target, link))
 		converts(t, in, "-o", link, "--to=istio")
 		if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 			t.Errorf("the link is %v, %v", info.Mode(), err)

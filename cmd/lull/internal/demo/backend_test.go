@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // A visit is an answer, and when it came. Status 0: the caller hung up before.
@@ -71,9 +73,7 @@ func TestBackendHasItsCapacity(t *testing.T) {
 	storms := tenSeconds()
 	storms.Capacity, storms.Queue = 100, 4000
 	tails := parse(t, "--scenario=tail", "--capacity=100", "--queue=2000")
-	if tails.workers() != 50 {
-		t.Errorf("%d workers serve 100 a second of half a second each, want 50", tails.workers())
-	}
+	check.Equal(t, tails.workers(), 50, "workers that serve 100 a second of half a second each")
 	for what, c := range map[string]struct {
 		s           setting
 		n           int
@@ -162,18 +162,12 @@ func TestBackendAnswers503WhileDown(t *testing.T) {
 	got := visited(t, s, func(v *visitors) {
 		v.gate.close()
 		v.send(context.Background(), 10)
-		if with(v.got, 503) != 10 {
-			t.Errorf("%v while it is down, want 503", v.got)
-		}
+		check.Equal(t, with(v.got, 503), 10, "%v while it is down", v.got)
 		v.gate.open()
 		v.send(context.Background(), 10)
-		if n := total(v.counts.copy()[seen]); n != 20 {
-			t.Errorf("%d requests counted, want 20", n)
-		}
+		check.Equal(t, total(v.counts.copy()[seen]), 20, "requests counted")
 	})
-	if with(got, 200) != 10 {
-		t.Errorf("%d of 10 served when it is up", with(got, 200))
-	}
+	check.Equal(t, with(got, 200), 10, "served of 10 when it is up")
 }
 
 func TestTailServiceTimes(t *testing.T) {

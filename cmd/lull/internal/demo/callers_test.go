@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // answer is the answer to a request, and its time. Status 0 is no answer.
@@ -70,10 +72,7 @@ func called(t *testing.T, s setting, name string, calls int, answers ...answer) 
 	synctest.Test(t, func(t *testing.T) {
 		base = &answering{give: asUsual, start: time.Now()}
 		i := slices.IndexFunc(s.Clients, func(c client) bool { return c.name == name })
-		call, err := s.Clients[i].make(s, base, "http://backend.test/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		call := must.Have(s.Clients[i].make(s, base, "http://backend.test/"))
 		for range calls {
 			if !call(t.Context()) {
 				t.Fatal("a call of the warm-up failed")
@@ -199,10 +198,7 @@ func TestEveryClientStopsWhenTold(t *testing.T) {
 		for _, c := range s.Clients {
 			synctest.Test(t, func(t *testing.T) {
 				base := &answering{give: inOrder(answer{}), start: time.Now()}
-				call, err := c.make(s, base, "http://backend.test/")
-				if err != nil {
-					t.Fatal(err)
-				}
+				call := must.Have(c.make(s, base, "http://backend.test/"))
 				ctx, cancel := context.WithTimeout(t.Context(), 50*ms)
 				defer cancel()
 				ok := call(ctx)

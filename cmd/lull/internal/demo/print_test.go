@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // fixedResult is a possible result of a run.
@@ -76,9 +77,7 @@ func fixedTail() result {
 func printed(t *testing.T, r result) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := printTable(&out, r); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(printTable(&out, r))
 	clitest.Width(t, out.String(), 80)
 	return out.String()
 }
@@ -147,9 +146,7 @@ func TestTailSettingFits(t *testing.T) {
 func TestJSONText(t *testing.T) {
 	for file, r := range map[string]result{"storm": fixedResult(), "tail": fixedTail()} {
 		var out bytes.Buffer
-		if err := printJSON(&out, r); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(printJSON(&out, r))
 		golden.File(t, "testdata/"+file+".json", out.String())
 	}
 }

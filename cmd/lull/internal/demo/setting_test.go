@@ -10,6 +10,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // lullProgram runs the program and returns what it printed.
@@ -21,18 +23,9 @@ func lullProgram(ctx context.Context, args ...string) (code int, stdout, stderr 
 func parse(t *testing.T, args ...string) setting {
 	t.Helper()
 	var c Command
-	parser, err := kong.New(&c, kong.Writers(io.Discard, io.Discard))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parser.Parse(args); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.setting()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	parser := must.Have(kong.New(&c, kong.Writers(io.Discard, io.Discard)))
+	must.Have(parser.Parse(args))
+	return must.Have(c.setting())
 }
 
 func TestBadFlagsSayWhatIsAllowed(t *testing.T) {
@@ -105,9 +98,7 @@ func TestDefaultSetting(t *testing.T) {
 	if s.Outage <= s.Timeout || s.Load*float64(s.Attempts) <= 1 {
 		t.Errorf("outage %v, timeout %v, load %v with %d attempts", s.Outage, s.Timeout, s.Load, s.Attempts)
 	}
-	if got, want := s.policyText(), "lull.Policy{AttemptTimeout: 500ms}"; got != want {
-		t.Errorf("lull gets %s, want %s: the zero policy but for the timeout", got, want)
-	}
+	check.Equal(t, s.policyText(), "lull.Policy{AttemptTimeout: 500ms}", "lull gets: the zero policy but for the timeout")
 }
 
 func TestShortRunsShrinkTheOutage(t *testing.T) {
@@ -131,9 +122,7 @@ func TestFlagsReachTheSetting(t *testing.T) {
 	if len(s.Clients) != 2 || s.Clients[0].name != "no retry" || s.Clients[1].name != "lull" {
 		t.Errorf("clients %v", s.Clients)
 	}
-	if got, want := s.policyText(), "lull.Policy{AttemptTimeout: 200ms, Attempts: 5}"; got != want {
-		t.Errorf("lull gets %s, want %s", got, want)
-	}
+	check.Equal(t, s.policyText(), "lull.Policy{AttemptTimeout: 200ms, Attempts: 5}", "lull gets")
 }
 
 func TestDefaultTailSetting(t *testing.T) {
@@ -160,9 +149,7 @@ func TestDefaultTailSetting(t *testing.T) {
 	if s.HedgeDelay <= tailMedian*(10+10*tailSpread)/10 || s.Tail != 0.02 {
 		t.Errorf("the naive hedger waits for %v, %v of the requests are slow", s.HedgeDelay, s.Tail)
 	}
-	if got, want := s.hedgePolicyText(), "lull.Policy{AttemptTimeout: 2s, Hedge: hedge.Config{Attempts: 2}}"; got != want {
-		t.Errorf("lull gets %s, want %s: the recommended hedge, and the timeout", got, want)
-	}
+	check.Equal(t, s.hedgePolicyText(), "lull.Policy{AttemptTimeout: 2s, Hedge: hedge.Config{Attempts: 2}}", "lull gets: the recommended hedge, and the timeout")
 	if p := s.hedgePolicy(); p.Validate() != nil || p.Hedge.Attempts != 2 || p.AttemptTimeout != 2*time.Second {
 		t.Errorf("lull gets %+v", p)
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 const ms = time.Millisecond
@@ -15,30 +17,18 @@ func TestPercentileIsNearestRank(t *testing.T) {
 		p    int
 		want time.Duration
 	}{{5, 15}, {30, 20}, {40, 20}, {50, 35}, {99, 50}, {100, 50}} {
-		if got := percentile(list, c.p); got != c.want {
-			t.Errorf("percentile(%d) = %d, want %d", c.p, got, c.want)
-		}
+		check.Equal(t, percentile(list, c.p), c.want, "percentile(%d)", c.p)
 	}
-	if got := percentile(nil, 99); got != 0 {
-		t.Errorf("percentile of nothing = %v, want 0", got)
-	}
-	if got := percentile([]time.Duration{7}, 1); got != 7 {
-		t.Errorf("percentile of one = %v, want it", got)
-	}
+	check.Equal(t, percentile(nil, 99), 0, "percentile of nothing")
+	check.Equal(t, percentile([]time.Duration{7}, 1), 7, "percentile of one")
 }
 
 func TestPeakRateSlides(t *testing.T) {
 	// 3+4+5+6+7 = 25 in half a second, which begins at no multiple of it.
 	seen := []int{1, 1, 1, 3, 4, 5, 6, 7, 0, 0, 0}
-	if got := peakRate(seen); got != 50 {
-		t.Errorf("peakRate = %v, want 50", got)
-	}
-	if got := peakRate([]int{4}); got != 8 {
-		t.Errorf("peakRate of a short run = %v, want 8", got)
-	}
-	if got := peakRate(nil); got != 0 {
-		t.Errorf("peakRate of nothing = %v, want 0", got)
-	}
+	check.Equal(t, peakRate(seen), 50, "peakRate")
+	check.Equal(t, peakRate([]int{4}), 8, "peakRate of a short run")
+	check.Equal(t, peakRate(nil), 0, "peakRate of nothing")
 }
 
 func TestSumCountsWholeTicks(t *testing.T) {
@@ -50,9 +40,7 @@ func TestSumCountsWholeTicks(t *testing.T) {
 		{0, 400 * ms, 15}, {100 * ms, 300 * ms, 6}, {-time.Second, 100 * ms, 1},
 		{300 * ms, time.Hour, 8}, {time.Hour, 2 * time.Hour, 0}, {150 * ms, 250 * ms, 2},
 	} {
-		if got := sum(counts, c.from, c.to); got != c.want {
-			t.Errorf("sum(%v, %v) = %d, want %d", c.from, c.to, got, c.want)
-		}
+		check.Equal(t, sum(counts, c.from, c.to), c.want, "sum(%v, %v)", c.from, c.to)
 	}
 }
 
@@ -98,9 +86,7 @@ func TestRecovery(t *testing.T) {
 		if !ok {
 			got = never
 		}
-		if got != c.want {
-			t.Errorf("%s: recovered after %v, want %v", c.name, got, c.want)
-		}
+		check.Equal(t, got, c.want, "%s: recovered after", c.name)
 	}
 }
 

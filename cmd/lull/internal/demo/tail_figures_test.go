@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // fifteenSeconds is a run of the scenario tail that is slow from 5 s to 8 s.
@@ -37,9 +39,7 @@ func TestWithin(t *testing.T) {
 		{990, 10, 990, 990 * ms}, {989, 11, 990, never}, {989, 11, 500, 500 * ms}, {500, 500, 500, 500 * ms}, {499, 501, 500, never},
 		{0, 1, 1, never}, {0, 0, 500, never},
 	} {
-		if got := successPercentile(callsOf(c.good, c.failed), c.permille); got != c.want {
-			t.Errorf("%d succeed, %d fail: %d of a thousand within %v, want %v", c.good, c.failed, c.permille, got, c.want)
-		}
+		check.Equal(t, successPercentile(callsOf(c.good, c.failed), c.permille), c.want, "%d succeed, %d fail: %d of a thousand within", c.good, c.failed, c.permille)
 	}
 }
 
@@ -70,9 +70,7 @@ func TestWorstSecond(t *testing.T) {
 		{2500 * ms, 3 * time.Second, 0.2}, // less than a second
 		{4 * time.Second, 4 * time.Second, 0}, {5 * time.Second, 4 * time.Second, 0}, {time.Minute, time.Hour, 0},
 	} {
-		if got := worstSecond(n, c.from, c.to); got != c.want {
-			t.Errorf("from %v to %v: %v, want %v", c.from, c.to, got, c.want)
-		}
+		check.Equal(t, worstSecond(n, c.from, c.to), c.want, "from %v to %v", c.from, c.to)
 	}
 }
 
@@ -104,9 +102,7 @@ func TestStopped(t *testing.T) {
 		if !ok {
 			got = notAtAll
 		}
-		if got != c.want {
-			t.Errorf("%s: stopped after %v, want %v", c.name, got, c.want)
-		}
+		check.Equal(t, got, c.want, "%s: stopped after", c.name)
 	}
 }
 
@@ -147,9 +143,7 @@ func TestCutAgain(t *testing.T) {
 			if !ok {
 				got = notAtAll
 			}
-			if got != c.want {
-				t.Errorf("%s (failed %v): cut again after %v, want %v", c.name, failed, got, c.want)
-			}
+			check.Equal(t, got, c.want, "%s (failed %v): cut again after", c.name, failed)
 		}
 	}
 	if _, ok := tailCutTime(s, s.Duration, nil); ok {
@@ -231,9 +225,7 @@ func TestRecentTimes(t *testing.T) {
 		t.Errorf("%v after 0.4 s, want nothing yet", got)
 	}
 	first := l.recentUntil(3 * time.Second) // those that ended later are not looked at
-	if want := []recent{{10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, never}, {10 * ms, never}}; !slices.Equal(first, want) {
-		t.Errorf("after 3 s %v, want %v", first, want)
-	}
+	check.Slices(t, first, []recent{{10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, never}, {10 * ms, never}}, "after 3 s")
 	all := l.recentUntil(10 * time.Second)
 	if !slices.Equal(all[:6], first) || len(all) != 20 {
 		t.Fatalf("%d after 10 s, the first being %v", len(all), all[:6])
@@ -242,9 +234,7 @@ func TestRecentTimes(t *testing.T) {
 		7: {10 * ms, never}, 8: {10 * ms, never}, // 4.5 s: half of the last second; 1.5 s are not 3 yet
 		9: {50 * ms, never}, 10: {50 * ms, 50 * ms}, 17: {never, 50 * ms}, 19: {never, 50 * ms},
 	} {
-		if all[i] != want {
-			t.Errorf("after %v: %v, want %v", time.Duration(i+1)*recentStep, all[i], want)
-		}
+		check.Equal(t, all[i], want, "after %v", time.Duration(i+1)*recentStep)
 	}
 	shot := laneSnapshot{recents: all[:4]}
 	for at, want := range map[time.Duration]int{500 * ms: 0, 999 * ms: 0, time.Second: 1, 2 * time.Second: 3, time.Hour: 3} {
@@ -262,9 +252,7 @@ func TestTallyCountsRequestsOfACall(t *testing.T) {
 	a, b := &requestTally{lane: l}, &requestTally{lane: l}
 	a.countSent()
 	b.countSent()
-	if n := total(l.backend.counts.copy()[extra]); n != 0 {
-		t.Errorf("two first requests: %d extra", n)
-	}
+	check.Equal(t, total(l.backend.counts.copy()[extra]), 0, "two first requests: extra")
 	a.countSent()
 	a.countSent()
 	a.countHeld()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // TestMain is lull itself for the tests that send signals to it.
@@ -93,13 +94,9 @@ func TestWhichEndsAreTransient(t *testing.T) {
 func TestCommandsThatCannotBeRun(t *testing.T) {
 	needsShell(t)
 	plain := filepath.Join(t.TempDir(), "plain")
-	if err := os.WriteFile(plain, []byte("text"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(os.WriteFile(plain, []byte("text"), 0o644))
 	garbage := filepath.Join(t.TempDir(), "garbage")
-	if err := os.WriteFile(garbage, []byte{0, 1, 2, 3}, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(os.WriteFile(garbage, []byte{0, 1, 2, 3}, 0o755))
 	for name, want := range map[string]int{"no-such-command-here": 127, plain + "-that-is-missing": 127, plain: 126, garbage: 126} {
 		code, out, errs := clitest.Run[Command](cli.Env{Context: t.Context()}, "exec", "--quiet", "--", name)
 		if code != want || out != "" || !strings.Contains(errs, name) || strings.Count(errs, "\n") != 1 {
@@ -140,22 +137,13 @@ const letter = "one\ntwo\nthree\n"
 
 // Each attempt reads the input from its beginning, whatever the one before it has read.
 func TestInputIsGivenToEachAttempt(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Have(os.Create(filepath.Join(t.TempDir(), "file")))
 	defer file.Close()
 	const read = 5 // by the shell, before lull
-	if _, err := io.WriteString(file, "zero\n"+letter); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.Seek(read, io.SeekStart); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(io.WriteString(file, "zero\n"+letter))
+	must.Have(file.Seek(read, io.SeekStart))
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(err)
 	defer r.Close()
 	go func() { defer w.Close(); _, _ = io.WriteString(w, letter) }()
 	for name, stdin := range map[string]io.Reader{"file": file, "pipe": r, "reader": strings.NewReader(letter)} {
@@ -225,21 +213,13 @@ type program struct {
 func start(t *testing.T, args ...string) *program {
 	t.Helper()
 	needsShell(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Have(os.Executable())
 	p := &program{Cmd: exec.CommandContext(t.Context(), self, append([]string{"exec"}, args...)...)}
 	p.Env = append(os.Environ(), "LULL_TEST_PROGRAM=1")
 	p.Stdout = &p.out
-	errs, err := p.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	errs := must.Have(p.StderrPipe())
 	p.errs = bufio.NewReader(errs)
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(p.Start())
 	return p
 }
 
@@ -261,9 +241,7 @@ func TestSignalsArePassedOn(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		p := start(t, "--", "sh", "-c", `trap 'echo got; exit 33' INT TERM HUP; echo ready >&2; while :; do sleep 0.01; done`)
 		p.until(t, "ready")
-		if err := p.Process.Signal(s); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(p.Process.Signal(s))
 		p.until(t, "lull: sh failed after 1 attempt (")
 		if err := p.Wait(); p.ProcessState.ExitCode() != 33 || p.out.String() != "got\n" {
 			t.Errorf("%v: %v, printed %q; want the exit code of the command, 33", s, err, p.out.String())
@@ -275,13 +253,8 @@ func TestSignalsArePassedOn(t *testing.T) {
 func TestSignalsReachWhatTheCommandHasStarted(t *testing.T) {
 	p := start(t, "--", "sh", "-c", `sleep 600 & echo ready >&2; wait`)
 	p.until(t, "ready")
-	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	rest, err := io.ReadAll(p.errs) // until all have closed it, sleep too
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(p.Process.Signal(syscall.SIGTERM))
+	rest := must.Have(io.ReadAll(p.errs)) // until all have closed it, sleep too
 	if err := p.Wait(); p.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) || !strings.Contains(string(rest), "because a signal asked it to end: signal SIGTERM") {
 		t.Errorf("%v, printed %s", err, rest)
 	}
@@ -291,9 +264,7 @@ func TestSignalsReachWhatTheCommandHasStarted(t *testing.T) {
 func TestASignalEndsTheWait(t *testing.T) {
 	p := start(t, "--wait", "8760h", "--max-wait", "8760h", "--", "sh", "-c", "exit 7")
 	p.until(t, "lull: attempt 1 of 5: exit code 7")
-	if err := p.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(p.Process.Signal(os.Interrupt))
 	rest, _ := io.ReadAll(p.errs)
 	if err := p.Wait(); p.ProcessState.ExitCode() != 7 || !strings.Contains(string(rest), "because a signal asked it to end") {
 		t.Errorf("%v, printed %s", err, rest)
@@ -307,9 +278,7 @@ func TestOtherSignalsDoNotEndTheCall(t *testing.T) {
 	p := start(t, "--wait", "1ms", "--max-wait", "1ms", "--attempts", "2", "--", "sh", "-c",
 		`trap 'exit 3' USR1; [ $LULL_ATTEMPT = 2 ] && exit 0; echo ready >&2; while :; do sleep 0.01; done`)
 	p.until(t, "ready")
-	if err := p.Process.Signal(passedOn[4]); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(p.Process.Signal(passedOn[4]))
 	p.until(t, "lull: attempt 1 of 2: exit code 3")
 	p.until(t, "lull: attempt 2 of 2 succeeded")
 	if err := p.Wait(); err != nil {

@@ -12,7 +12,9 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/lint"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // lints runs lull lint.
@@ -32,10 +34,7 @@ func lintsInput(t *testing.T, stdin io.Reader, args ...string) (out, complaint s
 // that it breaks, and all its findings are of that rule.
 func TestLintExamples(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..", "..", "..", "docs", "examples", "policies"))
-	files, err := filepath.Glob("*/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Have(filepath.Glob("*/*.yaml"))
 	slices.Sort(files)
 	broken := map[string]bool{}
 	for _, file := range files {
@@ -45,22 +44,16 @@ func TestLintExamples(t *testing.T) {
 
 		folder, id, _ := strings.Cut(strings.TrimSuffix(name, ".yaml"), "/")
 		js, _, again := lints(t, name, "--notes", "--format", "json")
-		if again != code {
-			t.Errorf("%s: exit code %d as text, %d as JSON", name, code, again)
-		}
+		check.Equal(t, again, code, "%s: exit code as JSON, and as text", name)
 		var report struct{ Findings []lint.Finding }
-		if err := json.Unmarshal([]byte(js), &report); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(json.Unmarshal([]byte(js), &report))
 		if folder == "good" {
 			for _, f := range report.Findings {
 				if f.Ignored == nil {
 					t.Errorf("%s is a good example, and %s finds something", name, f.Rule)
 				}
 			}
-			if code != cli.OK {
-				t.Errorf("%s: exit code %d", name, code)
-			}
+			check.Equal(t, code, cli.OK, "%s: exit code", name)
 			continue
 		}
 		id, variant, _ := strings.Cut(id, ".")
@@ -77,16 +70,12 @@ func TestLintExamples(t *testing.T) {
 		case rule.Severity < lint.Warning || variant == "note":
 			wantCode = cli.OK
 		}
-		if code != wantCode {
-			t.Errorf("%s: exit code %d, want %d", name, code, wantCode)
-		}
+		check.Equal(t, code, wantCode, "%s: exit code", name)
 		if len(report.Findings) == 0 {
 			t.Errorf("%s: nothing found", name)
 		}
 		for _, f := range report.Findings {
-			if f.Rule != id {
-				t.Errorf("%s: %s finds something, too: %s", name, f.Rule, f.Message)
-			}
+			check.Equal(t, f.Rule, id, "%s: what finds something, too: %s", name, f.Message)
 		}
 	}
 	for _, r := range lint.Rules() {
@@ -248,9 +237,7 @@ func TestLintOfDirectories(t *testing.T) {
 		want := strings.Fields(c.want)
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%v: %v, want %v", c.args, got, want)
-		}
+		check.Slices(t, got, want, "%v", c.args)
 	}
 }
 

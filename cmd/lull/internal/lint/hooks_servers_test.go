@@ -10,14 +10,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // The command of the action is one that lull lint takes, and what its inputs hold is no command.
 func TestAction(t *testing.T) {
-	data, err := os.ReadFile("../../../../.github/actions/lint/action.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(os.ReadFile("../../../../.github/actions/lint/action.yml"))
 	_, script, ok := strings.Cut(string(data), "OUTPUT: ${{ inputs.output }}\n      run: |\n")
 	if !ok || strings.Contains(script, "${{") {
 		t.Fatalf("no script:\n%s", script)
@@ -29,9 +28,7 @@ func TestAction(t *testing.T) {
 	// A program in place of lull prints its arguments as JSON.
 	fake := "#!/bin/sh\nprintf '['; for a in \"$@\"; do printf '\"%s\",' \"$a\"; done; printf '0]'\n"
 	for name, text := range map[string]string{"lull": fake, "a.yaml": "", "b.yaml": ""} {
-		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(os.WriteFile(name, []byte(text), 0o755))
 	}
 	here, _ := filepath.Abs(".")
 	c := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", regexp.MustCompile(`(?m)^ {8}`).ReplaceAllString(script, ""))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -49,9 +50,7 @@ func TestBestFiguresAreMarked(t *testing.T) {
 	}
 	// The intervals of the first two shares touch.
 	want := "9 s*, 90.0% ±1.0*, 0.00 ±0.00; 1/2 2 s, 88.5% ±1.0*, 0.00 ±0.00; never, 40.0% ±1.0, 0.00 ±0.00; -, -, -"
-	if text := strings.ReplaceAll(want, "; ", ", "); strings.Join(got, ", ") != text {
-		t.Errorf("got %q, want %q", strings.Join(got, ", "), text)
-	}
+	check.Equal(t, strings.Join(got, ", "), strings.ReplaceAll(want, "; ", ", "), "the list")
 	alike := []sim.Summary{recovered("a", 1, 5), recovered("b", 1, 5)}
 	table = pageTable(columns, alike)
 	markBest(table, columns, alike)
@@ -77,9 +76,7 @@ func TestCellsOfASweep(t *testing.T) {
 		"10 s/90.0%/level-2":     recovered("", 0.9, 10),
 	} {
 		c := sweepCell(m, 1, 100)
-		if got := c.Text + "/" + c.More + "/" + c.Class; got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		check.Equal(t, c.Text+"/"+c.More+"/"+c.Class, want, "text, more and class")
 	}
 }
 

@@ -3,7 +3,12 @@ package term
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestFill(t *testing.T) {
@@ -13,12 +18,8 @@ func TestFill(t *testing.T) {
 	if got := Fill("\n  time  ", text); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	if got := Fill("  a  ", ""); got != "  a\n" {
-		t.Errorf("nothing is %q", got)
-	}
-	if got := Fill("", "one"); got != "one\n" {
-		t.Errorf("one word is %q", got)
-	}
+	check.Equal(t, Fill("  a  ", ""), "  a\n", "nothing")
+	check.Equal(t, Fill("", "one"), "one\n", "one word")
 }
 
 // A number and its unit are in one line, and so is a name with blanks in it.
@@ -56,7 +57,56 @@ func TestTableIsFolded(t *testing.T) {
 }
 
 func TestPrintable(t *testing.T) {
-	if got, want := Printable("say \"é\"\n\x1b[2J"), `say "é"\n\x1b[2J`; got != want {
-		t.Errorf("got %s, want %s", got, want)
+	check.Equal(t, Printable("say \"é\"\n\x1b[2J"), `say "é"\n\x1b[2J`, `Printable("say \"é\"\n\x1b[2J")`)
+}
+
+func TestBarsFollowTheLocale(t *testing.T) {
+	for _, c := range []struct {
+		env   map[string]string
+		ascii bool
+	}{
+		{nil, false},
+		{map[string]string{"LANG": "de_DE.UTF-8"}, false},
+		{map[string]string{"LANG": "C.utf8"}, false},
+		{map[string]string{"LANG": "C"}, true},
+		{map[string]string{"LANG": "en_US.UTF-8", "LC_ALL": "POSIX"}, true},
+		{map[string]string{"LANG": "C", "LC_CTYPE": "en_US.UTF-8"}, false},
+	} {
+		got := BarsFor(func(name string) string { return c.env[name] })
+		check.Equal(t, (string(got) == string(ASCII)), c.ascii, "%v: %q", c.env, string(got))
 	}
+}
+
+func TestLine(t *testing.T) {
+	check.Equal(t, Blocks.Line([]float64{0, 0.01, 50, 100, 200}, 100), "▁▂▅██", "Blocks.Line([]float64{0, 0.01, 50, 100, 200}, 100)")
+	check.Equal(t, Blocks.Line([]float64{0, 0}, 0), "▁▁", "of nothing")
+}
+
+func TestProgressWritesOverItselfOnATerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := &Progress{out: &out, terminal: true, start: time.Now(), last: time.Now()}
+		for range 101 {
+			p.Show(func(took time.Duration) string { return took.String() })
+			time.Sleep(10 * time.Millisecond)
+		}
+		p.End()
+		text := out.String()
+		if n := strings.Count(text, "\r"); n != 11 || strings.Contains(text, "\n") || !strings.HasSuffix(text, "\r"+ClearRest) {
+			t.Errorf("%d lines in a second, want 10 and one to clear: %q", n, text)
+		}
+	})
+}
+
+func TestQuietWritesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := NewProgress(&out, func(string) string { return "" }, true)
+		time.Sleep(time.Hour)
+		p.Show(func(took time.Duration) string { return took.String() })
+		p.End()
+		if out.Len() > 0 {
+			t.Errorf("said %q", out.String())
+		}
+	})
 }

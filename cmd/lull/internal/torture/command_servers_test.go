@@ -17,6 +17,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestCard(t *testing.T) {
@@ -79,10 +80,7 @@ func TestKeep(t *testing.T) {
 	}
 
 	// The card of another version of a client, or with fewer cases, is replaced; this one is not.
-	text, err := os.ReadFile(kept)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile(kept))
 	marked := strings.ReplaceAll(string(text), "one attempt", "kept from before")
 	if marked == string(text) {
 		t.Fatalf("the verdict is not in\n%s", text)
@@ -119,9 +117,7 @@ func TestRule24WhatCouldNotBeGraded(t *testing.T) {
 	folder := t.TempDir()
 	file := func(name, text string) string {
 		name = filepath.Join(folder, name)
-		if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(os.WriteFile(name, []byte(text), 0o700))
 		return name
 	}
 	code, card, errs := run(t, "--client", "net/http", "--case", "once-422", "--json", "--quiet")
@@ -165,10 +161,7 @@ func TestStanding(t *testing.T) {
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Ctrl-C") {
 		if base, ok := strings.CutPrefix(lines.Text(), "What was seen so far:"); ok {
 			for range 2 {
-				resp, err := http.Get(strings.TrimSpace(base) + "t/once-400/mine")
-				if err != nil {
-					t.Fatal(err)
-				}
+				resp := must.Have(http.Get(strings.TrimSpace(base) + "t/once-400/mine"))
 				resp.Body.Close()
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -55,14 +56,10 @@ func TestRule08Breaker(t *testing.T) {
 			t.Fatal("not open")
 		}
 		b.Done(at, stale, Success, nil)
-		if s := b.State(at - 1); s != Open {
-			t.Errorf("a success from before the opening: %v, want open", s)
-		}
+		check.Equal(t, b.State(at-1), Open, "a success from before the opening")
 		tok := probeNow(t, b, at)
 		b.Done(at, alsoStale, Success, nil)
-		if s := b.State(at); s != HalfOpen {
-			t.Errorf("a success from before the opening, while the probe is out: %v, want half-open", s)
-		}
+		check.Equal(t, b.State(at), HalfOpen, "a success from before the opening, while the probe is out")
 		b.Done(at, tok, Success, nil)
 		if s := b.State(at); s != Closed {
 			t.Fatalf("after the probe's success: %v", s)
@@ -76,9 +73,7 @@ func TestRule08Breaker(t *testing.T) {
 	t.Run("probes are limited", func(t *testing.T) {
 		for _, probes := range []int{1, 3} {
 			b, at := opened(t, rated(Config{Probes: probes}))
-			if n := run(b, at-1, 10, Success); n != 0 {
-				t.Errorf("%d calls admitted while open", n)
-			}
+			check.Equal(t, run(b, at-1, 10, Success), 0, "calls admitted while open")
 			var toks []Ticket
 			for range 10 {
 				if tok, ok := b.Start(at); ok {
@@ -89,14 +84,10 @@ func TestRule08Breaker(t *testing.T) {
 				t.Fatalf("%d of 10 calls admitted while half-open, want %d", len(toks), probes)
 			}
 			for i, tok := range toks {
-				if s := b.State(at); s != HalfOpen {
-					t.Errorf("after %d of %d successes: %v", i, probes, s)
-				}
+				check.Equal(t, b.State(at), HalfOpen, "after %d of %d successes", i, probes)
 				b.Done(at, tok, Success, nil)
 			}
-			if s := b.State(at); s != Closed {
-				t.Errorf("after %d successes in a row: %v, want closed", probes, s)
-			}
+			check.Equal(t, b.State(at), Closed, "after %d successes in a row", probes)
 		}
 	})
 
@@ -116,22 +107,14 @@ func TestRule08Breaker(t *testing.T) {
 		b, at := opened(t, rated(Config{OpenJitter: -1}), func(c Change) { heard = append(heard, c) })
 		lost := probeNow(t, b, at)
 		end := at + DefaultProbeTimeout
-		if s := b.State(end - 1); s != HalfOpen {
-			t.Errorf("just before: %v", s)
-		}
+		check.Equal(t, b.State(end-1), HalfOpen, "just before")
 		if s, r := b.State(end), b.RetryAt(end); s != Open || r != end+2*openFor {
 			t.Errorf("timed out: %v until %v, want open until %v", s, r, end+2*openFor)
 		}
-		if n := run(b, end, 10, Success); n != 0 {
-			t.Errorf("timed out: %d calls admitted", n)
-		}
+		check.Equal(t, run(b, end, 10, Success), 0, "timed out: calls admitted")
 		b.Done(end, lost, Success, nil) // too late
-		if s := b.State(end); s != Open {
-			t.Errorf("after the late report: %v, want open", s)
-		}
-		if n := run(b, end+2*openFor, 1, Success); n != 1 {
-			t.Error("its place was not freed")
-		}
+		check.Equal(t, b.State(end), Open, "after the late report")
+		check.Equal(t, run(b, end+2*openFor, 1, Success), 1, "calls admitted in its place")
 		want := Change{From: HalfOpen, To: Open, Reason: ProbeTimedOut, At: end, Until: end + 2*openFor, Calls: 1, Failures: 1}
 		if len(heard) < 3 || heard[2] != want {
 			t.Errorf("heard %v, want %v third", heard, want)
@@ -224,9 +207,7 @@ func TestRule08Breaker(t *testing.T) {
 		run(b, 0, 2, Failure)
 		run(b, 0, 1, Neutral)
 		run(b, 0, 1, Failure) // the third in a row: the neutral call is not there
-		if s := b.State(0); s != Open {
-			t.Errorf("three failures in a row with a neutral call among them: %v, want open", s)
-		}
+		check.Equal(t, b.State(0), Open, "three failures in a row with a neutral call among them")
 		at := b.RetryAt(0)
 		for range 10 {
 			b.Done(at, probeNow(t, b, at), Neutral, nil)
@@ -235,9 +216,7 @@ func TestRule08Breaker(t *testing.T) {
 			}
 		}
 		b.Done(at, probeNow(t, b, at), Evidence(77), nil)
-		if s := b.State(at); s != HalfOpen {
-			t.Errorf("after a probe with an unknown outcome: %v, want half-open", s)
-		}
+		check.Equal(t, b.State(at), HalfOpen, "after a probe with an unknown outcome")
 	})
 }
 
@@ -289,9 +268,7 @@ func testOpenTimes(t *testing.T) {
 	}
 	b := must.Have(New(rated(Config{})))
 	run(b, 0, 100, Failure)
-	if d := b.RetryAt(0); d != 6250*time.Millisecond {
-		t.Errorf("without randomness: open for %v, want the middle, 6.25s", d)
-	}
+	check.Equal(t, b.RetryAt(0), 6250*time.Millisecond, "without randomness: open for")
 }
 
 func testThresholds(t *testing.T) {
@@ -327,9 +304,7 @@ func testThresholds(t *testing.T) {
 		for _, tok := range toks[:c.failures] {
 			b.Done(time.Second, tok, Failure, nil)
 		}
-		if got := b.State(time.Second); got != c.want {
-			t.Errorf("%d of %d failed, threshold %v of at least %d: %v, want %v", c.failures, c.calls, c.rate, c.min, got, c.want)
-		}
+		check.Equal(t, b.State(time.Second), c.want, "%d of %d failed, threshold %v of at least %d", c.failures, c.calls, c.rate, c.min)
 	}
 	for _, c := range []struct {
 		slow, calls int
@@ -347,9 +322,7 @@ func testThresholds(t *testing.T) {
 			for _, tok := range toks[:c.slow] {
 				b.Done(c.took, tok, o, nil)
 			}
-			if got := b.State(c.took); got != c.want {
-				t.Errorf("%d of %d took %v (%v): %v, want %v", c.slow, c.calls, c.took, o, got, c.want)
-			}
+			check.Equal(t, b.State(c.took), c.want, "%d of %d took %v (%v)", c.slow, c.calls, c.took, o)
 		}
 	}
 	b := must.Have(New(Config{Consecutive: 5, ConsecutiveFor: -1, OpenFor: openFor}))
@@ -357,12 +330,8 @@ func testThresholds(t *testing.T) {
 		run(b, 0, 4, Failure)
 		run(b, 0, 1, Success)
 	}
-	if s := b.State(0); s != Closed {
-		t.Errorf("four failures in a row, again and again: %v, want closed", s)
-	}
-	if n := run(b, 0, 10, Failure); n != 5 {
-		t.Errorf("opened after %d failures in a row, want 5", n)
-	}
+	check.Equal(t, b.State(0), Closed, "four failures in a row, again and again")
+	check.Equal(t, run(b, 0, 10, Failure), 5, "failures in a row until it opens")
 }
 
 func testListeners(t *testing.T) {
@@ -410,9 +379,37 @@ func TestRule08ProbesUnderLoad(t *testing.T) {
 			for _, n := range admitted {
 				sum += n
 			}
-			if sum != probes {
-				t.Errorf("%d probes admitted at once, want %d", sum, probes)
-			}
+			check.Equal(t, sum, probes, "probes admitted at once")
 		})
 	}
+}
+
+// What lies a window back counts for nothing, though nobody called meanwhile.
+func TestRule11WindowsExpireOnRead(t *testing.T) {
+	for _, idle := range []time.Duration{DefaultWindow, 3 * DefaultWindow, 8 * DefaultWindow, 1000 * DefaultWindow} {
+		b := must.Have(New(rated(Config{})))
+		run(b, 0, 19, Failure)
+		if calls, failures, _ := b.Counts(0); calls != 19 || failures != 19 {
+			t.Fatalf("Counts %d, %d, want 19, 19", calls, failures)
+		}
+		if calls, failures, slow := b.Counts(idle); calls != 0 || failures != 0 || slow != 0 {
+			t.Errorf("after %v: Counts %d, %d, %d, want none", idle, calls, failures, slow)
+		}
+		run(b, idle, 19, Failure)
+		check.Equal(t, b.State(idle), Closed, "19 failures, %v of nothing, 19 failures", idle)
+		run(b, idle, 1, Failure)
+		check.Equal(t, b.State(idle), Open, "after the twentieth")
+	}
+}
+
+// The open time and a probe's time pass unobserved as well.
+func TestRule11StatesExpireOnRead(t *testing.T) {
+	b, at := opened(t, rated(Config{}))
+	if s, r := b.State(at-1), b.RetryAt(at-1); s != Open || r != at {
+		t.Errorf("just before: %v, %v", s, r)
+	}
+	if s, r := b.State(at), b.RetryAt(at); s != HalfOpen || r != 0 {
+		t.Errorf("at the end of the open time: %v, %v, want half-open, 0", s, r)
+	}
+	check.Equal(t, b.state(), Open, "a reading made a transition")
 }
