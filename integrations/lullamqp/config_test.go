@@ -113,24 +113,24 @@ func TestConsumersOfOneChannel(t *testing.T) {
 }
 
 // A channel may be closed at once after few acknowledgements, and a second after the last of many.
-func TestUnapplied(t *testing.T) {
-	var u unapplied
+func TestKeepOpen(t *testing.T) {
+	var u ackTimes
 	now := time.Unix(1_800_000_000, 0)
-	check.Equal(t, u.left(now), 0, "before the first")
-	for range fewAcks - 1 {
+	check.Equal(t, u.keepOpen(now), 0, "before the first")
+	for range safeAcks - 1 {
 		now = now.Add(time.Millisecond)
 		u.note(now)
 	}
-	check.Equal(t, u.left(now), 0, "after few")
-	for range 3 * fewAcks {
+	check.Equal(t, u.keepOpen(now), 0, "after few")
+	for range 3 * safeAcks {
 		now = now.Add(time.Millisecond)
 		u.note(now)
-		if d := u.left(now); d != applying {
+		if d := u.keepOpen(now); d != applyTime {
 			t.Fatalf("after many: %v", d)
 		}
 	}
-	check.Equal(t, u.left(now.Add(applying/4)), applying*3/4, "a quarter later")
-	check.Equal(t, u.left(now.Add(applying)), 0, "at its end")
-	u.note(now.Add(applying))
-	check.Equal(t, u.left(now.Add(applying)), 0, "after one more")
+	check.Equal(t, u.keepOpen(now.Add(applyTime/4)), applyTime*3/4, "a quarter later")
+	check.Equal(t, u.keepOpen(now.Add(applyTime)), 0, "at its end")
+	u.note(now.Add(applyTime))
+	check.Equal(t, u.keepOpen(now.Add(applyTime)), 0, "after one more")
 }

@@ -189,7 +189,7 @@ func compare(t *testing.T, c redis.UniversalClient) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		m := newModel()
 		key := keys("compare", fmt.Sprint(seed))
-		tm := BudgetConfig{Floor: []float64{5, 0.3, 1000}[seed%3], Pool: []float64{50, 1, 7.5}[seed%3]}.terms(time.Second)
+		tm := BudgetConfig{Floor: []float64{5, 0.3, 1000}[seed%3], Pool: []float64{50, 1, 7.5}[seed%3]}.ledgerSettings(time.Second)
 		now := 1_700_000_000 * time.Second
 		seqs := map[string]int64{}
 		for step := range 400 {
@@ -212,7 +212,7 @@ func compare(t *testing.T, c redis.UniversalClient) {
 				seqs[id]++
 			}
 			r := request{
-				seq: max(seqs[id], 1), hand: rnd.Int64N(6), give: rnd.Int64N(4), want: rnd.Int64N(20),
+				seq: max(seqs[id], 1), held: rnd.Int64N(6), give: rnd.Int64N(4), want: rnd.Int64N(20),
 				reserve: float64(rnd.IntN(2)) * tm.pool / 2, leave: rnd.IntN(30) == 0,
 			}
 			if rnd.IntN(200) == 0 {
@@ -256,7 +256,7 @@ func compare(t *testing.T, c redis.UniversalClient) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	c, ctx := oneNode(t).client(t), context.Background()
-	tm := BudgetConfig{}.terms(time.Second)
+	tm := BudgetConfig{}.ledgerSettings(time.Second)
 	for _, name := range []string{"payments", "}", "{", "{}", "a}b{c", "%7D", "käse\x00\xff", strings.Repeat("x", 300), "{a}:{b}"} {
 		key := keys("lull", name)
 		slots := []int64{c.ClusterKeySlot(ctx, key[0]).Val(), c.ClusterKeySlot(ctx, key[1]).Val()}
@@ -281,7 +281,7 @@ func TestKeys(t *testing.T) {
 func BenchmarkScript(b *testing.B) {
 	c := needServer(b).client(b)
 	ctx := context.Background()
-	tm := BudgetConfig{Floor: 5}.terms(time.Second)
+	tm := BudgetConfig{Floor: 5}.ledgerSettings(time.Second)
 	key := keys("lull", "bench")
 	for i := range 1000 {
 		script.Run(ctx, c, key, request{seq: 1, want: 1}.args(fmt.Sprint("i", i), tm)...)
@@ -291,7 +291,7 @@ func BenchmarkScript(b *testing.B) {
 		seq++
 		pipe := c.Pipeline()
 		for i := range 100 {
-			script.EvalSha(ctx, pipe, key, request{seq: seq, want: 1, hand: 1}.args(fmt.Sprint("i", i), tm)...)
+			script.EvalSha(ctx, pipe, key, request{seq: seq, want: 1, held: 1}.args(fmt.Sprint("i", i), tm)...)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			b.Fatal(err)

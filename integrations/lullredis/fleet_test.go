@@ -95,7 +95,7 @@ func (s *stub) sync(batch []*budgetSync, fail error) {
 			m = newModel()
 			s.redis[e.budget.name] = m
 		}
-		e.answer = m.sync(time.Since(s.epoch)+time.Hour, e.id, e.request, e.budget.ledger.terms)
+		e.answer = m.sync(time.Since(s.epoch)+time.Hour, e.id, e.request, e.budget.ledger.settings)
 	}
 }
 

@@ -16,7 +16,7 @@ func never() string { panic("nobody should start over") }
 // inStep returns a ledger that has been in step for a while, with that many members.
 func inStep(t *testing.T, c BudgetConfig, members int64) (*ledger, time.Duration) {
 	t.Helper()
-	l := newLedger(c.terms(time.Second), "a", 0)
+	l := newLedger(c.ledgerSettings(time.Second), "a", 0)
 	now := time.Duration(0)
 	for range 4 {
 		r, ok := l.nextRequest(now, 5)
@@ -68,7 +68,7 @@ func TestWhatRedisHasForgottenIsVoid(t *testing.T) {
 	l.leased.Store(7)
 	l.target = 14
 	r, _ := l.nextRequest(now, 0)
-	if r.hand != 7 {
+	if r.held != 7 {
 		t.Fatalf("it holds nothing: %+v", r)
 	}
 	l.apply(now, answer{kind: unknown, seq: r.seq, grant: 2, members: 1, at: time.Hour + now}, never)
@@ -82,7 +82,7 @@ func TestWhatRedisHasForgottenIsVoid(t *testing.T) {
 	if l.leased.Load() != 0 || l.id != "b" {
 		t.Errorf("somebody else has its name: holds %d, is %s", l.leased.Load(), l.id)
 	}
-	if r, _ := l.nextRequest(now, 0); r.seq != 1 || r.hand != 0 {
+	if r, _ := l.nextRequest(now, 0); r.seq != 1 || r.held != 0 {
 		t.Errorf("starts over with %+v", r)
 	}
 }
@@ -149,7 +149,7 @@ func TestWhatItAsksFor(t *testing.T) {
 		l.apply(now, answer{seq: r.seq, grant: min(grant, r.want), members: 1, at: time.Hour + now}, never)
 		return r
 	}
-	for i, c := range []struct{ use, grant, hand, give, want int64 }{
+	for i, c := range []struct{ use, grant, held, give, want int64 }{
 		{0, 9, 0, 0, 0},    // no need
 		{1, 9, 0, 0, 1},    // refused: one
 		{1, 9, 0, 0, 2},    // used one
@@ -163,8 +163,8 @@ func TestWhatItAsksFor(t *testing.T) {
 		{6, 99, 6, 0, 6},   // used 6: 12
 		{0, 99, 6, 6, 0}, {0, 99, 3, 3, 0}, {0, 99, 1, 2, 0}, {0, 99, 0, 1, 0}, {0, 9, 0, 0, 0},
 	} {
-		if r := sync(c.use, c.grant); r.hand != c.hand || r.give != c.give || r.want != c.want || r.reserve != 0 {
-			t.Errorf("%d: used %d: %+v, want hand %d, give %d, want %d", i, c.use, r, c.hand, c.give, c.want)
+		if r := sync(c.use, c.grant); r.held != c.held || r.give != c.give || r.want != c.want || r.reserve != 0 {
+			t.Errorf("%d: used %d: %+v, want held %d, give %d, want %d", i, c.use, r, c.held, c.give, c.want)
 		}
 	}
 	// Without a need and without funds: one, of the upper half of the pool.
@@ -192,7 +192,7 @@ func TestParting(t *testing.T) {
 	last, _ := l.nextRequest(now, 0)
 	l.leased.Store(9)
 	l.share.Store(2)
-	r := l.farewell()
+	r := l.lastRequest()
 	if r != (request{seq: last.seq + 1, give: 9, leave: true}) || l.leased.Load() != 0 || l.share.Load() != 0 {
 		t.Errorf("%+v, and keeps %d and %d", r, l.leased.Load(), l.share.Load())
 	}
@@ -218,11 +218,11 @@ func TestALeaseEnds(t *testing.T) {
 	if again != r || r.want == 0 {
 		t.Fatalf("%+v, then %+v", r, again)
 	}
-	l.accrue(now+forfeitAfter, nil)
+	l.accrue(now+dropTokensAfter, nil)
 	check.Equal(t, l.leased.Load(), r.want, "holds")
-	l.accrue(now+forfeitAfter+1, nil)
-	check.Equal(t, l.leased.Load(), 0, "%v after a sync: holds", forfeitAfter)
-	if forfeitAfter >= rememberFor {
+	l.accrue(now+dropTokensAfter+1, nil)
+	check.Equal(t, l.leased.Load(), 0, "%v after a sync: holds", dropTokensAfter)
+	if dropTokensAfter >= rememberFor {
 		t.Error("Redis forgets first")
 	}
 }
@@ -257,7 +257,7 @@ func (m *model) out() (n int64) {
 	return n
 }
 
-func (m *model) sync(now time.Duration, id string, r request, t terms) (a answer) {
+func (m *model) sync(now time.Duration, id string, r request, t ledgerSettings) (a answer) {
 	µs := now.Microseconds()
 	gone := slices.Collect(maps.Keys(m.seen))
 	slices.SortFunc(gone, func(a, b string) int { // as a sorted set is
@@ -301,7 +301,7 @@ func (m *model) sync(now time.Duration, id string, r request, t terms) (a answer
 	return a
 }
 
-func (m *model) carryOut(a *answer, µs int64, id string, r request, t terms) {
+func (m *model) carryOut(a *answer, µs int64, id string, r request, t ledgerSettings) {
 	have, known := m.records[id]
 	away := max(0, µs-m.filled)
 	rate := t.floor
@@ -314,10 +314,10 @@ func (m *model) carryOut(a *answer, µs int64, id string, r request, t terms) {
 		if r.seq > 1 {
 			a.kind = unknown
 		}
-		r.hand, r.give = 0, 0
+		r.held, r.give = 0, 0
 	}
-	r.hand = min(r.hand, have.holds)
-	m.pool += float64(min(r.give, have.holds-r.hand))
+	r.held = min(r.held, have.holds)
+	m.pool += float64(min(r.give, have.holds-r.held))
 	if r.leave {
 		delete(m.records, id)
 		delete(m.seen, id)
@@ -326,6 +326,6 @@ func (m *model) carryOut(a *answer, µs int64, id string, r request, t terms) {
 	half := max(1, math.Floor(m.pool/2))
 	a.grant = max(0, min(r.want, int64(math.Floor(m.pool-r.reserve)), int64(half)))
 	m.pool -= float64(a.grant)
-	m.records[id] = record{r.seq, a.grant, r.hand + a.grant}
+	m.records[id] = record{r.seq, a.grant, r.held + a.grant}
 	m.seen[id] = µs
 }

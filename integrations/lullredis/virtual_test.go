@@ -14,21 +14,21 @@ import (
 // A world is a fleet and a Redis in virtual time. Requests and answers take time, get lost, and
 // arrive late, twice or out of order, by the settings in weather.
 type world struct {
-	t       *testing.T
-	rnd     *rand.Rand
-	now     time.Duration
-	terms   terms
-	redis   *model
-	clock   time.Duration // of Redis, ahead of now by
-	people  []*person
-	frozen  bool // Redis stands still; what is sent to it waits
-	down    bool // Redis is not there; what is sent to it is refused
-	flight  []packet
-	waiting []packet // for Redis to thaw
-	weather weather
-	amnesia bool // Redis forgets: instances may hold what it does not know of
-	zero    bool // shares begin with nothing instead of a part drawn by chance
-	ids     int
+	t        *testing.T
+	rnd      *rand.Rand
+	now      time.Duration
+	settings ledgerSettings
+	redis    *model
+	clock    time.Duration // of Redis, ahead of now by
+	people   []*person
+	frozen   bool // Redis stands still; what is sent to it waits
+	down     bool // Redis is not there; what is sent to it is refused
+	flight   []packet
+	waiting  []packet // for Redis to thaw
+	weather  weather
+	amnesia  bool // Redis forgets: instances may hold what it does not know of
+	zero     bool // shares begin with nothing instead of a part drawn by chance
+	ids      int
 
 	used  int64   // tokens spent by all
 	least float64 // of used - floor × time, while nobody was on its own
@@ -67,7 +67,7 @@ type person struct {
 const tick = 20 * time.Millisecond
 
 func newWorld(t *testing.T, seed uint64, n int, c BudgetConfig) *world {
-	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), terms: c.terms(time.Second), redis: newModel(), clock: 1e6 * time.Second}
+	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), settings: c.ledgerSettings(time.Second), redis: newModel(), clock: 1e6 * time.Second}
 	for range n {
 		w.join()
 	}
@@ -77,7 +77,7 @@ func newWorld(t *testing.T, seed uint64, n int, c BudgetConfig) *world {
 func (w *world) id() string { w.ids++; return fmt.Sprint("i", w.ids) }
 
 func (w *world) join() *person {
-	p := &person{ledger: newLedger(w.terms, w.id(), w.now), funds: 5}
+	p := &person{ledger: newLedger(w.settings, w.id(), w.now), funds: 5}
 	w.people = append(w.people, p)
 	return p
 }
@@ -109,7 +109,7 @@ func (w *world) live(p *person) {
 	}
 	everybody := w.now >= p.round
 	if everybody {
-		e := w.terms.every
+		e := w.settings.every
 		p.round = w.now + e - e/4 + time.Duration(w.rnd.Int64N(int64(e/2)))
 		p.accrue(w.now, w.chance)
 	}
@@ -117,7 +117,7 @@ func (w *world) live(p *person) {
 	if p.timeout == 0 && (everybody || urgent && at <= w.now) {
 		if r, ok := p.nextRequest(w.now, p.funds); ok {
 			p.attempt++
-			p.timeout = w.now + w.terms.every/2
+			p.timeout = w.now + w.settings.every/2
 			w.send(p, r)
 		}
 	}
@@ -179,7 +179,7 @@ func (w *world) deliver() {
 		case pk.to == nil && w.frozen:
 			w.waiting = append(w.waiting, pk)
 		case pk.to == nil:
-			a := w.redis.sync(w.now+w.clock, pk.id, pk.r, w.terms)
+			a := w.redis.sync(w.now+w.clock, pk.id, pk.r, w.settings)
 			w.check()
 			if w.rnd.Float64() >= w.weather.lose && !pk.from.cut {
 				rest = append(rest, packet{at: w.now + w.hop(), to: pk.from, a: a, sent: pk.sent})
@@ -196,8 +196,8 @@ func (w *world) deliver() {
 // check checks the invariants of the script and the ledgers.
 func (w *world) check() {
 	m := w.redis
-	if sum := m.pool + float64(m.out()); m.pool < 0 || sum > w.terms.pool*(1+1e-12) {
-		w.t.Fatalf("%v: pool %v and held %v: more than %v", w.now, m.pool, m.out(), w.terms.pool)
+	if sum := m.pool + float64(m.out()); m.pool < 0 || sum > w.settings.pool*(1+1e-12) {
+		w.t.Fatalf("%v: pool %v and held %v: more than %v", w.now, m.pool, m.out(), w.settings.pool)
 	}
 	for _, p := range w.people {
 		if r, known := m.records[p.id]; known && !p.dead && !w.amnesia {
@@ -209,7 +209,7 @@ func (w *world) check() {
 }
 
 func (w *world) judge() {
-	level := float64(w.used) - w.terms.floor*w.now.Seconds()
+	level := float64(w.used) - w.settings.floor*w.now.Seconds()
 	w.peak = max(w.peak, level-w.least)
 	for _, p := range w.people {
 		if p.alone && !p.dead {
@@ -256,9 +256,9 @@ func TestAFleetSpendsNoMoreThanFloorAndPool(t *testing.T) {
 				w := newWorld(t, uint64(n), n, fleetOf50)
 				w.weather, w.zero = air, true
 				if name == "lossy" || name == "echoing" {
-					w.terms.alone = 0 // shares of instances that are alone among others come on top, see below
+					w.settings.alone = 0 // shares of instances that are alone among others come on top, see below
 					for _, p := range w.people {
-						p.terms.alone = 0
+						p.ledger.settings.alone = 0
 					}
 				}
 				w.run(15 * time.Second) // the pool fills
@@ -268,7 +268,7 @@ func TestAFleetSpendsNoMoreThanFloorAndPool(t *testing.T) {
 				w.run(20 * time.Second)
 				w.people[0].rate = 100 // one hot instance
 				w.run(20 * time.Second)
-				w.want(w.terms.pool)
+				w.want(w.settings.pool)
 			})
 		}
 	}
@@ -598,8 +598,8 @@ func TestTheTokensOfTheDeadComeBack(t *testing.T) {
 	if p.leased.Load() == 0 {
 		t.Fatal("it holds nothing: the test shows nothing")
 	}
-	w.run(forfeitAfter + 2*time.Second)
-	check.Equal(t, p.leased.Load(), 0, "cut off for %v: holds", forfeitAfter)
+	w.run(dropTokensAfter + 2*time.Second)
+	check.Equal(t, p.leased.Load(), 0, "cut off for %v: holds", dropTokensAfter)
 }
 
 // Random lives: instances come and go, are cut off and come back, Redis freezes and
@@ -629,7 +629,7 @@ func TestRandomLives(t *testing.T) {
 				p.funds = w.rnd.Float64() * 2
 			case 11:
 				if !p.dead && !p.cut { // it leaves
-					w.send(p, p.farewell())
+					w.send(p, p.lastRequest())
 					p.dead = true
 				}
 			}
