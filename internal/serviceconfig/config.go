@@ -1,6 +1,8 @@
 package serviceconfig
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,4 +140,63 @@ func codeList(codes []Code) *tree.Node {
 		list.Items = append(list.Items, item)
 	}
 	return list
+}
+
+// A Code is a status code of gRPC, by its number.
+type Code uint32
+
+// The codes that matter to a policy.
+const (
+	OK                Code = 0
+	DeadlineExceeded  Code = 4
+	ResourceExhausted Code = 8
+	Unavailable       Code = 14
+	unauthenticated   Code = 16
+)
+
+var codeNames = [...]string{
+	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
+	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+}
+
+// String returns the name of the code, such as "UNAVAILABLE", or the number of a code that gRPC
+// does not have.
+func (c Code) String() string {
+	if int(c) < len(codeNames) {
+		return codeNames[c]
+	}
+	return fmt.Sprintf("code %d", uint32(c))
+}
+
+// CodeOf returns the code of that name, in any case.
+func CodeOf(name string) (Code, bool) {
+	i := slices.IndexFunc(codeNames[:], func(s string) bool { return strings.EqualFold(s, name) })
+	return Code(max(i, 0)), i >= 0
+}
+
+// A Loss is something that could not be carried over unchanged.
+type Loss struct {
+	Field string // of the form it was in; of a policy, in Go: "Backoff.Jitter"
+	Why   string
+	// Changed: it was carried over, but has another meaning or was rounded. Otherwise it is gone.
+	Changed bool
+}
+
+// String is both.
+func (l Loss) String() string { return l.Field + ": " + l.Why }
+
+// losses collects them.
+type losses []Loss
+
+func (l *losses) add(lost bool, field, why string) {
+	if lost {
+		*l = append(*l, Loss{field, why, false})
+	}
+}
+
+func (l *losses) changed(lost bool, field, why string) {
+	if lost {
+		*l = append(*l, Loss{field, why, true})
+	}
 }

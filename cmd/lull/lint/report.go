@@ -1,9 +1,13 @@
 package lint
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
@@ -60,4 +64,127 @@ func (r Report) Summary() string {
 		fmt.Fprintf(&b, "; %d skipped", k)
 	}
 	return b.String()
+}
+
+// Text writes the report for people: each finding with the line of the file, the sum, the fix and
+// the source.
+func (r Report) Text(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	for _, f := range r.Findings {
+		if f.Ignored != nil {
+			continue
+		}
+		r.finding(b, f)
+		b.WriteByte('\n')
+	}
+	b.WriteString(r.Summary() + "\n")
+	for _, f := range r.Findings {
+		if f.Ignored != nil {
+			fmt.Fprintf(b, "ignored: %s:%d: %s: %s\n", printable(f.File), f.Line, f.Rule, printable(f.Ignored.Reason))
+		}
+	}
+	for _, s := range r.Skipped {
+		fmt.Fprintf(b, "skipped: %s: %s\n", printable(s.File), printable(s.Why))
+	}
+	return b.Flush()
+}
+
+func (r Report) finding(b *bufio.Writer, f Finding) {
+	fmt.Fprintf(b, "%s:%d:%d: %s: %s [%s]\n", printable(f.File), f.Line, f.Column, f.Severity, printable(f.Message), f.Rule)
+	if lines := r.lines[f.File]; f.Line > 0 && f.Line <= len(lines) {
+		line, column := window(lines[f.Line-1], f.Column)
+		fmt.Fprintf(b, "%5d | %s\n      | %s\n", f.Line, line, caret(line, column))
+	}
+	for _, s := range table(f.Sum) {
+		fmt.Fprintf(b, "        %s\n", s)
+	}
+	fmt.Fprintf(b, "      fix: %s\n", printable(f.Fix.Text))
+	if rule, err := FindRule(f.Rule); err == nil && len(rule.Sources) > 0 {
+		fmt.Fprintf(b, "      source: %s\n", rule.Sources[0])
+	}
+}
+
+// String returns the title and the address.
+func (s Source) String() string {
+	if s.URL == "" {
+		return s.Title
+	}
+	return s.Title + ", " + s.URL
+}
+
+const tableWidth = 64
+
+func table(sum []Step) []string {
+	var what, value, total int
+	words := make([][]string, len(sum))
+	for i, s := range sum {
+		words[i] = strings.Split(wrap(printable(s.What), tableWidth), "\n")
+		for _, w := range words[i] {
+			what = max(what, utf8.RuneCountInString(w))
+		}
+		value = max(value, utf8.RuneCountInString(s.Value))
+		total = max(total, utf8.RuneCountInString(s.Total))
+	}
+	var lines []string
+	for i, s := range sum {
+		last := len(words[i]) - 1
+		lines = append(lines, words[i][:last]...)
+		line := fmt.Sprintf("%-*s", what, words[i][last])
+		if value > 0 {
+			line += fmt.Sprintf("  %*s", value, s.Value)
+		}
+		if total > 0 {
+			line += fmt.Sprintf("  %*s", total, s.Total)
+		}
+		lines = append(lines, strings.TrimRight(line, " "))
+	}
+	return lines
+}
+
+// The greatest part of a line that is shown, and how much of it is before the column.
+const (
+	lineShown  = 100
+	lineBefore = 60
+)
+
+func window(line string, column int) (string, int) {
+	runes := []rune(printable(line))
+	if len(runes) <= lineShown {
+		return string(runes), column
+	}
+	from := min(max(column-1-lineBefore, 0), len(runes))
+	to := min(from+lineShown, len(runes))
+	out, shift := string(runes[from:to]), from
+	if from > 0 {
+		out, shift = "…"+out, from-1
+	}
+	if to < len(runes) {
+		out += "…"
+	}
+	return out, column - shift
+}
+
+func caret(line string, column int) string {
+	runes := []rune(line)
+	if column < 1 || column > len(runes) {
+		return "^"
+	}
+	n := 0
+	for _, c := range runes[column-1:] {
+		if unicode.IsSpace(c) || strings.ContainsRune(":,}]", c) {
+			break
+		}
+		n++
+	}
+	return strings.Repeat(" ", column-1) + "^" + strings.Repeat("~", max(n-1, 0))
+}
+
+// printable replaces characters that would move the cursor of a terminal or hide text.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return '\uFFFD'
+	}, s)
 }

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -59,4 +60,65 @@ func sum(counts []int, from, to time.Duration) int {
 		n += counts[i]
 	}
 	return n
+}
+
+// A callRecord is one call that ended, as its caller saw it.
+type callRecord struct {
+	start time.Duration
+	took  time.Duration
+	ok    bool
+	sent  int // requests
+}
+
+// recovered returns the time from the end of the outage to the first moment from which on
+// every window of calls is good enough, up to the end of the run. False if there is no such
+// moment. Windows hold the calls that began in them, and move by a tick. Empty windows are
+// evidence of nothing.
+func (s setting) recovered(end, window time.Duration, ended []callRecord, succeeded func(callRecord) bool, enough func(succeeded, all int) bool) (time.Duration, bool) {
+	n := max(0, int(end/tick))
+	calls, fine := make([]int, n), make([]int, n)
+	for _, c := range ended {
+		if i := int(c.start / tick); i < n {
+			calls[i]++
+			if succeeded(c) {
+				fine[i]++
+			}
+		}
+	}
+	found, ok := time.Duration(0), false
+	for from := (end - window).Truncate(tick); from >= s.outageEnd(); from -= tick {
+		all := sum(calls, from, from+window)
+		if !enough(sum(fine, from, from+window), all) {
+			break
+		}
+		if all > 0 {
+			found, ok = from-s.outageEnd(), true
+		}
+	}
+	return found, ok
+}
+
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+func round(v float64, digits int) float64 {
+	scale := math.Pow10(digits)
+	return math.Round(v*scale) / scale
+}
+
+// knownMilliseconds returns a time in milliseconds, nil if it is not known.
+func knownMilliseconds(d time.Duration, ok bool) *float64 {
+	if !ok {
+		return nil
+	}
+	ms := milliseconds(d)
+	return &ms
+}
+
+func milliseconds(d time.Duration) float64 {
+	return round(float64(d)/float64(time.Millisecond), 1)
 }

@@ -2,6 +2,8 @@ package demo
 
 import (
 	"context"
+	"errors"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -82,4 +84,70 @@ func (l *lane) close() {
 		l.base.CloseIdleConnections()
 	}
 	l.backend.close()
+}
+
+// A requestTally counts the requests of one call, for its lane. It is in the context, so that
+// callers need not know of it.
+type requestTally struct {
+	lane *lane
+	sent atomic.Int32
+}
+
+type tallyKey struct{}
+
+// tallyOf returns the tally of the call that ctx belongs to, nil if it has none.
+func tallyOf(ctx context.Context) *requestTally {
+	t, _ := ctx.Value(tallyKey{}).(*requestTally)
+	return t
+}
+
+func (t *requestTally) countSent() {
+	if t.sent.Add(1) > 1 {
+		t.lane.count(extra, t.lane.clock())
+	}
+}
+
+// hold counts a request that the client's policy did not send.
+func (t *requestTally) countHeld() { t.lane.count(held, t.lane.clock()) }
+
+// newTransport returns the transport of one client: no proxy, and no limit of connections
+// that could hold a client back before its policy does.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		DialContext:         dial,
+		DisableCompression:  true,
+		MaxIdleConnsPerHost: 100_000,
+		IdleConnTimeout:     time.Minute,
+	}
+}
+
+// dial connects. A closed connection does not linger: every attempt that times out costs
+// one, and if each kept its port for a minute, as usual, a few runs could use up all ports.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, address)
+	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+		err = tcp.SetLinger(0)
+	}
+	return conn, err
+}
+
+// countingTransport counts requests for the call that they belong to. It also counts those that fail
+// for want of ports or open files on this machine: they distort the figures, and are
+// reported.
+type countingTransport struct {
+	base       http.RoundTripper
+	dialErrors *atomic.Int64
+}
+
+func (w countingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t := tallyOf(req.Context()); t != nil {
+		t.countSent()
+	}
+	resp, err := w.base.RoundTrip(req)
+	var op *net.OpError
+	if err != nil && req.Context().Err() == nil && errors.As(err, &op) && op.Op == "dial" && !op.Timeout() {
+		w.dialErrors.Add(1)
+	}
+	return resp, err
 }

@@ -1,6 +1,9 @@
 package demo
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A snapshot is the state of a run at one moment, for views.
 type snapshot struct {
@@ -62,4 +65,59 @@ func (s snapshot) heading() string {
 	default:
 		return s.setting.Scenario.heading(s.setting, p, (s.setting.OutageAt - s.now).Seconds())
 	}
+}
+
+// How recent is recent. The p99 takes more calls than there are in a second.
+const (
+	recentStep = 500 * time.Millisecond
+	recentP50  = time.Second
+	recentP99  = 3 * time.Second
+)
+
+// recent are times within which calls succeeded, of those that ended lately; never if too
+// few did.
+type recent struct {
+	p50, p99 time.Duration
+}
+
+// recentUntil returns the recents at every step up to now, the first after one step.
+func (l *lane) recentUntil(now time.Duration) []recent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for at := recentStep * time.Duration(len(l.recents)+1); at <= now; at += recentStep {
+		l.recents = append(l.recents, recentAt(l.ended, at))
+	}
+	return slices.Clone(l.recents)
+}
+
+// recentAt looks back from a time. The calls are in the order in which they ended, except
+// those that ended within moments of each other.
+func recentAt(ended []callRecord, at time.Duration) recent {
+	const moments = time.Second
+	var last, lately []callRecord
+	for _, c := range slices.Backward(ended) {
+		end := c.start + c.took
+		switch {
+		case end > at:
+			continue
+		case end <= at-recentP99-moments:
+			return recent{successPercentile(last, 500), successPercentile(lately, 990)}
+		}
+		if end > at-recentP50 {
+			last = append(last, c)
+		}
+		if end > at-recentP99 {
+			lately = append(lately, c)
+		}
+	}
+	return recent{successPercentile(last, 500), successPercentile(lately, 990)}
+}
+
+// recentBy returns the latest recent at or before a time. False means that there is none.
+func (l laneSnapshot) recentBy(at time.Duration) (recent, bool) {
+	i := min(int(at/recentStep), len(l.recents)) - 1
+	if i < 0 {
+		return recent{}, false
+	}
+	return l.recents[i], true
 }

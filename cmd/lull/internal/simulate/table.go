@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/lab/rivals"
+	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -85,4 +88,83 @@ func writeTable(out io.Writer, columns []column, all []sim.Summary) {
 		rows = append(rows, row)
 	}
 	term.Table(out, rows, tableWidth)
+}
+
+// writeFleets prints a line for each policy and fleet, if there are several fleets.
+func writeFleets(out io.Writer, s sim.Scenario, columns []column, all []sim.Summary) {
+	if some, fleets := ofFleets(s, columns, all); fleets != nil {
+		fmt.Fprintln(out, "\nOf each fleet")
+		writeTable(out, some, fleets)
+	}
+}
+
+// ofFleets returns a summary for each policy and fleet, and the columns that fleets have. The summaries are nil if there is
+// only one fleet.
+func ofFleets(s sim.Scenario, columns []column, all []sim.Summary) (some []column, fleets []sim.Summary) {
+	apart := func(m sim.Summary) bool { return len(m.Results) > 0 && len(m.Results[0].Fleets) > 0 }
+	if !slices.ContainsFunc(all, apart) {
+		return nil, nil
+	}
+	for _, c := range columns {
+		switch c.name {
+		case backColumn.name, successColumn.name, perCallColumn.name, p99Column.name, refusedColumn.name, lostColumn.name:
+			some = append(some, c)
+		}
+	}
+	width := 0
+	for _, m := range all {
+		width = max(width, len(m.Contender.Name))
+	}
+	for _, m := range all {
+		for i, f := range s.Fleets {
+			one := m.OfFleet(i)
+			one.Contender.Name = "  " + term.Pad(m.Contender.Name, width) + "  " + f.Name
+			fleets = append(fleets, one)
+		}
+	}
+	return some, fleets
+}
+
+func printList(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	var scenarios, policies [][2]string
+	for _, s := range scenario.BuiltIn() {
+		scenarios = append(scenarios, [2]string{s.Name, s.Title})
+	}
+	for _, p := range rivals.All() {
+		policies = append(policies, [2]string{p.Name, p.Title})
+	}
+	listed(out, "Scenarios (lull simulate NAME --explain describes it)", scenarios)
+	fmt.Fprintln(out)
+	listed(out, "Policies for --policy", policies)
+	return out.Flush()
+}
+
+func listed(out io.Writer, heading string, lines [][2]string) {
+	fmt.Fprintln(out, heading)
+	width := 0
+	for _, l := range lines {
+		width = max(width, len(l[0]))
+	}
+	for _, l := range lines {
+		fmt.Fprint(out, term.Fill("  "+term.Pad(l[0], width)+"  ", l[1]))
+	}
+}
+
+// printExplanation prints what a scenario is, what it teaches, its source, and its file.
+func printExplanation(w io.Writer, s sim.Scenario) error {
+	file, err := scenario.Format(s)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	fmt.Fprintln(out, scenarioText(s))
+	if s.Teaches != "" {
+		fmt.Fprintln(out, entry("teaches", s.Teaches))
+	}
+	if s.Source != "" {
+		fmt.Fprintln(out, entry("source", s.Source))
+	}
+	fmt.Fprintf(out, "As a file, to be changed and given to lull simulate:\n\n%s\n", strings.TrimRight(string(file), "\n"))
+	return out.Flush()
 }
