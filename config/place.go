@@ -58,10 +58,7 @@ func (f *PolicyFile) Position(path string) Position {
 }
 
 // Origin returns where the value of the policy field at path comes from.
-func (f *PolicyFile) Origin(path string) Origin {
-	_, o := f.find(path)
-	return o
-}
+func (f *PolicyFile) Origin(path string) Origin { _, o := f.find(path); return o }
 
 func (f *PolicyFile) find(path string) (Position, Origin) {
 	if f.places == nil {

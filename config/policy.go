@@ -19,7 +19,6 @@ type NamedPolicy struct {
 	Policy lull.Policy
 }
 
-// maxName is the longest name of a policy, in characters.
 const maxName = 100
 
 // ReadPolicies reads the policy file at path. The error is [Mistakes], with everything that is
@@ -113,7 +112,6 @@ func writeEdge(w *codec.Writer, v reflect.Value, path string) *tree.Node {
 
 func newReader(file string) *codec.Reader { return codec.NewReader(syntax.ParseOwn, file, nil) }
 
-// written returns the text of n, which w has made.
 func written(w *codec.Writer, n *tree.Node) ([]byte, error) {
 	if w.Err != nil {
 		return nil, fmt.Errorf("config: %w", w.Err)

@@ -186,7 +186,6 @@ type Loss struct {
 // String is both.
 func (l Loss) String() string { return l.Field + ": " + l.Why }
 
-// losses collects them.
 type losses []Loss
 
 func (l *losses) add(lost bool, field, why string) {

@@ -55,10 +55,7 @@ func fromTree(root *tree.Node, gapic bool) (Config, error) {
 
 // Validate reports everything that is wrong with a config that was made in code, by the rules of
 // Parse. The error is [tree.Mistakes], without places.
-func (c Config) Validate() error {
-	_, err := FromTree(c.Tree())
-	return err
-}
+func (c Config) Validate() error { _, err := FromTree(c.Tree()); return err }
 
 // parser notes what it meets on its way.
 type parser struct {

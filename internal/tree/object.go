@@ -207,10 +207,7 @@ func (o *Object) Get(name string) (*Node, string) {
 }
 
 // Has reports whether Get would return a value. The field does not count as read.
-func (o *Object) Has(name string) bool {
-	_, ok := o.PathOf(name)
-	return ok
-}
+func (o *Object) Has(name string) bool { _, ok := o.PathOf(name); return ok }
 
 // PathOf returns the path of a field as its key is spelt, and whether there is one.
 func (o *Object) PathOf(name string) (string, bool) {

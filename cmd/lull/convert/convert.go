@@ -435,9 +435,7 @@ func (r *reading) collect(d *document) {
 	}
 }
 
-func (d *document) shown(path string) string {
-	return tree.Concat(d.prefix, path)
-}
+func (d *document) shown(path string) string { return tree.Concat(d.prefix, path) }
 
 func (d *document) source(path string) source {
 	at := d.at(path)

@@ -260,7 +260,6 @@ func (d *document) daprMatching(o *tree.Object) *failures {
 	return f
 }
 
-// consecutiveTrip is the form of an expression that a breaker can have.
 var consecutiveTrip = regexp.MustCompile(`^\s*consecutiveFailures\s*(>=?)\s*([0-9]{1,9})\s*$`)
 
 func (d *document) daprBreaker(o *tree.Object) *breaker.Config {

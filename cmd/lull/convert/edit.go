@@ -93,9 +93,7 @@ func (s source) local() string {
 	return strings.TrimPrefix(strings.TrimPrefix(s.path, s.in.prefix), ".")
 }
 
-func (s source) has(field string) bool {
-	return s.in.at(tree.Concat(s.local(), field)).node != nil
-}
+func (s source) has(field string) bool { return s.in.at(tree.Concat(s.local(), field)).node != nil }
 
 func (e *editor) of(kind string) (all []source) {
 	for _, s := range e.parts {

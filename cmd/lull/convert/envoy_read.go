@@ -35,7 +35,6 @@ type envoyReader struct {
 	order    []*cluster
 }
 
-// A cluster holds the settings of a cluster of Envoy that belong to policies.
 type cluster struct {
 	d      *document
 	path   string
@@ -95,9 +94,7 @@ const (
 	noLimitWhy = "it says that there is no limit"
 )
 
-func (d *document) bounded(path, why string) {
-	d.noteAbout(path != "", bounds, Changed, path, why)
-}
+func (d *document) bounded(path, why string) { d.noteAbout(path != "", bounds, Changed, path, why) }
 
 func (d *document) unbounded(path string) {
 	d.noteAbout(path != "", bounds, Lost, path,
@@ -296,7 +293,6 @@ func slashed(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
 }
 
-// route reads a route. inherited is from its virtual host.
 func (e *envoyReader) route(o *tree.Object, inherited route) {
 	if action := o.Object("route"); action != nil {
 		inherited.path = o.Path
@@ -673,7 +669,6 @@ func (r *envoyRetry) methods(d *document, o *tree.Object) {
 	d.note(Lost, path, "a policy does not look at requests: lull repeats those whose method is idempotent or that have an idempotency key, and no others")
 }
 
-// safeRequests are the requests that lull repeats, as header matchers.
 func safeRequests() *tree.Node {
 	method := tree.NewMap().Set("name", ":method").
 		Set("string_match", tree.NewMap().Set("safe_regex", tree.NewMap().Set("regex", "GET|HEAD|OPTIONS|TRACE|PUT|DELETE")))
@@ -688,7 +683,6 @@ func (r *envoyRetry) failures() *failures {
 	return &r.on
 }
 
-// apply sets the fields of p from the retry policy of a route with that timeout.
 func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 	r.applied, r.long = true, false
 	p.Attempts = d.attempts(r.retries, r.numPath)

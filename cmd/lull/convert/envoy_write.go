@@ -156,7 +156,6 @@ func (w *writer) failures(name string, p lull.Policy) failures {
 	return failuresOf(p)
 }
 
-// retries records what happens to the choice of failures, for a policy with retries.
 func (w *writer) retries(d config.Dependency, p lull.Policy, f failures, system string, note noter) {
 	known := w.set.known[d.Name]
 	if known.retried != nil || len(known.codes) > 0 {

@@ -518,7 +518,6 @@ func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy
 	return attempts
 }
 
-// gatewaySpans returns a function that writes the duration of a field, and records a difference.
 func gatewaySpans(system string, note noter) func(t time.Duration, field string) string {
 	return func(t time.Duration, field string) string {
 		text := formatGateway(t)

@@ -605,7 +605,6 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 
 const transportWhy = "connections, and who waits for one, are the http.Transport's business"
 
-// connectionPool reads the limits of calls. Those of connections are lost.
 func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*lull.Policy) {
 	d := i.d
 	const allowed = "a whole number from 0"

@@ -29,7 +29,6 @@ const (
 	allowedLinkerd = "a duration such as 200ms, 15s or 1m30s"
 )
 
-// linkerdAnnotation is what the names of annotations that are about calls begin with.
 var linkerdAnnotations = []string{"retry.linkerd.io/", "timeout.linkerd.io/", "balancer.linkerd.io/"}
 
 func isLinkerdService(n *tree.Node) bool {

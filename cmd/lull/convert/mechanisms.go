@@ -184,7 +184,6 @@ func ejectionOf(c breaker.Config, rates bool) (e ejection, ok bool) {
 	return e, e.five > 0 || e.percent > 0
 }
 
-// breakerLost is the reason why a breaker is not written.
 func breakerLost(c breaker.Config, system string) string {
 	switch {
 	case c.MetricsOnly:

@@ -169,7 +169,6 @@ func (d *document) octal(n *tree.Node, path string) {
 	}
 }
 
-// annotations records the annotations of a Kubernetes object that may be about how calls are made.
 func (d *document) annotations(root *tree.Node) {
 	all := root.Get("metadata").Get("annotations")
 	if all == nil {

@@ -53,7 +53,6 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 	return 0, false
 }
 
-// certain lists what identifies a document, for the error about one that is not recognised.
 const certain = "one of: a policy file of lull (dependencies), a gRPC service config (methodConfig), objects of Istio, of the Gateway API, of Envoy Gateway, of Dapr or of Linkerd (apiVersion and kind), application.yml with resilience4j, " +
 	"or Envoy's configuration (static_resources, resources, configs, virtual_hosts, a cluster, @type); --from names the format of a document that has none of these fields"
 

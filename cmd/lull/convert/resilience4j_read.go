@@ -115,7 +115,6 @@ func (r *reading) registered(a *application, d *document, profiles []string) {
 	}
 }
 
-// beside records what is in a file of Spring Boot beside resilience4j.
 func (d *document) beside(o *tree.Object) {
 	for _, m := range o.Node.Members {
 		first, _, _ := strings.Cut(m.Key, ".")

@@ -42,7 +42,6 @@ type known struct {
 	sources []source // all parts that it came from
 }
 
-// known is what is known of a dependency of the format at first.
 func (f Format) known() known { return known{foreign: foreign{of: f}} }
 
 // A foreign holds the settings of a format for a dependency that no policy can hold. Other formats
@@ -245,7 +244,6 @@ func (s *Set) Says(dependency, field string) bool {
 	return ok
 }
 
-// with joins the facts of two routes that are one dependency.
 func (f Facts) with(more Facts) Facts {
 	for _, m := range more.Methods {
 		if !slices.ContainsFunc(f.Methods, func(known Method) bool { return known.Name == m.Name }) {

@@ -235,7 +235,6 @@ func millis(d time.Duration, field, system string, note noter) time.Duration {
 	return rounded
 }
 
-// rateLimitedWaits records what happens to the longer wait after a rate-limited failure.
 func rateLimitedWaits(p lull.Policy, f failures, system string, note noter) {
 	note.lost(!f.retried(rateLimited), "rate_limited_base",
 		system+" would retry 429 after the same wait as other failures, so it does not retry it")

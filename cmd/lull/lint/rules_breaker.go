@@ -151,7 +151,6 @@ type shareRule struct {
 	better   []string // the fields with which it takes more calls
 }
 
-// tripsOnShare returns the first such rule.
 func tripsOnShare(c breaker.Config) (shareRule, bool) {
 	minCalls := cmp.Or(c.MinCalls, breaker.DefaultMinCalls)
 	for _, r := range []shareRule{{at: "breaker.failure_rate", what: "failed", rate: c.FailureRate}, {at: "breaker.slow_rate", what: "slow", rate: c.SlowRate}} {
@@ -173,6 +172,4 @@ func tripsOnShare(c breaker.Config) (shareRule, bool) {
 }
 
 // enoughCalls is the number of calls of which rate is ten, but at least the default.
-func enoughCalls(rate float64) int {
-	return max(breaker.DefaultMinCalls, int(10/rate+0.5))
-}
+func enoughCalls(rate float64) int { return max(breaker.DefaultMinCalls, int(10/rate+0.5)) }

@@ -63,9 +63,7 @@ func (t timeline) attempt() time.Duration {
 }
 
 // total is the time of all attempts and waits, without the deadline.
-func (t timeline) total() time.Duration {
-	return saturating.Add(t.begins(t.attempts), t.attempt())
-}
+func (t timeline) total() time.Duration { return saturating.Add(t.begins(t.attempts), t.attempt()) }
 
 // asked is total with the longest waits that a server may ask for.
 func (t timeline) asked() time.Duration {

@@ -202,9 +202,7 @@ func (s *service) hasLullServer() bool { return s.Server == config.LullServer }
 
 // arrives is the load of s from outside of the graph. A message that the queue delivers again is a
 // retry.
-func (s *service) arrives() load {
-	return load{1, uint64(max(s.Deliveries, 1)) - 1}
-}
+func (s *service) arrives() load { return load{1, uint64(max(s.Deliveries, 1)) - 1} }
 
 // product is a×b, or the largest number if that overflows.
 func product(a, b uint64) uint64 {

@@ -19,7 +19,6 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// wanted is the choice of the flags.
 type wanted struct {
 	broker *url.URL
 	queue  string
@@ -96,7 +95,6 @@ func (w wanted) read(ctx context.Context) (brokers.Broker, queue.DeadLetters, er
 	return b, letters, nil
 }
 
-// inspect is lull queue inspect.
 func inspect(env cli.Env, f command.Inspect) error {
 	var l problem.List
 	w := wantedOf(env, f.Letters, &l)
@@ -120,7 +118,6 @@ func inspect(env cli.Env, f command.Inspect) error {
 	return coded(interrupted(env, err, "interrupted: there may be more"))
 }
 
-// redrive is lull queue redrive.
 func redrive(env cli.Env, f command.Redrive) error {
 	var l problem.List
 	w := wantedOf(env, f.Letters, &l)
@@ -165,7 +162,6 @@ func redrive(env cli.Env, f command.Redrive) error {
 	return coded(err)
 }
 
-// sentence returns the progress in words.
 func sentence(p queue.Progress, dry bool) string {
 	if dry {
 		return "would have " + p.String()

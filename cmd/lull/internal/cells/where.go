@@ -34,7 +34,6 @@ type Flags struct {
 // An Away has cells flown by the workers of a URL, and calls done with the result of each, one call at a time.
 type Away func(ctx context.Context, url string, cells []Cell, done func(i int, r json.RawMessage) error) error
 
-// mostWorkers is the largest number of cells that run at the same time.
 const mostWorkers = 1024
 
 // A Where is where cells run.
@@ -182,7 +181,6 @@ func (f *flying) done(i int, r Result, whole bool) error {
 	return nil
 }
 
-// away sends the cells to workers.
 func (f *flying) away(ctx context.Context) error {
 	var cells []Cell
 	for _, i := range f.left {
@@ -273,7 +271,6 @@ func (r results) read(name string, in io.Reader) error {
 	}
 }
 
-// filesOf returns the files that are named, * standing for anything.
 func filesOf(names []string) (files []string, err error) {
 	for _, name := range names {
 		if !strings.ContainsAny(name, "*?[") {

@@ -146,7 +146,6 @@ func namedCommand(ctx *kong.Context) *kong.Node {
 	return node
 }
 
-// allowed lists the commands, or the flags of the command that was named.
 func allowed(ctx *kong.Context) string {
 	node := namedCommand(ctx)
 	var names []string

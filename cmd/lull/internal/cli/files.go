@@ -68,7 +68,6 @@ func (e Env) ReadFiles(arguments []string, stdin string) (files []File, err erro
 	return files, errors.Join(failed...)
 }
 
-// isData reports whether a file has an ending of YAML or JSON.
 func isData(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(slash.Ext(name)))
 }
@@ -161,7 +160,6 @@ func filesBelow(root, pattern string) (names []string, err error) {
 	return names, errors.Join(failed...)
 }
 
-// matchPath reports whether the parts of a pattern match those of a path.
 func matchPath(pattern, name []string) bool {
 	if len(pattern) == 0 {
 		return len(name) == 0
@@ -239,9 +237,7 @@ func (u readError) Unwrap() error { return u.PathError }
 
 // WriteWhole writes a file whole or not at all: it writes another one beside it, which then
 // takes its place. The permissions of an existing file are kept.
-func WriteWhole(name string, data []byte) error {
-	return cannotWrite(name, replaceFile(name, data))
-}
+func WriteWhole(name string, data []byte) error { return cannotWrite(name, replaceFile(name, data)) }
 
 // CanWrite returns the error that WriteWhole would return, as far as it can be known before. A command that takes long calls it first.
 func CanWrite(name string) error {

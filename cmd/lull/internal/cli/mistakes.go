@@ -50,7 +50,6 @@ func (m Mistakes) Error() string {
 
 func (m Mistakes) Unwrap() []error { return m }
 
-// A checker is a command that can check the values of its flags without doing anything.
 type checker interface{ Check() error }
 
 // allMistakes returns all that is wrong with a command line, of which kong found only the first

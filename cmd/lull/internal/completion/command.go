@@ -134,7 +134,6 @@ func Offer(out io.Writer, root *kong.Node, words []string) error {
 	return o.out.Flush()
 }
 
-// An offering is one for a word, in place of which another may stand.
 type offering struct {
 	out         *bufio.Writer
 	node        *kong.Node // the command
@@ -143,7 +142,6 @@ type offering struct {
 	word        string     // the rest of it
 }
 
-// command finds the command, and returns the index of the word after it.
 func (o *offering) findCommand() (start int, ok bool) {
 	for i, w := range o.wordsBefore {
 		if strings.HasPrefix(w, "-") || len(o.node.Children) == 0 {
@@ -208,7 +206,6 @@ func (o *offering) offer(start int) {
 
 func (o *offering) flags() []*kong.Flag { return slices.Concat(o.node.AllFlags(true)...) }
 
-// flag returns the flag that is typed so, nil if there is none.
 func (o *offering) flagTyped(typed string) *kong.Flag {
 	for _, f := range o.flags() {
 		if typed == "--"+f.Name || f.Short != 0 && typed == "-"+string(f.Short) {
@@ -218,7 +215,7 @@ func (o *offering) flagTyped(typed string) *kong.Flag {
 	return nil
 }
 
-// program returns the index of the word that is another program, if that one or its arguments are typed, else -1.
+// programIndex returns the index of the word that is another program, if that one or its arguments are typed, else -1.
 func (o *offering) programIndex(start int) int {
 	if !slices.ContainsFunc(o.node.Positional, func(p *kong.Positional) bool { return p.Passthrough }) {
 		return -1
@@ -238,7 +235,7 @@ func (o *offering) programIndex(start int) int {
 	return -1
 }
 
-// values prints values, without those with blanks: nobody types them without quotes.
+// printValues leaves out those with blanks: nobody types them without quotes.
 func (o *offering) printValues(all []string, files bool) {
 	for _, v := range all {
 		if !strings.Contains(v, " ") {
@@ -250,7 +247,6 @@ func (o *offering) printValues(all []string, files bool) {
 	}
 }
 
-// line prints a word, if it begins as the one that is being typed.
 func (o *offering) printIfPrefixed(word, help string) {
 	if strings.HasPrefix(word, o.word) {
 		fmt.Fprintln(o.out, strings.TrimSuffix(o.prefix+word+"\t"+help, "\t"))

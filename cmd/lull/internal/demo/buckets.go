@@ -62,7 +62,6 @@ func sum(counts []int, from, to time.Duration) int {
 	return n
 }
 
-// A callRecord is one call that ended, as its caller saw it.
 type callRecord struct {
 	start time.Duration
 	took  time.Duration
@@ -110,7 +109,6 @@ func round(v float64, digits int) float64 {
 	return math.Round(v*scale) / scale
 }
 
-// knownMilliseconds returns a time in milliseconds, nil if it is not known.
 func knownMilliseconds(d time.Duration, ok bool) *float64 {
 	if !ok {
 		return nil
@@ -119,6 +117,4 @@ func knownMilliseconds(d time.Duration, ok bool) *float64 {
 	return &ms
 }
 
-func milliseconds(d time.Duration) float64 {
-	return round(float64(d)/float64(time.Millisecond), 1)
-}
+func milliseconds(d time.Duration) float64 { return round(float64(d)/float64(time.Millisecond), 1) }

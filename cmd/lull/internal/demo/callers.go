@@ -76,14 +76,12 @@ func (hedgeCounter) Observe(ctx context.Context, e lull.Event) {
 	}
 }
 
-// attempt makes one request that must be answered with 200 within timeout.
 func attempt(ctx context.Context, c *http.Client, url string, timeout time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return get(ctx, c, url)
 }
 
-// get makes a request, reads the answer to its end, and reports whether it is a 200.
 func get(ctx context.Context, c *http.Client, url string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -61,10 +61,7 @@ Ctrl-C ends the run and prints what was measured until then; the exit
 code is 1.`
 }
 
-func (f Command) Check() error {
-	_, err := f.setting()
-	return err
-}
+func (f Command) Check() error { _, err := f.setting(); return err }
 
 func (Command) Complete() map[string][]string {
 	return map[string][]string{

@@ -26,7 +26,6 @@ type lane struct {
 	recents []recent
 }
 
-// newLane starts the backend and connects the client to it.
 func newLane(s setting, c client, clock func() time.Duration) (*lane, error) {
 	b, err := startBackend(s, clock)
 	if err != nil {
@@ -41,13 +40,11 @@ func newLane(s setting, c client, clock func() time.Duration) (*lane, error) {
 	return l, nil
 }
 
-// connect has the client send its requests through base.
 func (l *lane) connect(s setting, c client, base http.RoundTripper) (err error) {
 	l.call, err = c.make(s, countingTransport{base: base, dialErrors: &l.dialErrors}, l.backend.url)
 	return err
 }
 
-// begin starts one call and returns at once.
 func (l *lane) begin(ctx context.Context) {
 	start := l.clock()
 	l.count(begun, start)
@@ -95,7 +92,6 @@ type requestTally struct {
 
 type tallyKey struct{}
 
-// tallyOf returns the tally of the call that ctx belongs to, nil if it has none.
 func tallyOf(ctx context.Context) *requestTally {
 	t, _ := ctx.Value(tallyKey{}).(*requestTally)
 	return t
@@ -107,7 +103,6 @@ func (t *requestTally) countSent() {
 	}
 }
 
-// hold counts a request that the client's policy did not send.
 func (t *requestTally) countHeld() { t.lane.count(held, t.lane.clock()) }
 
 // newTransport returns the transport of one client: no proxy, and no limit of connections

@@ -32,7 +32,6 @@ func printTable(w io.Writer, r result) error {
 	return out.Flush()
 }
 
-// settingText describes the setting, so that readers can judge and repeat the run.
 func settingText(s setting) string {
 	var b strings.Builder
 	b.WriteString("The setting: a backend for each client, all alike, called at the same moments\n")
@@ -53,7 +52,6 @@ func settingText(s setting) string {
 	return b.String()
 }
 
-// warnings returns what may have distorted the figures.
 func warnings(r result) (texts []string) {
 	const advice = "A lower --capacity or fewer --clients ask less."
 	words := r.setting.Scenario.words()

@@ -135,7 +135,6 @@ func arrivals(s setting) []time.Duration {
 // keep up with the demo.
 type lateness []time.Duration
 
-// p99 returns the lateness that one call in a hundred exceeds.
 func (l lateness) p99() time.Duration {
 	sorted := slices.Clone(l)
 	slices.Sort(sorted)

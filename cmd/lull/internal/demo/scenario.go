@@ -45,7 +45,6 @@ var (
 	tail  scenario = tailScenario{}
 )
 
-// words are texts and measures of a scenario.
 type words struct {
 	outage      string        // on the axis of time
 	note        string        // of the lines that are marked

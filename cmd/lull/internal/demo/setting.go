@@ -9,7 +9,6 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// shortestAftermath is the least time that must be left after the outage.
 const shortestAftermath = time.Second
 
 type outageKind string
@@ -38,7 +37,6 @@ type setting struct {
 	HedgeDelay time.Duration // tail: of the naive hedger
 }
 
-// offered returns the calls per second.
 func (s setting) offered() float64 { return s.Load * float64(s.Capacity) }
 
 func (s setting) workers() int { return s.Scenario.workers(s) }
@@ -55,8 +53,6 @@ func (s setting) patience() time.Duration {
 	return time.Duration(s.Attempts) * (s.Timeout + time.Second)
 }
 
-// setting reads the flags. The error has all mistakes, each with the flag, its value and
-// what is allowed.
 func (f Command) setting() (setting, error) {
 	var l problem.List
 	which, ok := map[cli.Text]scenario{"storm": storm, "tail": tail}[f.Scenario]
@@ -117,7 +113,6 @@ func (f Command) setting() (setting, error) {
 	return s, l.Err()
 }
 
-// clients reads a list of some of all. The order is that of all.
 func clients(l *problem.List, v cli.Text, all []client) []client {
 	if v == "" {
 		return all
@@ -137,7 +132,6 @@ func clients(l *problem.List, v cli.Text, all []client) []client {
 	return chosen
 }
 
-// foreign reports the flags that were given and have no effect in the scenario.
 func (f Command) rejectForeignFlags(l *problem.List, which scenario) {
 	reject := func(flag string, given cli.Texts, allowed string) {
 		if len(given) > 0 {

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// A snapshot is the state of a run at one moment, for views.
 type snapshot struct {
 	setting setting
 	now     time.Duration
@@ -31,7 +30,6 @@ func takeSnapshot(s setting, lanes []*lane, now time.Duration) snapshot {
 	return shot
 }
 
-// A phase is the state of the backends.
 type phase int
 
 const (

@@ -47,7 +47,6 @@ func (stormScenario) service(s setting, random *rand.Rand, _ bool) time.Duration
 	return time.Duration(random.ExpFloat64() * float64(s.service()))
 }
 
-// service returns the mean time that a worker needs for a request.
 func (s setting) service() time.Duration {
 	return time.Duration(float64(workers) / float64(s.Capacity) * float64(time.Second))
 }
@@ -69,7 +68,6 @@ var stormClients = []client{
 	}, newLull(setting.policy)},
 }
 
-// doubling returns the wait before the nth retry, counted from 1.
 func doubling(n int) time.Duration { return naiveBase << (n - 1) }
 
 // policy is lull's in the storm: the zero policy, but for what the demo sets for every
@@ -82,7 +80,6 @@ func (s setting) policy() lull.Policy {
 	return p
 }
 
-// policyText returns policy as one would write it in Go.
 func (s setting) policyText() string {
 	attempts := ""
 	if n := s.policy().Attempts; n != 0 {
@@ -106,7 +103,6 @@ func (stormScenario) heading(s setting, p phase, seconds float64) string {
 	return "no outage"
 }
 
-// full returns the attempts per second if every call makes as many as it may.
 func (s setting) maxRate() float64 { return float64(s.Attempts) * s.offered() }
 
 func (stormScenario) legend(s snapshot) [2]string {
@@ -234,7 +230,6 @@ func measure(s setting, end time.Duration, name string, ended []callRecord, n co
 	}
 }
 
-// percentile returns a percentile of sorted times by nearest rank, 0 if there are none.
 func percentile(sorted []time.Duration, p int) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -243,7 +238,6 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[max(rank, 1)-1]
 }
 
-// peakRate returns the most attempts per second in any peakWindow, in steps of a tick.
 func peakRate(seen []int) float64 {
 	width := int(peakWindow / tick)
 	most, inside := 0, 0
@@ -278,7 +272,6 @@ func recovery(s setting, end time.Duration, ended []callRecord) (time.Duration, 
 		func(succeeded, all int) bool { return float64(succeeded) >= share*float64(all) })
 }
 
-// stormDefinitions describe what storm_figures.go computes.
 const stormDefinitions = `What the figures mean
   attempts    requests that reached the backend, counted there; the rest is what
               callers saw
@@ -332,7 +325,6 @@ func (stormScenario) table(out io.Writer, r result) {
 // tooShort reports whether the run ended before any client could have recovered.
 func (r result) tooShort() bool { return r.measured < r.setting.outageEnd()+recoveryWindow }
 
-// findings are who recovered, the quickest first, and who did not.
 func (stormScenario) findings(r result) []string {
 	if r.tooShort() {
 		return []string{"The run ended too early to tell who recovers."}

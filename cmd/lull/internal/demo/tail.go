@@ -107,12 +107,10 @@ func (s setting) hedgePolicy() lull.Policy {
 	return lull.Policy{AttemptTimeout: s.Timeout, Hedge: hedge.Config{Attempts: s.Attempts}}
 }
 
-// hedgePolicyText returns hedgePolicy as one would write it in Go.
 func (s setting) hedgePolicyText() string {
 	return fmt.Sprintf("lull.Policy{AttemptTimeout: %v, Hedge: hedge.Config{Attempts: %d}}", s.Timeout, s.Attempts)
 }
 
-// slowP99 is the p99 from which on bars are yellow.
 const slowP99 = 10 * tailMedian
 
 func (tailScenario) heading(s setting, p phase, seconds float64) string {
@@ -164,7 +162,6 @@ func (tailScenario) bars(s snapshot, l laneSnapshot, from, to time.Duration) (co
 	return colour, [2]string{p99, term.Blocks.Of(ratio(rateIn(l.counts[extra], from, to), rateIn(l.counts[begun], from, to)))}
 }
 
-// logShare returns where d lies between two times, on a logarithmic scale.
 func logShare(d, least, most time.Duration) float64 {
 	return math.Log(float64(max(d, least))/float64(least)) / math.Log(float64(most)/float64(least))
 }

@@ -13,7 +13,6 @@ import (
 // never is the time within which a share of the calls succeeded, if fewer did.
 const never time.Duration = math.MaxInt64
 
-// peakSecond is the window of the highest extra load.
 const peakSecond = time.Second
 
 // tailFigures are the figures of one client, as they are in JSON. tailDefinitions describe
@@ -30,7 +29,6 @@ type tailFigures struct {
 	CutAgain *float64       `json:"cut_again_ms"` // nil if not within the run
 }
 
-// periodFigures are of the calls that began in a part of the run.
 type periodFigures struct {
 	Calls           int      `json:"calls"`
 	P50             *float64 `json:"p50_ms"` // nil if fewer succeeded
@@ -154,7 +152,6 @@ func tailCutTime(s setting, end time.Duration, ended []callRecord) (time.Duratio
 		func(succeeded, all int) bool { return 100*succeeded >= 99*all })
 }
 
-// timeOr returns a time in milliseconds, or never.
 func timeOr(ms *float64) float64 {
 	if ms == nil {
 		return float64(never)
@@ -162,7 +159,6 @@ func timeOr(ms *float64) float64 {
 	return *ms
 }
 
-// tailDefinitions describe what tail_figures.go computes.
 const tailDefinitions = `What the figures mean
   p50 ...     time within which 50, 99 and 99.9 % of the calls had succeeded; a
               call that fails has not, however soon. never: fewer succeeded. Of
@@ -281,7 +277,6 @@ func (tailScenario) findings(r result) []string {
 	return lines
 }
 
-// stopping describes how a client hedged while everything was slow, and after.
 func stopping(f tailFigures) (parts []string) {
 	if f.Slow.HeldBack > 0 {
 		parts = append(parts, fmt.Sprintf("%d held back", f.Slow.HeldBack))

@@ -131,13 +131,11 @@ func draw(s snapshot, columns, rows int) []string {
 
 func label(text string) string { return fmt.Sprintf("  %-*s", labelWidth-2, text) }
 
-// truncate cuts a line without escape sequences to size.
 func truncate(line string, columns int) string {
 	runes := []rune(line)
 	return string(runes[:min(len(runes), max(columns, 0))])
 }
 
-// axis marks the outage below the bars.
 func axis(set setting, bars int, slice time.Duration, outage string) string {
 	line := []rune(strings.Repeat("·", bars))
 	if set.Outage > 0 {

@@ -70,7 +70,6 @@ const (
 // Misused is the exit code of a wrong command line: 2 may be the command's own.
 func (Command) Misused() int { return exitOwn }
 
-// A setting is what the flags of a Command mean.
 type setting struct {
 	policy    lull.Policy
 	transient codes
@@ -110,7 +109,6 @@ func (f Command) setting() (setting, error) {
 	return s, s.policy.Validate()
 }
 
-// orNone reads a duration or "none".
 func orNone(l *problem.List, flag string, v cli.Text) time.Duration {
 	if v == "none" {
 		return lull.NoTimeout
@@ -120,10 +118,7 @@ func orNone(l *problem.List, flag string, v cli.Text) time.Duration {
 	return d
 }
 
-func (f Command) Check() error {
-	_, err := f.setting()
-	return err
-}
+func (f Command) Check() error { _, err := f.setting(); return err }
 
 func (f Command) Run(env cli.Env) error {
 	s, err := f.setting()
@@ -158,7 +153,6 @@ func (c codes) has(e attemptError) bool {
 	return e.code >= 0 && e.code < len(c.code) && c.code[e.code]
 }
 
-// readCodes reads the flag --transient.
 func readCodes(l *problem.List, v cli.Texts) (c codes) {
 	if len(v) == 0 {
 		v = cli.Texts{defaultCodes}

@@ -29,9 +29,7 @@ func number(s os.Signal) int {
 
 // setGroup gives the command a process group of its own, so that signals reach the processes
 // that it starts too.
-func setGroup(c *exec.Cmd, own bool) {
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: own}
-}
+func setGroup(c *exec.Cmd, own bool) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: own} }
 
 // send passes a signal on. A command in the terminal's own process group has had those that
 // the keyboard sends.
@@ -53,7 +51,6 @@ func signalTo(c *exec.Cmd, own bool, s syscall.Signal) {
 func terminate(c *exec.Cmd, own bool) { signalTo(c, own, syscall.SIGTERM) }
 func kill(c *exec.Cmd, own bool)      { signalTo(c, own, syscall.SIGKILL) }
 
-// endOf is how a process ended.
 func endOf(state *os.ProcessState) attemptError {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return attemptError{signal: int(status.Signal()), name: unix.SignalName(status.Signal())}
@@ -61,7 +58,6 @@ func endOf(state *os.ProcessState) attemptError {
 	return attemptError{code: state.ExitCode()}
 }
 
-// startCode is the exit code for a command that could not be started.
 func startCode(err error) int {
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, syscall.ENOENT):

@@ -18,7 +18,6 @@ import (
 	"github.com/lullgo/lull/event"
 )
 
-// runner runs one command to its end.
 type runner struct {
 	setting
 	env      cli.Env
@@ -32,7 +31,6 @@ type runner struct {
 	out      *os.File // what the last attempt printed on standard output; nil if it is passed through
 }
 
-// run makes the call, and returns an error with an exit code.
 func (r *runner) run() error {
 	d, err := lull.NewDependency(filepath.Base(r.argv[0]), r.policy,
 		lull.WithClassifier(r.classify), lull.WithObserver(observer{r}))
@@ -62,7 +60,6 @@ func (r *runner) run() error {
 	return r.exitError(err)
 }
 
-// classify returns the verdict on the end of an attempt.
 func (r *runner) classify(err error) lull.Verdict {
 	if e, ok := errors.AsType[attemptError](err); ok && !e.timedOut && r.transient.has(e) {
 		return lull.Verdict{Kind: lull.KindTransient, Code: strings.ReplaceAll(e.ended(), " ", "_")}
@@ -70,7 +67,6 @@ func (r *runner) classify(err error) lull.Verdict {
 	return lull.Classify(err)
 }
 
-// once makes one attempt.
 func (r *runner) attempt(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -141,7 +137,6 @@ func (r *runner) endInTime(ctx context.Context, c *exec.Cmd, cut <-chan error, o
 	return unread
 }
 
-// newOutput makes an empty file for the standard output of the next attempt.
 func (r *runner) newOutput() (err error) {
 	r.dropOutput()
 	r.out, err = os.CreateTemp("", "lull-exec-")
@@ -156,7 +151,6 @@ func (r *runner) dropOutput() {
 	}
 }
 
-// copyOutput copies what an attempt has printed.
 func copyOutput(to io.Writer, out *os.File) error {
 	if _, err := out.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -165,7 +159,6 @@ func copyOutput(to io.Writer, out *os.File) error {
 	return err
 }
 
-// observer prints a line for each attempt that failed.
 type observer struct{ *runner }
 
 func (o observer) Observe(_ context.Context, e event.Event) {
@@ -185,7 +178,6 @@ func (o observer) Observe(_ context.Context, e event.Event) {
 	}
 }
 
-// short rounds a duration for people.
 func short(d time.Duration) time.Duration {
 	switch {
 	case d >= 10*time.Second:
@@ -196,7 +188,6 @@ func short(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// An attemptError is how a command ended that did not succeed.
 type attemptError struct {
 	code     int    // its exit code, if no signal ended it
 	signal   int    // the number of the signal that ended it, or 0
@@ -227,7 +218,6 @@ func (e attemptError) Unwrap() error {
 	return nil
 }
 
-// startError is the error of a command that could not be started.
 type startError struct{ error }
 
 func (e startError) Unwrap() error { return e.error }
@@ -239,7 +229,7 @@ type inputError struct{ error }
 func (e inputError) Error() string { return "standard input was cut short: " + e.error.Error() }
 func (e inputError) Unwrap() error { return e.error }
 
-// failed returns the error of lull for that of the call, with its exit code. In terms of the command line it says why the
+// exitError returns the error of lull for that of the call, with its exit code. In terms of the command line it says why the
 // command was not repeated.
 func (r *runner) exitError(err error) error {
 	if e, ok := errors.AsType[startError](err); ok {

@@ -8,7 +8,6 @@ import (
 	"sync"
 )
 
-// signals passes the signals that lull receives on to the command.
 type signals struct {
 	received chan os.Signal
 	done     chan struct{}
@@ -62,14 +61,12 @@ func (s *signals) start(c *exec.Cmd, own bool) error {
 	return nil
 }
 
-// ended notes that no attempt runs.
 func (s *signals) ended() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running = nil
 }
 
-// last is the number of the signal that ended the call, or 0.
 func (s *signals) endingSignal() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,6 @@ func (Command) Run(env cli.Env, ctx *kong.Context) error {
 // A writer makes a page in the macros of man(7).
 type writer struct{ strings.Builder }
 
-// page returns the manual page of the program whose commands are below root.
 func page(root *kong.Node, version string) string {
 	w := &writer{}
 	w.WriteString("." + `\"` + " Printed by: lull man\n")
@@ -62,7 +61,6 @@ func (w *writer) section(name string) {
 	fmt.Fprintf(w, ".SH %s\n", argument(strings.ToUpper(strings.ReplaceAll(name, "-", " "))))
 }
 
-// command writes what a command is for, its arguments, its flags, and then its commands.
 func (w *writer) command(n *kong.Node) {
 	fmt.Fprintf(w, ".SS %s\n", argument("lull "+n.Summary()))
 	w.text(n.Help)
@@ -91,7 +89,6 @@ func (w *writer) command(n *kong.Node) {
 	}
 }
 
-// item writes a name, as a macro, and what it means.
 func (w *writer) item(name, help string) {
 	fmt.Fprintf(w, ".TP\n%s\n", name)
 	w.text(help)
@@ -128,7 +125,6 @@ func escaped(line string) string {
 	return line
 }
 
-// argument returns text as one argument of a macro.
 func argument(text string) string {
 	return `"` + strings.ReplaceAll(escaped(text), `"`, `\(dq`) + `"`
 }

@@ -164,7 +164,6 @@ func Start(env cli.Env, args []string) error {
 	return err
 }
 
-// find returns the path of lull-queue: beside lull, or in PATH.
 func find() (string, error) {
 	if self, err := os.Executable(); err == nil {
 		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), program)); err == nil {

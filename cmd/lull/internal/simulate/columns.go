@@ -24,7 +24,6 @@ func (c column) text(m sim.Summary) string {
 	return c.cell(m)
 }
 
-// columnsFor returns the columns that have something to show for the scenario.
 func columnsFor(s sim.Scenario, all []sim.Summary) (columns []column) {
 	add := func(ok bool, some ...column) {
 		if ok {
@@ -97,7 +96,6 @@ func total[N int | int64 | float64](m sim.Summary, of func(sim.Result) N) (sum N
 	return sum
 }
 
-// ofTopics returns the sum of a figure over all topics and seeds.
 func ofTopics(of func(sim.TopicResult) int64) func(sim.Summary) int64 {
 	return func(m sim.Summary) int64 {
 		return total(m, func(r sim.Result) (n int64) {

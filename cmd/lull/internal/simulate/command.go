@@ -57,10 +57,7 @@ simulate the code that you ship. Presets describe other libraries as policies.
 Ctrl-C ends the run and prints what was computed until then; the exit code is 1.`
 }
 
-func (f Command) Check() error {
-	_, err := f.simulation()
-	return err
-}
+func (f Command) Check() error { _, err := f.simulation(); return err }
 
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
@@ -69,7 +66,6 @@ func (Command) Complete() map[string][]string {
 	}
 }
 
-// errInterrupted is the error of a run that the user interrupted.
 var errInterrupted = errors.New("interrupted: the figures are of what was simulated until then")
 
 // A result is what comes of a simulation: an outcome, or a stabilityMap.

@@ -93,7 +93,6 @@ func bytesInWords(n int64) string {
 	return trimmed(float64(n)/(1<<30), 3) + " GiB"
 }
 
-// assumedMemory is used if the available memory is not known.
 const assumedMemory = 4 << 30
 
 // availableMemory returns how many bytes may be used without swapping, from Linux's
@@ -109,7 +108,6 @@ func availableMemory() int64 {
 	return assumedMemory
 }
 
-// memAvailable reads the line "MemAvailable:    1234 kB".
 func memAvailable(meminfo string) (int64, bool) {
 	for line := range strings.Lines(meminfo) {
 		f := strings.Fields(line)

@@ -40,10 +40,7 @@ func scenarioText(s sim.Scenario) string {
 	return b.String()
 }
 
-// entry returns a name and its description, in lines that fit.
-func entry(name, text string) string {
-	return term.Fill(fmt.Sprintf("  %-9s ", name), text)
-}
+func entry(name, text string) string { return term.Fill(fmt.Sprintf("  %-9s ", name), text) }
 
 func clockInWords(s sim.Scenario) string {
 	phrases := parts{inWords(s.Horizon)}
@@ -338,10 +335,8 @@ func connectionsInWords(c sim.Connections) string {
 	return "connections: " + strings.Join(phrases, ", ")
 }
 
-// somewhat reports whether d takes any time.
 func somewhat(d sim.Distribution) bool { return d.Kind != sim.Fixed || d.Mean > 0 }
 
-// linkInWords describes a fleet whose processes keep connections.
 func linkInWords(f sim.Fleet) parts {
 	phrases := parts{each(f.Processes, "1 process keeps a connection", "processes keep a connection each") + " to " + f.Calls}
 	phrases.add(!reflect.ValueOf(f.Arrivals).IsZero(), "and lose some: %s", arrivalsInWords(f.Arrivals))

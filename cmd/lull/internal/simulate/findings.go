@@ -89,12 +89,10 @@ func fateOf(m sim.Summary) fate {
 	return notBack
 }
 
-// relapses returns how often things were normal and then were not, over all seeds.
 func relapses(m sim.Summary) int {
 	return total(m, func(r sim.Result) int { return r.Recovery.Relapses })
 }
 
-// relapsed describes relapses: when it was back for the first time, and how often it was worse again.
 func relapsed(m sim.Summary) string {
 	first, seeds := time.Duration(0), 0
 	for _, r := range m.Results {
@@ -113,7 +111,6 @@ func relapsed(m sim.Summary) string {
 	return text
 }
 
-// atTheEnd describes how bad it was at the end, where it did not recover.
 func atTheEnd(m sim.Summary) string {
 	final, n := 0.0, 0
 	for _, r := range m.Results {

@@ -28,7 +28,6 @@ func inWords(d time.Duration) string {
 	return trimmed(s/3600, 3) + " h"
 }
 
-// seconds returns a number of seconds as a duration.
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // trimmed returns v with that many digits, but no fewer than its whole part has, and

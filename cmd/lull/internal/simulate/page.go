@@ -124,7 +124,6 @@ func (o outcome) policiesFile() (string, error) {
 	return b.String() + string(file), err
 }
 
-// command returns the command line that repeats the run.
 func (f Command) command() string {
 	words := []string{"lull", "simulate"}
 	if f.Scenario != "" {
@@ -163,7 +162,6 @@ func shellQuoted(v string) string {
 	return "'" + strings.ReplaceAll(v, "'", `'\''`) + "'"
 }
 
-// pageTable returns the columns of the summaries as a table of the page.
 func pageTable(columns []column, all []sim.Summary) (t report.Figures) {
 	for _, c := range columns {
 		t.Columns = append(t.Columns, report.Column{Name: strings.TrimSpace(c.above + " " + c.head), About: c.meaning})
@@ -178,7 +176,6 @@ func pageTable(columns []column, all []sim.Summary) (t report.Figures) {
 	return t
 }
 
-// seedTable returns a table with a row for each run.
 func seedTable(columns []column, all []sim.Summary) report.Figures {
 	var runs []sim.Summary
 	seed := column{head: "seed", cell: func(m sim.Summary) string { return strconv.FormatUint(m.Results[0].Seed, 10) }}

@@ -20,13 +20,11 @@ var (
 	defaultConsumers  = []string{"nack", "watermill", "spring-kafka", "queue"} // of topics
 )
 
-// A contender is one line of the table.
 type contender struct {
 	sim.Contender
 	preset bool // --set policy.KEY does not change it
 }
 
-// data returns the contender as data, for a cell.
 func (c contender) data() cells.Contender {
 	if c.preset {
 		return cells.ContenderOf(c.Contender, c.Name)
@@ -64,7 +62,6 @@ func contendersOf(asked []string, s sim.Scenario) ([]contender, error) {
 	return all, nil
 }
 
-// contendersNamed returns the preset of that name, or all policies of that file.
 func contendersNamed(v string) ([]contender, error) {
 	if !isPath(v) {
 		c, err := presetContender(v)

@@ -13,7 +13,6 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// An outcome is the result of a simulation.
 type outcome struct {
 	simulation
 	interrupted bool
@@ -22,7 +21,6 @@ type outcome struct {
 
 func (o outcome) swept() bool { return len(o.axes) > 0 }
 
-// flights returns all runs as cells, in the order of the results.
 func (s simulation) flights() (all []cells.Cell) {
 	wanted := cells.Run
 	if len(s.axes) > 0 {
@@ -38,7 +36,6 @@ func (s simulation) flights() (all []cells.Cell) {
 	return all
 }
 
-// runs returns how many there are in all.
 func (s simulation) runs() int { return len(s.flights()) }
 
 // run simulates every cell, some of them side by side, and shows the progress. When ctx ends it returns what was computed
@@ -79,12 +76,10 @@ func (s simulation) run(ctx context.Context, p *term.Progress) (outcome, error) 
 	return o, nil
 }
 
-// haveBegun returns the results without those of runs that were stopped before they began.
 func haveBegun(all []sim.Result) []sim.Result {
 	return slices.DeleteFunc(slices.Clone(all), func(r sim.Result) bool { return r.End == 0 })
 }
 
-// A tally adds up the progress of runs.
 type tally struct {
 	of     []sim.Progress // each
 	done   int            // runs
@@ -99,7 +94,6 @@ func (t *tally) set(i int, p sim.Progress) {
 	t.of[i] = p
 }
 
-// line returns a line for people, after that time.
 func (t *tally) line(took time.Duration) string {
 	text := fmt.Sprintf("simulating: %4.1f %%, %d of %d runs, %s events/s", 100*t.share, t.done, len(t.of),
 		abbreviated(float64(t.events)/cmp.Or(took.Seconds(), 1)))

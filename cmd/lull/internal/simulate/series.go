@@ -67,7 +67,6 @@ func writeSparklines(out io.Writer, s sim.Scenario, all []sim.Summary, levels te
 	}
 }
 
-// backlog adds up that of all topics.
 func backlog(r sim.Result) []float64 {
 	var sum []float64
 	for i, t := range r.Topics {
@@ -91,7 +90,6 @@ func usual(values []float64) float64 {
 	return some[len(some)*3/4]
 }
 
-// sums adds two series, point by point.
 func sums(a, b []float64) []float64 {
 	sum := make([]float64, min(len(a), len(b)))
 	for i := range sum {
@@ -118,7 +116,6 @@ func resampled(values []float64, points, bars int) []float64 {
 	return out
 }
 
-// faultAxis marks the faults below the bars.
 func faultAxis(s sim.Scenario, bars int, slice time.Duration, levels term.Bars) string {
 	dot, mark := '·', '▔'
 	if levels[0] == term.ASCII[0] {
@@ -145,7 +142,6 @@ func faultAxis(s sim.Scenario, bars int, slice time.Duration, levels term.Bars) 
 	return string(line)
 }
 
-// mostRepeats is the largest number of windows of one fault.
 const mostRepeats = 200
 
 // windows returns the times of all faults, and those in which a fleet calls more often than at first.

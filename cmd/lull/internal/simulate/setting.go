@@ -25,7 +25,6 @@ const (
 	longestHorizon  = 10_000 * time.Hour
 )
 
-// A simulation is everything that determines what is simulated.
 type simulation struct {
 	world
 	named []cells.Contender // policies that fleets and hops name
@@ -78,7 +77,6 @@ func (w *world) changePolicies(assignment string) error {
 	return nil
 }
 
-// validate checks the scenario and the policies.
 func (w *world) validate() error {
 	var l problem.List
 	for _, c := range w.contenders {
@@ -108,7 +106,6 @@ func inFileTerms(err error) error {
 	return l
 }
 
-// fleet returns all contenders as package sim takes them.
 func (w *world) fleet() []sim.Contender {
 	cs := make([]sim.Contender, len(w.contenders))
 	for i, c := range w.contenders {
@@ -117,8 +114,6 @@ func (w *world) fleet() []sim.Contender {
 	return cs
 }
 
-// simulation reads the flags. The error has all mistakes, each with the flag, its value
-// and what is allowed.
 func (f Command) simulation() (simulation, error) {
 	var wrong cli.Mistakes
 	var l problem.List
@@ -223,7 +218,6 @@ func processes(v string) (int, error) {
 	return int(n), nil
 }
 
-// scenarioNamed returns the built-in scenario of that name, or that of a file.
 func scenarioNamed(v string) (sim.Scenario, error) {
 	if v == "" {
 		v = defaultScenario

@@ -28,7 +28,6 @@ type stabilityMap struct {
 
 const relief = 2 * time.Minute
 
-// mapOf finds the maps, several side by side.
 func mapOf(ctx context.Context, s simulation, p *term.Progress) (stabilityMap, error) {
 	m := stabilityMap{simulation: s, sizes: fleetSizes(s.scenario)}
 	var all []cells.Cell
@@ -72,7 +71,6 @@ const (
 	neverBack
 )
 
-// state is that of a load and an outage, by their indices.
 func state(m sim.Stability, load, outage int) int {
 	switch {
 	case load < m.Back[outage]:
@@ -83,7 +81,6 @@ func state(m sim.Stability, load, outage int) int {
 	return neverBack
 }
 
-// marks are the states on a terminal.
 var marks = [...]string{comesBack: ".", onlyHelped: "+", neverBack: "#"}
 
 const theoryMark = "no retries, by theory"
@@ -124,7 +121,6 @@ func (m stabilityMap) printText(w io.Writer) error {
 	return out.Flush()
 }
 
-// meanings are those of the marks.
 func (m stabilityMap) meanings() [3]string {
 	return [...]string{
 		comesBack:  "calls succeed again as before, within " + inWords(m.of[0][0].Watch) + " of the end of the outage",
@@ -133,7 +129,6 @@ func (m stabilityMap) meanings() [3]string {
 	}
 }
 
-// rows describes what the rows are.
 func (m stabilityMap) rows() string {
 	faults := 0
 	for i := range m.scenario.Services {
@@ -145,7 +140,6 @@ func (m stabilityMap) rows() string {
 	return "length of the outage, from the beginning of the first fault to the end of the last: all are stretched alike"
 }
 
-// capacity describes that of the service, if it is known.
 func (m stabilityMap) capacity() string {
 	if n := m.scenario.Capacity(); n > 0 {
 		return fmt.Sprintf("; the service can do %s", grouped(n))

@@ -123,7 +123,6 @@ const mapDefinitions = `What the maps show
   success     share of calls that succeeded, over the whole run
 `
 
-// A mapMeasure is a figure that maps show.
 type mapMeasure struct {
 	title string
 	cell  func(sim.Summary) string
@@ -182,7 +181,6 @@ func (o outcome) recovers() bool {
 	})
 }
 
-// summary returns the summary of a policy in a cell, if there is one.
 func (o outcome) summary(cell int, policy string) (sim.Summary, bool) {
 	for _, s := range o.results[cell] {
 		if s.Contender.Name == policy && len(s.Results) > 0 {

@@ -38,7 +38,6 @@ func printComparison(w io.Writer, o outcome, levels term.Bars) error {
 	return out.Flush()
 }
 
-// text describes what is simulated.
 func (o outcome) text() string {
 	b := strings.Builder{}
 	b.WriteString(scenarioText(o.scenario))
@@ -74,7 +73,6 @@ func interruptedText(o outcome, all []sim.Summary) string {
 // tableWidth is wider than text: a table with one line for each policy is worth it.
 const tableWidth = 100
 
-// writeTable prints a line for each summary.
 func writeTable(out io.Writer, columns []column, all []sim.Summary) {
 	rows := [][]string{{""}, {"policy"}}
 	for _, c := range columns {
@@ -151,7 +149,6 @@ func listed(out io.Writer, heading string, lines [][2]string) {
 	}
 }
 
-// printExplanation prints what a scenario is, what it teaches, its source, and its file.
 func printExplanation(w io.Writer, s sim.Scenario) error {
 	file, err := scenario.Format(s)
 	if err != nil {

@@ -62,7 +62,6 @@ var (
 	page = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// shown is how many contenders are visible at first.
 const shown = 6
 
 // Write writes the page. Its errors are those of w.
@@ -167,7 +166,6 @@ func contenders(p Page) []contender {
 	return cs
 }
 
-// facts returns the parts of the line below the title.
 func facts(p Page) []string {
 	var fs []string
 	if p.Scenario.Name != "" {
@@ -261,7 +259,6 @@ func (w Window) When() string {
 // RowY returns the baseline of the mark.
 func (w placedWindow) RowY() int { return 11 + rowHeight*w.Row }
 
-// rowHeight is the height of a row of marks, in CSS pixels.
 const rowHeight = 15
 
 // arranged returns the windows with their places. There is room for the marks on a

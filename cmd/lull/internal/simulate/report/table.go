@@ -20,7 +20,6 @@ type row struct {
 	Cells       []string
 }
 
-// tableRows is how many rows a chart's table has at most.
 const tableRows = 24
 
 // table returns the mean of each line over stretches of the same length.

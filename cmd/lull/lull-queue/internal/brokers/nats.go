@@ -82,7 +82,6 @@ func (s *stream) Sender(ctx context.Context, name string) (queue.Sender, error) 
 	return lullnats.NewSender(s.js, in, name)
 }
 
-// mostSubjects is how many subjects an error lists.
 const mostSubjects = 10
 
 // noSubject returns the error for a subject that no stream has. It lists the subjects of the

@@ -19,7 +19,6 @@ import (
 
 func init() { Kinds["sqs"] = openSQS }
 
-// account is Amazon SQS, in one region.
 type account struct{ client *sqs.Client }
 
 // openSQS takes sqs://REGION, with ?profile=NAME and ?endpoint=URL. It finds credentials as

@@ -132,7 +132,6 @@ func (o *order) take(value jetstream.KeyValueEntry) error {
 	return nil
 }
 
-// send sends the cells that are left, in their order.
 func (o *order) send(ctx context.Context) error {
 	to, err := lullnats.NewSender(o.js, stream, subject+o.id)
 	if err != nil {

@@ -68,7 +68,6 @@ func Work(env cli.Env, c command.Worker) error {
 	return consumer.Run(ctx)
 }
 
-// A worker flies cells.
 type worker struct {
 	*server
 	mu  sync.Mutex // guards out
@@ -81,7 +80,6 @@ func (w *worker) print(format string, args ...any) {
 	fmt.Fprintf(w.out, format+"\n", args...)
 }
 
-// handle flies the cell of a message.
 func (w *worker) handle(ctx context.Context, m *queue.Message) error {
 	if build := m.Headers[headerBuild]; build != cells.Build() {
 		return lull.Permanent(fmt.Errorf("it was asked for by another build of lull, %s: the worker is %s", build, cells.Build()))
