@@ -100,12 +100,9 @@ func (r *reading) dapr(docs []*document) {
 		all.read(d, policies, "timeouts", func(p *daprPart) { p.wait, _ = d.daprDuration(p.node, p.path) })
 		all.read(d, policies, "retries", func(p *daprPart) { p.retry = d.daprRetry(d.Object(p.node, p.path)) })
 		all.read(d, policies, "circuitBreakers", func(p *daprPart) { p.opens = d.daprBreaker(d.Object(p.node, p.path)) })
-		d.noteUnread(policies, plainWhy)
 		if t := spec.Object("targets"); t != nil {
 			targets, of = append(targets, t), append(of, d)
 		}
-		d.noteUnread(spec, plainWhy)
-		d.noteUnread(o, plainWhy)
 	}
 	for i, t := range targets {
 		all.targets(of[i], t)
@@ -193,7 +190,6 @@ func (d *document) daprRetry(o *tree.Object) *daprRetry {
 		r.at = m.Path
 		r.matching = d.daprMatching(m)
 	}
-	d.noteUnread(o, plainWhy)
 	return r
 }
 
@@ -256,7 +252,6 @@ func (d *document) daprMatching(o *tree.Object) *failures {
 		}
 		d.note(Changed, o.At("gRPCStatusCodes"), why)
 	}
-	d.noteUnread(o, plainWhy)
 	return f
 }
 
@@ -295,7 +290,6 @@ func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
 		d.Check(trip.Kind == tree.Text, trip, path, "an expression such as consecutiveFailures > 5")
 		c = nil
 	}
-	d.noteUnread(o, plainWhy)
 	if c == nil {
 		d.noteWhole(Lost, o.Node, o.Path, "of the expressions of trip only consecutiveFailures > N is read here, so there is no breaker")
 	}
@@ -316,16 +310,13 @@ func (all *daprReader) targets(d *document, o *tree.Object) {
 				for _, way := range []string{"outbound", "inbound"} {
 					own := t.Object(way)
 					all.target(d, own, kind.prefix+name+either(way == "inbound", inbound, ""), false)
-					d.noteUnread(own, plainWhy)
 				}
 			} else {
 				all.target(d, t, kind.prefix+name, kind.field == "apps")
 				d.lost(t, Lost, "a dependency has one breaker", "circuitBreakerScope", "circuitBreakerCacheSize")
 			}
-			d.noteUnread(t, plainWhy)
 		})
 	}
-	d.noteUnread(o, plainWhy)
 }
 
 func (all *daprReader) target(d *document, t *tree.Object, name string, app bool) {

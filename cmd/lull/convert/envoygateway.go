@@ -65,7 +65,6 @@ func (g *gatewayReader) backendTraffic(spec *tree.Object, name string) {
 	d.lost(spec, Lost, "it is merged into that of the Gateway, which is not done here", "mergeType")
 	d.lost(spec, Lost, "a policy makes no faults; lull simulate does", "faultInjection")
 	d.lost(spec, Lost, "it refuses requests of the gateway's clients: package admission, in a server", "admissionControl", "rateLimit")
-	d.noteUnread(spec, plainWhy)
 	g.traffics = append(g.traffics, t)
 }
 
@@ -90,14 +89,13 @@ func (d *document) triggeredRetry(o *tree.Object) *envoyRetry {
 	if b := per.Object("backOff"); b != nil {
 		e.idle = append(e.idle, b.Path)
 		if base, longest := e.intervals(d, b, "baseInterval", "maxInterval", timeForm{time.Millisecond, allowedGateway, parseGateway, formatGateway},
-			func() { d.noteUnread(b, plainWhy) }); base > 0 {
+			func() {}); base > 0 {
 			w := proxyWaits(base, longest)
 			e.waits = &w
 		}
 	} else if !d.based {
 		e.implied = append(e.implied, "without backOff Envoy waits for up to 25ms before the first retry, and for up to 250ms at most")
 	}
-	d.noteUnread(per, plainWhy)
 	const perPriority = "numAttemptsPerPriority"
 	n, ok := o.Whole(perPriority, 0, math.MaxInt32, "a whole number from 0")
 	if ok && n > 0 {
@@ -105,7 +103,6 @@ func (d *document) triggeredRetry(o *tree.Object) *envoyRetry {
 		e.hosted = append(e.hosted, o.At(perPriority))
 	}
 	d.noteIf(ok && n == 0, Aside, o.At(perPriority), offWhy)
-	d.noteUnread(o, plainWhy)
 	return e
 }
 
@@ -126,7 +123,6 @@ func (e *envoyRetry) triggers(d *document, on *tree.Object) {
 	if len(codes) > 0 && !e.on.includes(statusCodes) {
 		d.noteWhole(Lost, on.Field("httpStatusCodes"), path, "Envoy heeds them only with "+statusCodes+" among the triggers")
 	}
-	d.noteUnread(on, plainWhy)
 	if len(d.Mistakes) == 0 {
 		needless(d, e.on, words, on.At("triggers"), e.on.on, func(f *failures, left []string) { f.on = left })
 		if e.on.includes(statusCodes) {
@@ -156,10 +152,7 @@ func (t *trafficPolicy) timeouts(o *tree.Object) {
 	t.d.lost(h, Lost, "a policy bounds calls and attempts, not the time between two parts of a stream", "maxStreamDuration", "streamTimeout",
 		"streamIdleTimeout")
 	t.d.lost(h, Lost, connectionsWhy, "connectionIdleTimeout", "maxConnectionDuration")
-	t.d.noteUnread(h, plainWhy)
 	t.d.lost(c, Lost, "it is that of the net.Dialer, not of a policy", "connectTimeout")
-	t.d.noteUnread(c, plainWhy)
-	t.d.noteUnread(o, plainWhy)
 }
 
 func (t *trafficPolicy) circuitBreaker(o *tree.Object) {
@@ -171,7 +164,6 @@ func (t *trafficPolicy) circuitBreaker(o *tree.Object) {
 	}
 	t.d.connectionLimits(o, "maxConnections", "maxPendingRequests", "maxRequestsPerConnection")
 	t.d.lost(o, Lost, "a policy does not know hosts", "perEndpoint")
-	t.d.noteUnread(o, plainWhy)
 }
 
 func (t *trafficPolicy) healthCheck(o *tree.Object) {
@@ -187,7 +179,6 @@ func (t *trafficPolicy) healthCheck(o *tree.Object) {
 	if p != nil {
 		t.passive(p, int(below))
 	}
-	d.noteUnread(o, plainWhy)
 }
 
 func (t *trafficPolicy) passive(o *tree.Object, below int) {
@@ -214,7 +205,6 @@ func (t *trafficPolicy) passive(o *tree.Object, below int) {
 	}
 	d.lost(o, Lost, "a breaker has one number, and gateway errors count as 5xx", "consecutiveGatewayErrors")
 	d.lost(o, Lost, "a breaker does not know endpoints; outlier.Config of lullhttp.NewEndpoints does", "splitExternalLocalOriginErrors", "consecutiveLocalOriginFailures", "failurePercentageThreshold", "alwaysEjectOneEndpoint")
-	d.noteUnread(o, plainWhy)
 	if !x.ejects() {
 		d.idle(o, nothingOpens, "interval", "baseEjectionTime", most, count)
 		return

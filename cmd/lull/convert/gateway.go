@@ -124,7 +124,6 @@ func (r *reading) gateway(docs []*document) {
 		} else if spec := o.Object("spec"); spec != nil {
 			read(spec)
 		}
-		d.noteUnread(o, plainWhy)
 	}
 	for _, route := range routes {
 		g.d, g.namespace = route.d, route.namespace
@@ -409,7 +408,6 @@ func (g *gatewayReader) traffic(spec *tree.Object) {
 		g.order = append(g.order, g.budgets[service])
 	}
 	d.lost(spec, Lost, "a policy knows no sessions", "sessionPersistence")
-	d.noteUnread(spec, plainWhy)
 }
 
 func (g *gatewayReader) interval(o *tree.Object, otherwise time.Duration) time.Duration {

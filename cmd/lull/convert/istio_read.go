@@ -130,7 +130,6 @@ func (r *reading) istio(docs []*document) {
 			d.unreadObject(d.root, kind, version)
 			o.Get("spec")
 		}
-		d.noteUnread(o, plainWhy)
 	}
 	for _, host := range hosts {
 		i.destinationRules(host, specs[host])
@@ -569,7 +568,6 @@ func (i *istioReader) destinationRules(full string, specs []spec) {
 			}
 			s.d.noteUnread(o, routingWhy)
 		}
-		s.d.noteUnread(s.o, plainWhy)
 	}
 }
 

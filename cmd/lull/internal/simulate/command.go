@@ -7,6 +7,7 @@
 package simulate
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -97,10 +98,6 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 			return err
 		}
 	}
-	page, err := openReport(f.Report)
-	if err != nil {
-		return err
-	}
 	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
 	var result result
 	interrupted := false
@@ -117,11 +114,14 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	}
 	switch {
 	case err != nil:
-		page.discard()
 		return inFileTerms(err)
 	case s.where.Part():
 	case f.Report != "":
-		if err := page.write(func(w io.Writer) error { return result.writePage(w, f.command()) }); err != nil {
+		var page bytes.Buffer
+		if err := result.writePage(&page, f.command()); err != nil {
+			return err
+		}
+		if err := cli.WriteWhole(string(f.Report), page.Bytes()); err != nil {
 			return err
 		}
 		if !f.JSON && !f.CSV {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,52 +11,9 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
-
-// A reportFile is the file of the page. It is opened before the simulation, so that a
-// file that cannot be written does not cost a run. The zero reportFile writes nothing.
-type reportFile struct{ file *os.File }
-
-func openReport(name cli.Text) (reportFile, error) {
-	if name == "" {
-		return reportFile{}, nil
-	}
-	file, err := os.OpenFile(string(name), os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return reportFile{}, problem.List{{Field: "--report", Value: name.Quoted(), Allowed: "a file that can be written (" + err.Error() + ")"}}
-	}
-	return reportFile{file}, nil
-}
-
-// discard closes the file, and removes it if it is empty: it was not there before.
-func (r reportFile) discard() {
-	if r.file == nil {
-		return
-	}
-	info, err := r.file.Stat()
-	r.file.Close()
-	if err == nil && info.Size() == 0 {
-		os.Remove(r.file.Name())
-	}
-}
-
-// write writes the page. The file is open.
-func (r reportFile) write(page func(io.Writer) error) error {
-	err := r.file.Truncate(0)
-	if err == nil {
-		err = page(r.file)
-	}
-	if closed := r.file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return fmt.Errorf("report %s: %w", r.file.Name(), err)
-	}
-	return nil
-}
 
 func (o outcome) writePage(w io.Writer, command string) error {
 	page, err := o.page(command)

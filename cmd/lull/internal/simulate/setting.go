@@ -3,13 +3,14 @@ package simulate
 import (
 	"errors"
 	"fmt"
-	"github.com/lullgo/lull/lab/scenario"
 	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/lab/scenario"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
@@ -124,7 +125,14 @@ func (f Command) simulation() (simulation, error) {
 	l.Check(f.Cells == "" || !f.JSON && !f.CSV && f.Report == "", "--cells", "with --json, --csv or --report", "none of these, but with --merge")
 	l.Check(!f.JSON || !f.CSV, "--json with --csv", "both on standard output", "one of them")
 	l.Check(!f.Map || len(f.Sweep) == 0 && !f.CSV && s.seeds == 1, "--map", "with --sweep, --csv or --seeds", "none of these")
-	l.Check(f.Report == "" || !strings.HasPrefix(string(f.Report), "-"), "--report", f.Report.Quoted(), "the name of a file, such as out.html")
+	switch {
+	case strings.HasPrefix(string(f.Report), "-"):
+		l.Add("--report", f.Report.Quoted(), "the name of a file, such as out.html")
+	case f.Report != "":
+		if err := cli.CanWrite(string(f.Report)); err != nil { // which should not cost a run
+			l.Add("--report", f.Report.Quoted(), "a file that can be written ("+errors.Unwrap(err).Error()+")")
+		}
+	}
 
 	base, err := scenarioNamed(string(f.Scenario))
 	noScenario := err != nil
