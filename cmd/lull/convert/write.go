@@ -73,7 +73,11 @@ func write(s *Set, to Format, o Options) ([]byte, written, error) {
 	case write == nil:
 		return nil, w.written, engine.Problems{{Field: "to", Value: to, Allowed: TargetNames()}}
 	case !o.JSON:
-		data, err := yamlOf(write(w))
+		documents := write(w)
+		for _, d := range documents {
+			lineUp(d)
+		}
+		data, err := syntax.YAML(120, documents...)
 		return data, w.written, err
 	default:
 		documents := write(w)
@@ -250,13 +254,6 @@ func Parse(f File) ([]*tree.Node, error) { return parse(f.Name, f.Data) }
 func parse(name string, data []byte) ([]*tree.Node, error) {
 	all, err := syntax.Parse(name, data, rules)
 	return slices.DeleteFunc(all, func(n *tree.Node) bool { return n.Kind == tree.Null }), err
-}
-
-func yamlOf(documents []*tree.Node) ([]byte, error) {
-	for _, d := range documents {
-		lineUp(d)
-	}
-	return syntax.YAML(120, documents...)
 }
 
 // lineUp decides which parts of n are written on one line: a mapping with one single value, and a

@@ -237,7 +237,7 @@ func (pl *plan) shorten(s *service, limit time.Duration) (ok bool) {
 
 // within plans that the worst case of d is at most limit.
 func (pl *plan) within(d *dependency, limit time.Duration) (ok bool) {
-	if limit < d.leastLimit() {
+	if p99, _, _ := d.p99s(); limit < max(leastDeadline, p99) {
 		return false
 	}
 	if was, ok := pl.changed[d]; ok && deadline(was) <= limit {

@@ -105,11 +105,6 @@ func worstCaseOverSLO(p *pass, s *service) {
 
 const leastDeadline = time.Millisecond
 
-func (d *dependency) leastLimit() time.Duration {
-	p99, _, _ := d.p99s()
-	return max(leastDeadline, p99)
-}
-
 // promise is the question whether s has so much time to answer.
 func (s *service) promise(slo time.Duration) Fix {
 	if slo >= longest {

@@ -68,10 +68,6 @@ func (e Env) ReadFiles(arguments []string, stdin string) (files []File, err erro
 	return files, errors.Join(failed...)
 }
 
-func isData(name string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(slash.Ext(name)))
-}
-
 // filesMatching returns the files that a pattern is for, in which ** stands for any folders.
 func filesMatching(pattern string) ([]string, error) {
 	if _, err := slash.Match(pattern, ""); err != nil {
@@ -138,7 +134,7 @@ func filesBelow(root, pattern string) (names []string, err error) {
 				base := slash.Base(name)
 				return name != root && (base[0] == '.' || base == "node_modules" || base == "vendor") && !slices.Contains(parts, base)
 			}
-			wanted := matchPath(parts, strings.Split(within, "/")) && (pattern != "**" || isData(name))
+			wanted := matchPath(parts, strings.Split(within, "/")) && (pattern != "**" || slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(slash.Ext(name))))
 			switch info, err := os.Stat(name); {
 			case d.IsDir() && leftOut():
 				return fs.SkipDir

@@ -50,7 +50,11 @@ func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func(
 	defer end()
 	var background sync.WaitGroup
 	background.Go(func() { outage(running, s, lanes, clock) })
-	background.Go(func() { watchRun(running, s, lanes, clock, v) })
+	background.Go(func() {
+		for next := time.Duration(0); sleepUntil(running, clock, next); next += tick {
+			v.show(takeSnapshot(s, lanes, clock()))
+		}
+	})
 
 	late := beginCalls(ctx, clock, times, func() {
 		for _, l := range lanes {
@@ -106,12 +110,6 @@ func outage(ctx context.Context, s setting, lanes []*lane, clock func() time.Dur
 	sleepUntil(ctx, clock, s.outageEnd())
 	for _, l := range lanes {
 		l.backend.gate.open()
-	}
-}
-
-func watchRun(ctx context.Context, s setting, lanes []*lane, clock func() time.Duration, v view) {
-	for next := time.Duration(0); sleepUntil(ctx, clock, next); next += tick {
-		v.show(takeSnapshot(s, lanes, clock()))
 	}
 }
 

@@ -101,7 +101,9 @@ func (f Command) setting() (setting, error) {
 	if which == tail {
 		l.Check(s.HedgeDelay < s.Timeout, "--hedge-delay", s.HedgeDelay,
 			fmt.Sprintf("less than the %v of --timeout, after which there is nothing to send a second request beside", s.Timeout))
-		s.Queue = s.tailQueue()
+		// So short that every request in it is served before its timeout, by default. So a request is either refused at once
+		// or a slow success: the two that a client must distinguish.
+		s.Queue = s.workers()
 	} else {
 		l.Check(s.Timeout < s.OutageAt, "--timeout", s.Timeout,
 			fmt.Sprintf("less than the %v before the outage; that is a quarter of --duration, at most %v", s.OutageAt, d.latestOutageAt))

@@ -59,11 +59,6 @@ func (tailScenario) service(s setting, random *rand.Rand, allSlow bool) time.Dur
 	return time.Duration(spread * float64(tailMedian))
 }
 
-// tailQueue is so short that every request in it is served before its timeout, by default.
-// So a request is either refused at once or a slow success: the two that a client must
-// distinguish.
-func (s setting) tailQueue() int { return s.workers() }
-
 var tailClients = []client{
 	{"no hedging", func(setting) string { return "one request" }, once},
 	{"naive", func(s setting) string {

@@ -20,13 +20,6 @@ func endsCall(s os.Signal) bool {
 	return s == syscall.SIGINT || s == syscall.SIGTERM || s == syscall.SIGHUP || s == syscall.SIGQUIT
 }
 
-func number(s os.Signal) int {
-	if n, ok := s.(syscall.Signal); ok {
-		return int(n)
-	}
-	return 0
-}
-
 // setGroup gives the command a process group of its own, so that signals reach the processes
 // that it starts too.
 func setGroup(c *exec.Cmd, own bool) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: own} }

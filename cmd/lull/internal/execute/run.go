@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -79,7 +80,9 @@ func (r *runner) attempt(ctx context.Context) error {
 	c.Env = append(os.Environ(), fmt.Sprintf("LULL_ATTEMPT=%d", r.number))
 	c.Stdout, c.Stderr = r.env.Stdout, r.env.Stderr
 	if !r.stream {
-		if err := r.newOutput(); err != nil {
+		r.dropOutput()
+		var err error
+		if r.out, err = os.CreateTemp("", "lull-exec-"); err != nil {
 			return startError{err}
 		}
 		c.Stdout = r.out
@@ -137,12 +140,6 @@ func (r *runner) endInTime(ctx context.Context, c *exec.Cmd, cut <-chan error, o
 		kill(c, r.ownGroup)
 	}
 	return unread
-}
-
-func (r *runner) newOutput() (err error) {
-	r.dropOutput()
-	r.out, err = os.CreateTemp("", "lull-exec-")
-	return err
 }
 
 func (r *runner) dropOutput() {
@@ -334,10 +331,12 @@ func (s *signals) ended() {
 	s.running = nil
 }
 
+// endingSignal returns the number of the signal that ended the call, 0 if none did.
 func (s *signals) endingSignal() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return number(s.ending)
+	n, _ := s.ending.(syscall.Signal)
+	return int(n)
 }
 
 func (s *signals) stop() {

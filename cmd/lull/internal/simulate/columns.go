@@ -62,17 +62,21 @@ var (
 	peakColumn = column{"peak /", "normal", peakCell, "peak",
 		"attempts per second in the busiest window, as a multiple of normal: the mean before the first fault"}
 	// peakRateColumn is for a scenario that has no normal time.
-	peakRateColumn = column{"peak", "per s", peakRateCell, "peak", "attempts per second in the busiest window"}
-	medianColumn   = column{"", "p50", medianCell, "", ""}
-	p99Column      = column{"", "p99", latencyCell, "p50, p99", "time of calls that succeeded, from their first attempt on"}
-	wastedColumn   = column{"", "wasted", func(m sim.Summary) string { return shareCell(m, m.Wasted) }, "wasted", "share of attempts that were worked on for a caller that had gone"}
-	refusedColumn  = column{"", "refused", func(m sim.Summary) string { return shareCell(m, m.Refused) }, "refused",
+	peakRateColumn = column{"peak", "per s", func(m sim.Summary) string {
+		return abbreviated(total(m, func(r sim.Result) float64 { return r.Totals.PeakRate }) / float64(max(1, len(m.Results))))
+	}, "peak", "attempts per second in the busiest window"}
+	medianColumn  = column{"", "p50", medianCell, "", ""}
+	p99Column     = column{"", "p99", latencyCell, "p50, p99", "time of calls that succeeded, from their first attempt on"}
+	wastedColumn  = column{"", "wasted", func(m sim.Summary) string { return shareCell(m, m.Wasted) }, "wasted", "share of attempts that were worked on for a caller that had gone"}
+	refusedColumn = column{"", "refused", func(m sim.Summary) string { return shareCell(m, m.Refused) }, "refused",
 		"share of calls that made no attempt, because the caller's own circuit breaker or limit said no"}
 	twiceColumn = column{"done", "twice", countCell(duplicates), "done twice",
 		"operations carried out again that had been carried out before, by retries or by users who came back; of all seeds"}
 	oldestColumn = column{"", "oldest", oldestCell, "oldest",
 		"the longest time that a user waited, from the first call to the success or to giving up; of all seeds"}
-	endColumn = column{"all", "done", endCell, "all done", "when the last call ended"}
+	endColumn = column{"all", "done", func(m sim.Summary) string {
+		return inWords(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.Last) }))
+	}, "all done", "when the last call ended"}
 )
 
 // Columns of messages, which are calls in the figures of package sim.
@@ -203,10 +207,6 @@ func peakCell(m sim.Summary) string {
 	return estimated(m, m.PeakOverNormal, 1)
 }
 
-func peakRateCell(m sim.Summary) string {
-	return abbreviated(total(m, func(r sim.Result) float64 { return r.Totals.PeakRate }) / float64(max(1, len(m.Results))))
-}
-
 // medianCell and latencyCell are "-" if nothing succeeded.
 func medianCell(m sim.Summary) string {
 	if p50 := meanOf(m, func(r sim.Result) float64 { return float64(r.Latency.P50) }); p50 > 0 {
@@ -250,10 +250,6 @@ func oldestCell(m sim.Summary) string {
 		longest = max(longest, r.Totals.Oldest)
 	}
 	return inWords(longest)
-}
-
-func endCell(m sim.Summary) string {
-	return inWords(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.Last) }))
 }
 
 func pooled(s sim.Scenario) bool {

@@ -36,17 +36,13 @@ func scenarioText(s sim.Scenario) string {
 			b.WriteString(entry("  fault", faultInWords(f, service)))
 		}
 	}
-	b.WriteString(entry("time", clockInWords(s)))
+	clock := parts{inWords(s.Horizon)}
+	clock.add(s.Warmup > 0, "totals leave out the first %s", inWords(s.Warmup))
+	b.WriteString(entry("time", strings.Join(clock, "; ")))
 	return b.String()
 }
 
 func entry(name, text string) string { return term.Fill(fmt.Sprintf("  %-9s ", name), text) }
-
-func clockInWords(s sim.Scenario) string {
-	phrases := parts{inWords(s.Horizon)}
-	phrases.add(s.Warmup > 0, "totals leave out the first %s", inWords(s.Warmup))
-	return strings.Join(phrases, "; ")
-}
 
 func fleetInWords(f sim.Fleet) string {
 	phrases := parts{each(f.Processes, "1 process calls", "processes call") + " " + f.Calls + ", " + arrivalsInWords(f.Arrivals)}

@@ -72,17 +72,14 @@ func (s simulation) run(ctx context.Context, p *term.Progress) (outcome, error) 
 	o.interrupted = err != nil
 	for i, c := range s.cells {
 		for _, of := range c.contenders {
-			if m := sim.Summarize(of.Contender, haveBegun(results[:s.seeds])); len(m.Results) > 0 {
+			begun := slices.DeleteFunc(slices.Clone(results[:s.seeds]), func(r sim.Result) bool { return r.End == 0 })
+			if m := sim.Summarize(of.Contender, begun); len(m.Results) > 0 {
 				o.results[i] = append(o.results[i], m)
 			}
 			results = results[s.seeds:]
 		}
 	}
 	return o, nil
-}
-
-func haveBegun(all []sim.Result) []sim.Result {
-	return slices.DeleteFunc(slices.Clone(all), func(r sim.Result) bool { return r.End == 0 })
 }
 
 type tally struct {

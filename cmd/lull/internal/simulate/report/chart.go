@@ -265,7 +265,8 @@ func drawChart(q quantity, p Page, cs []contender, steps int, step time.Duration
 	}
 	c.Scale = c.fit(q)
 	c.Matrix = c.matrix()
-	c.Label = c.label()
+	told := cli.Names(c.Lines, func(l line) string { return l.Name + " " + l.Telling })
+	c.Label = fmt.Sprintf("%s through time, a line for each contender; %s: %s", c.Title, c.Telling, strings.Join(told, ", "))
 	c.Table = c.table(q, medians, step)
 	return c, true
 }
@@ -280,7 +281,7 @@ func (c chart) fit(q quantity) scale {
 	}
 	switch {
 	case q.axis == "share":
-		return shares()
+		return linear(1, false, percent)
 	case q.axis != "time":
 		return linear(high, q.axis == "count", number)
 	case low > high:
@@ -297,11 +298,6 @@ func (c chart) matrix() string {
 		at = 1
 	}
 	return fmt.Sprintf("matrix(%.8g 0 0 %.8g %.8g %.8g)", x, -y, at*x, c.Scale.Hi*y)
-}
-
-func (c chart) label() string {
-	told := cli.Names(c.Lines, func(l line) string { return l.Name + " " + l.Telling })
-	return fmt.Sprintf("%s through time, a line for each contender; %s: %s", c.Title, c.Telling, strings.Join(told, ", "))
 }
 
 func aggregated(t aggregate, values []float64) (float64, bool) {

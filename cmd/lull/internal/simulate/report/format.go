@@ -208,8 +208,6 @@ func logarithmic(low, high float64, text func(float64) string) scale {
 	return s
 }
 
-func shares() scale { return linear(1, false, percent) }
-
 // quarters are the steps of longer axes in seconds or minutes.
 var quarters = []float64{10, 15, 20, 30, 60, 120, 300, 600}
 
