@@ -7,18 +7,9 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// recognise returns the format of a document, by its structure. Fields of Envoy may have both
-// spellings of protobuf, those of gRPC any case. The questions are asked in this order, in which
-// each answer is certain:
-//
-//  1. apiVersion: a Kubernetes object; its group decides. No other format has that field.
-//  2. resilience4j or spring, or a key that begins with one of them and a dot.
-//  3. a field that only service configs of gRPC have. loadBalancingPolicy counts only if it is
-//     a text: a cluster of Envoy has a mapping of that name.
-//  4. a resource of Envoy, by its @type or its fields.
-//  5. a field of lull's policy files.
-//
-// ok is false if it is none of them.
+// recognise returns the format of a document, by its structure. ok is false if it is none of the formats. The questions are in
+// an order in which each answer is certain: no other format has the apiVersion of Kubernetes, and loadBalancingPolicy is of
+// gRPC only if it is a text, since a cluster of Envoy has a mapping of that name.
 func recognise(root *tree.Node) (f Format, ok bool) {
 	if root.Kind != tree.Map {
 		return 0, false

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -151,8 +152,20 @@ func redrive(env cli.Env, f command.Redrive) error {
 		})
 	})
 	bar.End()
-	moved := redriven{Progress: p, From: w.queue, To: string(f.To), DryRun: c.DryRun, Seconds: time.Since(began).Seconds(), Interrupted: env.Context.Err() != nil, Incomplete: err != nil || p.Failed > 0}
-	if writeErr := moved.print(env.Stdout, f.JSON); err == nil {
+	took, incomplete, end := time.Since(began).Seconds(), err != nil || p.Failed > 0, "" // incomplete: letters that are meant may be left
+	if incomplete {
+		end = ", incomplete"
+	}
+	var writeErr error
+	if f.JSON {
+		writeErr = json.NewEncoder(env.Stdout).Encode(map[string]any{
+			"from": w.queue, "to": f.To, "seen": p.Seen, "matched": p.Matched, "moved": p.Moved, "failed": p.Failed,
+			"dry_run": c.DryRun, "interrupted": env.Context.Err() != nil, "incomplete": incomplete, "seconds": took,
+		})
+	} else {
+		_, writeErr = fmt.Fprintf(env.Stdout, "%s from %s to %s in %.1f s%s\n", sentence(p, c.DryRun), term.Printable(w.queue), term.Printable(string(f.To)), took, end)
+	}
+	if err == nil {
 		err = writeErr
 	}
 	err = interrupted(env, err, "interrupted: the same command again goes on with what is left")

@@ -107,7 +107,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 		return err
 	}
 	switch {
-	case t.where.Part():
+	case t.where.Part:
 		return nil
 	case f.JSON:
 		return printJSON(env.Stdout, t, flown)

@@ -38,15 +38,15 @@ const mostWorkers = 1024
 
 // A Where is where cells run.
 type Where struct {
-	Env cli.Env // where parts are printed, and notes
+	Env      cli.Env // where parts are printed, and notes
+	Parallel int     // how many cells run at the same time here
+	Part     bool    // only a part of the cells runs (--cells), and its results are printed
 
-	parallel int // side by side, here
-	url      string
-	away     Away
-	part, n  int // --cells
-	prints   bool
-	known    results // of --merge; nil without it
-	quiet    bool
+	url     string
+	away    Away
+	part, n int     // --cells
+	known   results // of --merge; nil without it
+	quiet   bool
 }
 
 // Read reads the flags. Errors of files are returned; mistakes in flags are added to the list.
@@ -56,10 +56,10 @@ func (f Flags) Read(l *problem.List) (*Where, error) {
 	case f.Remote():
 		w.url = string(f.Workers)
 	case f.Workers != "":
-		w.parallel = cli.Whole(l, "--workers", f.Workers, 1, mostWorkers)
+		w.Parallel = cli.Whole(l, "--workers", f.Workers, 1, mostWorkers)
 	}
-	if w.parallel == 0 {
-		w.parallel = runtime.GOMAXPROCS(0)
+	if w.Parallel == 0 {
+		w.Parallel = runtime.GOMAXPROCS(0)
 	}
 	if f.Cells != "" {
 		i, n, _ := strings.Cut(string(f.Cells), "/")
@@ -67,7 +67,7 @@ func (f Flags) Read(l *problem.List) (*Where, error) {
 		w.part, errI = strconv.Atoi(i)
 		w.n, errN = strconv.Atoi(n)
 		l.Check(errI == nil && errN == nil && 0 <= w.part && w.part < w.n, "--cells", f.Cells.Quoted(), "I/N with I from 0 to N - 1, such as 0/4")
-		w.prints = true
+		w.Part = true
 	}
 	if len(f.Merge) == 0 {
 		return w, nil
@@ -88,9 +88,6 @@ func (f Flags) Read(l *problem.List) (*Where, error) {
 // Remote reports whether the flags name workers on other machines.
 func (f Flags) Remote() bool { return strings.Contains(string(f.Workers), "://") }
 
-// Part reports whether only a part of the cells runs, and its results are printed.
-func (w *Where) Part() bool { return w.prints }
-
 // OfPart returns the elements that belong to the part, and their indices.
 func OfPart[T any](w *Where, all []T) (mine []T, at []int) {
 	for i := w.part; i < len(all); i += w.n {
@@ -98,9 +95,6 @@ func OfPart[T any](w *Where, all []T) (mine []T, at []int) {
 	}
 	return mine, at
 }
-
-// Parallel returns how many cells run at the same time here.
-func (w *Where) Parallel() int { return w.parallel }
 
 // A Watcher is called with what becomes of cells. Calls do not overlap.
 type Watcher struct {
@@ -114,7 +108,7 @@ type Watcher struct {
 // does Fly, with the context's error.
 func (w *Where) Fly(ctx context.Context, cells []Cell, watch Watcher) error {
 	f := &flying{Where: w, cells: cells, watch: watch}
-	if w.known == nil && !w.Part() && w.url == "" {
+	if w.known == nil && !w.Part && w.url == "" {
 		for i := range cells {
 			f.left = append(f.left, i)
 		}
@@ -139,7 +133,7 @@ func (w *Where) Fly(ctx context.Context, cells []Cell, watch Watcher) error {
 	switch {
 	case len(f.left) == 0:
 		return nil
-	case w.known != nil && !w.Part():
+	case w.known != nil && !w.Part:
 		return fmt.Errorf("--merge: of %d cells, %d are in none of the files: want all parts, and the other flags that the parts had", len(cells), len(f.left))
 	case w.url != "":
 		return f.away(ctx)
@@ -172,7 +166,7 @@ func (f *flying) read(i int, text json.RawMessage) error {
 func (f *flying) done(i int, r Result, whole bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.Part() && whole {
+	if f.Part && whole {
 		if err := write(f.Env.Stdout, f.keys[i], r); err != nil {
 			return err
 		}
@@ -196,7 +190,7 @@ func (f *flying) away(ctx context.Context) error {
 func (f *flying) here(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	sim.Each(len(f.left), f.parallel, func(n int) {
+	sim.Each(len(f.left), f.Parallel, func(n int) {
 		if ctx.Err() == nil {
 			if err := f.fly(ctx, f.left[n]); err != nil {
 				stop(err)

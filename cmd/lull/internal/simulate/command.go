@@ -109,13 +109,13 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 		result, interrupted = o, o.interrupted
 	}
 	p.End()
-	if err == nil && !s.where.Part() {
+	if err == nil && !s.where.Part {
 		err = result.print(f, env)
 	}
 	switch {
 	case err != nil:
 		return inFileTerms(err)
-	case s.where.Part():
+	case s.where.Part:
 	case f.Report != "":
 		var page bytes.Buffer
 		if err := result.writePage(&page, f.command()); err != nil {

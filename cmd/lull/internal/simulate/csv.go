@@ -70,7 +70,7 @@ func printSweepCSV(w io.Writer, o outcome) error {
 	out := csv.NewWriter(w)
 	var head []string
 	for _, x := range o.axes {
-		head = append(head, x.path)
+		head = append(head, x.Path)
 	}
 	out.Write(append(head, "contender", "seeds", "recovered", "recovery_s", "recovery_s_half", "success", "success_half",
 		"amplification", "amplification_half", "peak_over_normal", "peak_over_normal_half", "p99_s", "p99_s_half"))
@@ -100,8 +100,8 @@ func meanAndHalf(e sim.Estimate) []string {
 func (o outcome) valuesAt(cell int) []string {
 	values := make([]string, len(o.axes))
 	for i := len(o.axes) - 1; i >= 0; i-- {
-		n := len(o.axes[i].values)
-		values[i] = o.axes[i].values[cell%n]
+		n := len(o.axes[i].Values)
+		values[i] = o.axes[i].Values[cell%n]
 		cell /= n
 	}
 	return values

@@ -74,13 +74,8 @@ type jsonPolicy struct {
 }
 
 type jsonSweep struct {
-	Axes  []jsonAxis `json:"axes"`
-	Cells []jsonCell `json:"cells"` // row by row: the last axis changes first
-}
-
-type jsonAxis struct {
-	Path   string   `json:"path"`
-	Values []string `json:"values"`
+	Axes  []sweepAxis `json:"axes"`
+	Cells []jsonCell  `json:"cells"` // row by row: the last axis changes first
 }
 
 type jsonCell struct {
@@ -129,10 +124,7 @@ func printJSON(w io.Writer, o outcome) error {
 	}
 	v.Policies = policies
 	if o.swept() {
-		v.Sweep = &jsonSweep{}
-		for _, x := range o.axes {
-			v.Sweep.Axes = append(v.Sweep.Axes, jsonAxis{x.path, x.values})
-		}
+		v.Sweep = &jsonSweep{Axes: o.axes}
 		for i := range o.cells {
 			v.Sweep.Cells = append(v.Sweep.Cells, jsonCell{o.valuesAt(i), jsonSummaries(o.results[i])})
 		}

@@ -198,12 +198,12 @@ func (o outcome) maps() *report.Maps {
 		Title: "Recovered or not",
 		About: "A cell has the time from the end of the last fault to recovery, and below it the share of calls that succeeded. " +
 			"3/5: three of five seeds recovered, and the time is theirs.",
-		X: report.Parameter{Name: across.path, Values: across.values},
+		X: report.Parameter{Name: across.Path, Values: across.Values},
 		Legend: []report.MapCell{{Text: "quick", Class: "level-0"}, {Class: "level-1"}, {Class: "level-2"}, {Class: "level-3"}, {Text: "slow", Class: "level-4"},
 			{Text: "some seeds", Class: "mixed"}, {Text: "✗ never", Class: "never"}},
 	}
 	if len(o.axes) > 1 {
-		m.Y = report.Parameter{Name: o.axes[0].path, Values: o.axes[0].values}
+		m.Y = report.Parameter{Name: o.axes[0].Path, Values: o.axes[0].Values}
 	}
 	shortest, longest := math.Inf(1), 0.0
 	for _, s := range slices.Concat(o.results...) {
@@ -213,8 +213,8 @@ func (o outcome) maps() *report.Maps {
 	}
 	for _, c := range o.contenders {
 		g := report.Grid{Name: c.Name}
-		for from := 0; from < len(o.cells); from += len(across.values) {
-			row := make([]report.MapCell, len(across.values))
+		for from := 0; from < len(o.cells); from += len(across.Values) {
+			row := make([]report.MapCell, len(across.Values))
 			for x := range row {
 				s, _ := o.summary(from+x, c.Name)
 				row[x] = sweepCell(s, shortest, longest)

@@ -78,9 +78,6 @@ func contendersNamed(v string) ([]contender, error) {
 	for _, p := range policies {
 		all = append(all, contender{Contender: sim.Contender{Name: p.Name, Title: "of " + v, Policy: p.Policy}})
 	}
-	if len(all) == 0 {
-		return nil, problem.List{{Field: "--policy", Value: strconv.Quote(v), Allowed: "a file with at least one policy"}}
-	}
 	return all, nil
 }
 

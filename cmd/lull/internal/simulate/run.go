@@ -122,7 +122,7 @@ type estimate struct {
 // estimate adds up all runs: their time, divided by how many run side by side, and the
 // memory of the largest ones that may run at the same time.
 func (s simulation) estimate() estimate {
-	e := estimate{runs: s.runs(), parallel: min(s.where.Parallel(), s.runs())}
+	e := estimate{runs: s.runs(), parallel: min(s.where.Parallel, s.runs())}
 	var memory []int64
 	seconds := 0.0
 	for _, cell := range s.cells {
@@ -131,8 +131,8 @@ func (s simulation) estimate() estimate {
 			n += max(f.Processes, 1)
 		}
 		e.processes, e.horizon = max(e.processes, n), max(e.horizon, cell.scenario.Horizon)
-		for _, c := range cell.fleet() {
-			cost := cell.scenario.Cost(c)
+		for _, c := range cell.contenders {
+			cost := cell.scenario.Cost(c.Contender)
 			seconds += cost.Time.Seconds() * float64(s.seeds)
 			e.events += float64(cost.Events) * float64(s.seeds)
 			for range min(s.seeds, e.parallel) {

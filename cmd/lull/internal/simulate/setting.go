@@ -107,14 +107,6 @@ func inFileTerms(err error) error {
 	return l
 }
 
-func (w *world) fleet() []sim.Contender {
-	cs := make([]sim.Contender, len(w.contenders))
-	for i, c := range w.contenders {
-		cs[i] = c.Contender
-	}
-	return cs
-}
-
 func (f Command) simulation() (simulation, error) {
 	var wrong cli.Mistakes
 	var l problem.List

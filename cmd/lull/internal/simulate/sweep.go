@@ -18,8 +18,8 @@ import (
 
 // A sweepAxis is one --sweep: a field and its values.
 type sweepAxis struct {
-	path   string
-	values []string
+	Path   string   `json:"path"`
+	Values []string `json:"values"`
 }
 
 const (
@@ -40,7 +40,7 @@ func axes(l *problem.List, sweeps cli.Texts) []sweepAxis {
 			continue
 		}
 		for _, other := range all {
-			l.Check(other.path != path, "--sweep", path+" twice", "two different fields")
+			l.Check(other.Path != path, "--sweep", path+" twice", "two different fields")
 		}
 		all = append(all, sweepAxis{path, values})
 		cells *= len(values)
@@ -106,8 +106,8 @@ func cellsOf(axes []sweepAxis) [][]change {
 	for _, x := range axes {
 		var more [][]change
 		for _, c := range cells {
-			for _, v := range x.values {
-				more = append(more, append(c[:len(c):len(c)], change{"--sweep", x.path + "=" + v}))
+			for _, v := range x.Values {
+				more = append(more, append(c[:len(c):len(c)], change{"--sweep", x.Path + "=" + v}))
 			}
 		}
 		cells = more
@@ -123,31 +123,22 @@ const mapDefinitions = `What the maps show
   success     share of calls that succeeded, over the whole run
 `
 
-type mapMeasure struct {
-	title string
-	cell  func(sim.Summary) string
-}
-
 // printMaps prints a sweep: of one field a line for each value and a column for each
 // policy, of two fields a map for each policy.
 func printMaps(w io.Writer, o outcome) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprint(out, o.text())
 	for i, x := range o.axes {
-		fmt.Fprint(out, entry([]string{"rows", "columns"}[i], x.path))
+		fmt.Fprint(out, entry([]string{"rows", "columns"}[i], x.Path))
 	}
 	if o.interrupted {
 		fmt.Fprint(out, term.Fill("\n", `Interrupted. "?" was not simulated, or not to its end.`))
-	}
-	measures := []mapMeasure{{"Success", mapSuccess}}
-	if o.recovers() {
-		measures = slices.Insert(measures, 0, mapMeasure{"Back after", mapRecovery})
 	}
 	// grid has a line for each value of the first axis.
 	grid := func(title string, heads []string, cell func(row, column int) string) {
 		fmt.Fprintf(out, "\n%s\n", title)
 		rows := [][]string{append([]string{""}, heads...)}
-		for i, v := range o.axes[0].values {
+		for i, v := range o.axes[0].Values {
 			row := []string{"  " + v}
 			for j := range heads {
 				row = append(row, cell(i, j))
@@ -157,28 +148,33 @@ func printMaps(w io.Writer, o outcome) error {
 		term.Table(out, rows, term.Width)
 	}
 	policies := cli.Names(o.contenders, func(c contender) string { return c.Name })
-	for _, m := range measures {
-		if len(o.axes) == 1 {
-			grid(m.title, policies, func(row, column int) string { return o.show(row, policies[column], m) })
-			continue
+	measure := func(title string, of func(sim.Summary) string) {
+		show := func(cell int, policy string) string {
+			if s, ok := o.summary(cell, policy); ok {
+				return of(s)
+			}
+			return "?"
 		}
-		across := o.axes[1].values
+		if len(o.axes) == 1 {
+			grid(title, policies, func(row, column int) string { return show(row, policies[column]) })
+			return
+		}
+		across := o.axes[1].Values
 		for _, policy := range policies {
-			grid(m.title+": "+policy, across, func(row, column int) string { return o.show(row*len(across)+column, policy, m) })
+			grid(title+": "+policy, across, func(row, column int) string { return show(row*len(across)+column, policy) })
 		}
 	}
+	measured := func(r sim.Result) bool { return r.Recovery.Measured }
+	if slices.ContainsFunc(slices.Concat(o.results...), func(m sim.Summary) bool { return slices.ContainsFunc(m.Results, measured) }) {
+		measure("Back after", mapRecovery)
+	}
+	measure("Success", mapSuccess)
 	seeds := "one seed"
 	if o.seeds > 1 {
 		seeds = fmt.Sprintf("%d seeds", o.seeds)
 	}
 	fmt.Fprintf(out, "\n"+mapDefinitions, seeds)
 	return out.Flush()
-}
-
-func (o outcome) recovers() bool {
-	return slices.ContainsFunc(slices.Concat(o.results...), func(m sim.Summary) bool {
-		return slices.ContainsFunc(m.Results, func(r sim.Result) bool { return r.Recovery.Measured })
-	})
 }
 
 func (o outcome) summary(cell int, policy string) (sim.Summary, bool) {
@@ -188,15 +184,6 @@ func (o outcome) summary(cell int, policy string) (sim.Summary, bool) {
 		}
 	}
 	return sim.Summary{}, false
-}
-
-// show returns a measure of a policy in a cell, "?" if it is not known.
-func (o outcome) show(cell int, policy string, m mapMeasure) string {
-	s, ok := o.summary(cell, policy)
-	if !ok {
-		return "?"
-	}
-	return m.cell(s)
 }
 
 // mapRecovery is a shorter recoveryCell.
