@@ -573,7 +573,6 @@ func (w *writer) daprMatching(d config.Dependency, p lull.Policy, note noter) *t
 	return tree.NewMap().Set("httpStatusCodes", ranges(statuses)).Set("gRPCStatusCodes", ranges(slices.Sorted(slices.Values(codes))))
 }
 
-// ranges writes sorted numbers with those in a row as a range.
 func ranges[T ~int | ~uint32](all []T) string {
 	var parts []string
 	for i := 0; i < len(all); {

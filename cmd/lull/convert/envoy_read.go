@@ -252,7 +252,6 @@ func (d *document) enum(o *tree.Object, name string, names ...string) string {
 	return n.Text
 }
 
-// A route is the names of a route action, and what it inherits.
 type route struct {
 	names []string
 	path  string // of the route it belongs to

@@ -368,7 +368,6 @@ func (g *gatewayReader) retry(o *tree.Object, p *lull.Policy) *failures {
 	return f
 }
 
-// gatewayWaits are the waits of a retry whose backoff is the shortest.
 func gatewayWaits(shortest time.Duration) backoff.Schedule {
 	return backoff.Schedule{Base: min(shortest, math.MaxInt64/2) * 2, Floor: shortest, Cap: min(shortest, math.MaxInt64/20) * 20}
 }

@@ -14,8 +14,6 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// ownBusiness are fields of a service config that are not about how calls are made, with the
-// reason.
 var ownBusiness = map[string]string{
 	"loadbalancingconfig": "load balancing is gRPC's own business",
 	"loadbalancingpolicy": "load balancing is gRPC's own business",

@@ -68,7 +68,6 @@ func (r *reading) linkerd(docs []*document) {
 	}
 }
 
-// profile reads a ServiceProfile: each route is a dependency.
 func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 	spec := o.Object("spec")
 	if spec == nil {

@@ -170,7 +170,6 @@ func (d *document) registries(o *tree.Object, prefix string, s *registries4j) {
 	}
 }
 
-// part adds the mapping that o has under key as name. order has each name once.
 func (d *document) part(o *tree.Object, key, name string, into map[string]*tree.Object, order *[]string) {
 	n, path := o.Get(key)
 	if n == nil {

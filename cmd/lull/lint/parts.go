@@ -39,7 +39,6 @@ func (t part) place(line, column int) (int, int) {
 	return line + t.line, column + t.column
 }
 
-// A gathering is what Check has found in files so far.
 type gathering struct {
 	report *Report
 	units  []*unit

@@ -36,7 +36,6 @@ const (
 	multiplied                     // retries are retried
 )
 
-// A reach is a way as far as a service.
 type reach struct {
 	load // as the service there sees it
 	multiplicity

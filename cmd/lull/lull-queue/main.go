@@ -39,7 +39,6 @@ type commands struct {
 	Battery  battery.Command  `cmd:"" hidden:""`
 }
 
-// commandLine returns the command line with all that lull itself cannot run.
 func commandLine() *commands {
 	away := cells.Flags{Away: workers.Away}
 	return &commands{

@@ -17,7 +17,6 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// letterPrinter prints dead letters, as a table or as JSON, a line each.
 type letterPrinter struct {
 	out    *bufio.Writer
 	table  *tabwriter.Writer

@@ -10,7 +10,6 @@ import (
 // tick is the width of a bucket. All counts over time are in buckets of this width.
 const tick = 100 * time.Millisecond
 
-// A kind is what is counted of a client and its backend.
 type kind int
 
 const (

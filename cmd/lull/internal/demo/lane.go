@@ -18,7 +18,6 @@ import (
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// A lane is one client, the backend that serves it alone, and the counts of both.
 type lane struct {
 	name    string
 	backend *backend
@@ -159,7 +158,6 @@ func (w countingTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 // succeeded.
 type caller func(context.Context) bool
 
-// A client is one way of calling: its name, a description, and how to make a caller.
 type client struct {
 	name  string
 	about func(setting) string

@@ -20,7 +20,6 @@ const (
 	errors503 outageKind = "errors"
 )
 
-// A setting is everything that determines what a run of the demo measures.
 type setting struct {
 	Scenario scenario
 	Duration time.Duration // calls are begun from 0 to Duration

@@ -181,7 +181,6 @@ const (
 	recoveryShare  = 0.95
 )
 
-// stormFigures are the figures of one client, as they are in JSON.
 type stormFigures struct {
 	Name          string   `json:"name"`
 	Calls         int      `json:"calls"`

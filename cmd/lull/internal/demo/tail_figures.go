@@ -126,8 +126,6 @@ func worstSecond(n counts, from, to time.Duration) float64 {
 	return worst
 }
 
-// extraLoad returns the extra requests that were sent between two times, for each call that
-// began then.
 func extraLoad(n counts, from, to time.Duration) float64 {
 	return ratio(float64(sum(n[extra], from, to)), float64(sum(n[begun], from, to)))
 }

@@ -29,7 +29,6 @@ func newView(s setting, progress io.Writer, getenv func(string) string) view {
 	return &picture{out: file, size: func() (int, int) { return term.Size(file) }}
 }
 
-// plain prints a line a second, without escape sequences.
 type plain struct {
 	out  io.Writer
 	next time.Duration

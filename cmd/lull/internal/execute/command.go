@@ -136,7 +136,6 @@ func (f Command) Run(env cli.Env) error {
 	return r.run()
 }
 
-// codes are the ends of a command after which it is repeated.
 type codes struct {
 	code   [256]bool
 	signal bool

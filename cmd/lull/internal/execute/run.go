@@ -194,7 +194,6 @@ type attemptError struct {
 	timedOut bool   // its time was over
 }
 
-// ended is how it ended, without the reason.
 func (e attemptError) ended() string {
 	if e.signal > 0 {
 		return "signal " + e.name

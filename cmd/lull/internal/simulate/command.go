@@ -69,7 +69,6 @@ func (Command) Complete() map[string][]string {
 
 var errInterrupted = errors.New("interrupted: the figures are of what was simulated until then")
 
-// A result is what comes of a simulation: an outcome, or a stabilityMap.
 type result interface {
 	// print prints it in the form that the flags name.
 	print(f Command, env cli.Env) error

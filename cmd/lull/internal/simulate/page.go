@@ -191,7 +191,6 @@ func rank(c column, m sim.Summary) (e sim.Estimate, ok bool) {
 	return e, ok && len(m.Results) > 0
 }
 
-// maps returns the maps of a sweep, the last axis across.
 func (o outcome) maps() *report.Maps {
 	across := o.axes[len(o.axes)-1]
 	m := &report.Maps{
@@ -258,7 +257,6 @@ var (
 	mapWords   = [...]string{comesBack: "comes back by itself", onlyHelped: "comes back only with help", neverBack: "never comes back"}
 )
 
-// maps returns the maps of stability, the load across.
 func (m stabilityMap) maps() *report.Maps {
 	first := m.of[0][0]
 	maps := &report.Maps{

@@ -144,7 +144,6 @@ func faultAxis(s sim.Scenario, bars int, slice time.Duration, levels term.Bars) 
 
 const mostRepeats = 200
 
-// windows returns the times of all faults, and those in which a fleet calls more often than at first.
 func windows(s sim.Scenario) (all []report.Window) {
 	for _, service := range s.Services {
 		for _, f := range service.Faults {
@@ -185,7 +184,6 @@ func pageWindows(s sim.Scenario) []report.Window {
 	return all
 }
 
-// surges returns the times in which a fleet calls more often than at first.
 func surges(f sim.Fleet, s sim.Scenario) (all []report.Window) {
 	a := f.Arrivals
 	normal, open := 1.0, -1

@@ -92,7 +92,6 @@ func (m stabilityMap) print(f Command, env cli.Env) error {
 	return m.printText(env.Stdout)
 }
 
-// printText prints the maps on a terminal: those of the sizes of the fleet beside one another.
 func (m stabilityMap) printText(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprint(out, scenarioText(m.scenario))
@@ -194,7 +193,6 @@ func (m stabilityMap) block(out io.Writer, never string, maps ...sim.Stability) 
 	}
 }
 
-// jsonStability is the output of --map --json.
 type jsonStability struct {
 	Schema   int        `json:"schema"` // 1
 	Scenario any        `json:"scenario"`

@@ -16,7 +16,6 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// A sweepAxis is one --sweep: a field and its values.
 type sweepAxis struct {
 	Path   string   `json:"path"`
 	Values []string `json:"values"`
@@ -27,7 +26,6 @@ const (
 	mostValues = 1000
 )
 
-// axes reads the sweeps: rows first, then columns.
 func axes(l *problem.List, sweeps cli.Texts) []sweepAxis {
 	l.Check(len(sweeps) <= mostAxes, "--sweep", fmt.Sprintf("given %d times", len(sweeps)), "at most two of them")
 	var all []sweepAxis
@@ -52,7 +50,6 @@ func axes(l *problem.List, sweeps cli.Texts) []sweepAxis {
 	return all
 }
 
-// valuesOf reads a,b,c or from..to/step.
 func valuesOf(list string) ([]string, error) {
 	from, rest, isRange := strings.Cut(list, "..")
 	if !isRange {

@@ -160,7 +160,6 @@ func (f Command) kept() ([]*torture.Card, error) {
 	return kept, err
 }
 
-// finished reports whether a card is that of a client, in this version, and has all cases.
 func finished(card *torture.Card, c chosen, cases []torture.Case) bool {
 	return card.Name == c.client.Name() && card.Version == c.version && !slices.ContainsFunc(cases, func(c torture.Case) bool {
 		_, ok := card.Result(c.Name)

@@ -14,7 +14,6 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// A quantity is a series that a chart shows.
 type quantity struct {
 	id, title, about string
 	// axis: "number" (from zero), "count" (whole numbers), "share" (nothing to
@@ -146,7 +145,6 @@ func meaning(name string) string {
 	return " for this reason"
 }
 
-// A chart is one as the template reads it.
 type chart struct {
 	ID, Title, About, Axis, Label string
 	Telling                       aggregate
@@ -211,7 +209,6 @@ func charts(p Page, cs []contender) (all []chart, absent []string, thinned bool)
 	return all, absent, thinned
 }
 
-// extent returns how many steps there are across the page, and how long each is.
 func extent(p Page) (steps int, step time.Duration) {
 	for _, s := range p.Summaries {
 		for _, r := range s.Results {

@@ -67,7 +67,6 @@ const shown = 6
 // Write writes the page. Its errors are those of w.
 func Write(w io.Writer, p Page) error { return page.Execute(w, newView(p)) }
 
-// A view is the page as its template reads it.
 type view struct {
 	Page
 	Head, Title string

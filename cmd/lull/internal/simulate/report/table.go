@@ -8,13 +8,11 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// A table is a chart in figures.
 type table struct {
 	Caption string
 	Rows    []row
 }
 
-// A row is one of any table of figures.
 type row struct {
 	Name, About string
 	Cells       []string

@@ -44,7 +44,6 @@ func openSQS(ctx context.Context, u *url.URL) (Broker, error) {
 	})}, nil
 }
 
-// url returns the URL of the queue with that name or URL.
 func (a *account) url(ctx context.Context, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

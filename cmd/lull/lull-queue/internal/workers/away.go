@@ -53,7 +53,6 @@ func Away(ctx context.Context, address string, all []cells.Cell, done func(i int
 	return nil
 }
 
-// An order is what was handed out.
 type order struct {
 	*server
 	all     []cells.Cell
@@ -172,7 +171,6 @@ func (o *order) written(ctx context.Context) (n uint64, err error) {
 	return n, err
 }
 
-// dead returns an error if one of the cells has become a dead letter.
 func (o *order) dead(ctx context.Context) error {
 	n, err := o.written(ctx)
 	if err != nil || n == o.letters {

@@ -59,7 +59,6 @@ func config() lullnats.Config {
 	return lullnats.Config{Stream: stream, Consumer: "workers", Subject: subject + "*", Policy: policy()}
 }
 
-// A server is a connection, with everything declared.
 type server struct {
 	conn    *nats.Conn
 	js      jetstream.JetStream
@@ -101,7 +100,6 @@ func (s *server) call(ctx context.Context, op func(context.Context) error) error
 	})
 }
 
-// packed returns a result as it is kept.
 func packed(r cells.Result) ([]byte, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
