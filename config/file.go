@@ -22,9 +22,8 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// A PolicyFile is the content of a policy file, with the places of its values. A PolicyFile that
-// was made in code has no places; otherwise it is plain data. Its methods that read may be called
-// concurrently.
+// A PolicyFile is the content of a policy file, with the places of its values. A PolicyFile that was made in code has no
+// places; otherwise it is plain data. Its methods that read may be called concurrently.
 type PolicyFile struct {
 	// Version is the version of the format: 1, or 0 if the file has none.
 	Version int
@@ -53,16 +52,14 @@ type Dependency struct {
 	Name string
 	// Preset is the preset that the dependency names itself. Empty: it has that of the defaults.
 	Preset string
-	// Policy is complete: it has the fields of the defaults, of the preset and of the dependency
-	// itself.
+	// Policy is complete: it has the fields of the defaults, of the preset and of the dependency itself.
 	Policy lull.Policy
 
 	// The fields that follow are facts. They change no policy; the linter uses them, and readers.
 
 	// Operations are the operations that it offers; nil: the file names none.
 	Operations []Operation
-	// P99 is the 99th percentile of the time that one attempt takes in normal operation. Zero: not
-	// known.
+	// P99 is the 99th percentile of the time that one attempt takes in normal operation. Zero: not known.
 	P99 time.Duration
 	// Rate is the number of calls a second that one process makes. Zero: not known.
 	Rate float64
@@ -85,16 +82,14 @@ type Service struct {
 	Name string
 	// SLO is the time within which the service must answer. Zero: none is known.
 	SLO time.Duration
-	// Calls are the calls that it makes for each request, one after another unless they are marked
-	// as parallel.
+	// Calls are the calls that it makes for each request, one after another unless they are marked as parallel.
 	Calls []Edge
 	// Provides are the dependencies that this service answers. They connect one layer with the
 	// next. Nil: the dependency with the name of the service, if there is one.
 	Provides []string
-	// Server is the kind of server that the service has: lull's server half (lullhttp.NewHandler,
-	// the interceptors of lullgrpc, a queue.Consumer), or any other. With lull's, the retries of
-	// several layers add up; with others they multiply (see engine.NestedRetries). Zero:
-	// OtherServer.
+	// Server is the kind of server that the service has: lull's server half (lullhttp.NewHandler, the interceptors of
+	// lullgrpc, a queue.Consumer), or any other. With lull's, the retries of several layers add up; with others they
+	// multiply (see engine.NestedRetries). Zero: OtherServer.
 	Server ServerKind
 
 	// Handler is the longest time that the handling of one message may take, in a consumer of a
@@ -103,13 +98,11 @@ type Service struct {
 	// Visibility is how long a message that was delivered is hidden from other consumers
 	// (visibility timeout, lease, ack wait). Zero: not known.
 	Visibility time.Duration
-	// Deliveries is how often the queue delivers one message before it gives up, including the
-	// first time. Zero: not known.
+	// Deliveries is how often the queue delivers one message before it gives up, including the first time. Zero: not known.
 	Deliveries int
 }
 
-// An Edge is a call that a service makes. In a file it may be written as the name of the dependency
-// alone.
+// An Edge is a call that a service makes. In a file it may be written as the name of the dependency alone.
 type Edge struct {
 	// Dependency is the name of the dependency that is called.
 	Dependency string
@@ -241,8 +234,7 @@ const (
 	Unset Origin = iota
 	// Written: the field itself is in the file.
 	Written
-	// FromPreset: from the preset that the dependency names or, for a path below "defaults", that
-	// the defaults name.
+	// FromPreset: from the preset that the dependency names or, for a path below "defaults", that the defaults name.
 	FromPreset
 	// FromDefaults: from a field of the defaults.
 	FromDefaults
@@ -270,12 +262,11 @@ type origins struct {
 	named  bool     // there is such a preset
 }
 
-// Position returns the place of the field at path: "dependencies.api.deadline",
-// "defaults.budget.ratio", "services.shop.calls.0". If the file does not have the field, it is the
-// place where its value comes from: the field of the defaults, the line that names the preset, or
-// else the nearest thing that the field belongs to. For a mapping or a list it is the place of its
-// key. The dependency of a file that holds nothing else has paths below "dependencies", too. Elements of lists have
-// numbers, from 0.
+// Position returns the place of the field at path: "dependencies.api.deadline", "defaults.budget.ratio",
+// "services.shop.calls.0". If the file does not have the field, it is the place where its value comes from: the field of the
+// defaults, the line that names the preset, or else the nearest thing that the field belongs to. For a mapping or a list it
+// is the place of its key. The dependency of a file that holds nothing else has paths below "dependencies", too. Elements of
+// lists have numbers, from 0.
 func (f *PolicyFile) Position(path string) Position {
 	p, _ := f.find(path)
 	return p
@@ -357,9 +348,8 @@ func policyOf(name string) lull.Policy {
 	return lull.Policy{}
 }
 
-// A Position is a place in a file, with the fields File, Line and Column. Lines and columns
-// count from 1, columns in characters. The zero Position is none: of a PolicyFile that was made
-// in code. Its String is "file:3:15", and "-" for none.
+// A Position is a place in a file, with the fields File, Line and Column. Lines and columns count from 1, columns in
+// characters. The zero Position is none: of a PolicyFile that was made in code. Its String is "file:3:15", and "-" for none.
 type Position = tree.Position
 
 // A Mistake is one thing that is wrong in a file or in an assignment (see [SetPolicy]). It has a [Position], which is none in an

@@ -144,9 +144,8 @@ type base struct {
 
 func (b base) fromDefaults(l leaf) bool { return !b.preset || b.inherited[l.path] }
 
-// baseOf returns the base of a dependency with the preset own (nil: it names none) in a file with
-// these defaults. setByDefaults reports whether the defaults set a leaf themselves, and not by their
-// preset.
+// baseOf returns the base of a dependency with the preset own (nil: it names none) in a file with these defaults.
+// setByDefaults reports whether the defaults set a leaf themselves, and not by their preset.
 //
 // The preset of the dependency replaces the preset of the defaults completely. A preset of package
 // lull sets the fields that are not zero in it, and these override the fields of the defaults; the

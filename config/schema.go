@@ -12,9 +12,8 @@ var policySchema string
 // SchemaURL is the address of the latest [PolicySchema].
 const SchemaURL = "https://raw.githubusercontent.com/lullgo/lull/main/config/policy.schema.json"
 
-// PolicySchema returns a JSON Schema of policy files, for completion and help in editors. It is of
-// draft 7, which editors support best. With the language server for YAML that most editors have,
-// the first line of a file names its schema:
+// PolicySchema returns a JSON Schema of policy files, for completion and help in editors. It is of draft 7, which editors
+// support best. With the language server for YAML that most editors have, the first line of a file names its schema:
 //
 //	# yaml-language-server: $schema=https://raw.githubusercontent.com/lullgo/lull/main/config/policy.schema.json
 //

@@ -51,8 +51,7 @@ func (r *Reader) Decode(n *tree.Node, v reflect.Value, path string, f Form) {
 	}
 }
 
-// Fields sets the fields of the struct v. extra are keys that belong to it and
-// have been read already.
+// Fields sets the fields of the struct v. extra are keys that belong to it and have been read already.
 func (r *Reader) Fields(members []tree.Member, v reflect.Value, path string, extra ...string) {
 	for _, e := range members {
 		if r.Full() {
@@ -78,8 +77,7 @@ func (r *Reader) Unknown(m tree.Member, path string, keys []string, suggestion s
 	r.Note(r.KeyPlace(m), Field(r.Shown(path), ShownKey(m.Key)), "unknown", choice.List(keys), suggestion)
 }
 
-// ShownKey is a key that is no field, as part of a path. It is in quotes if it has blanks or
-// characters that cannot be seen.
+// ShownKey is a key that is no field, as part of a path. It is in quotes if it has blanks or characters that cannot be seen.
 func ShownKey(key string) string {
 	if key == "" || strings.ContainsFunc(key, func(c rune) bool { return c == ' ' || !unicode.IsPrint(c) }) {
 		return tree.Quote(key)
@@ -137,8 +135,7 @@ func Set(parse Parse, v reflect.Value, assignment, example string, extra ...stri
 	return r.Mistakes.Err()
 }
 
-// assign sets the field that rest leads to from v. before is the path to v; top is the value at
-// which that path begins.
+// assign sets the field that rest leads to from v. before is the path to v; top is the value at which that path begins.
 func (r *Reader) assign(top, v reflect.Value, rest, before, value string, f Form, extra []string) {
 	switch {
 	case rest == "":

@@ -54,8 +54,7 @@ var forms = map[reflect.Type]map[string]Form{
 type Kinds struct {
 	// Forms are the fields whose form is not Plain, by type.
 	Forms map[reflect.Type]map[string]Form
-	// Keyed are the types whose values have their name as the key in a file, so that Name is no field
-	// there.
+	// Keyed are the types whose values have their name as the key in a file, so that Name is no field there.
 	Keyed []reflect.Type
 	// Custom are the types that are not read or written field by field.
 	Custom map[reflect.Type]Custom

@@ -151,8 +151,7 @@ func prettyNumber(n float64, f Form) string {
 	return strconv.FormatFloat(n, 'g', -1, 64)
 }
 
-// percentage is n > 0 as a percentage. It moves the point in the text, because a multiplication
-// would round.
+// percentage is n > 0 as a percentage. It moves the point in the text, because a multiplication would round.
 func percentage(n float64) string {
 	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(n, 'e', -1, 64), "e")
 	digits := strings.Replace(mantissa, ".", "", 1)

@@ -24,8 +24,7 @@ import (
 const (
 	// MaxElements is the longest list.
 	MaxElements = 10_000
-	// MaxAllowed is the longest list of what is allowed, in characters. It may be made of names in
-	// the file.
+	// MaxAllowed is the longest list of what is allowed, in characters. It may be made of names in the file.
 	MaxAllowed = 400
 )
 
@@ -157,8 +156,7 @@ func (r *Reader) Validated(err error) {
 // inFile replaces names in Go by the words of files.
 var inFile = strings.NewReplacer("NoTimeout", `"none"`, "AtOnce", `"at-once"`)
 
-// PlaceOf is the place of the value at path or, if the file does not have it, of the nearest thing
-// that it belongs to.
+// PlaceOf is the place of the value at path or, if the file does not have it, of the nearest thing that it belongs to.
 func (r *Reader) PlaceOf(path string) tree.Position {
 	for {
 		if at, ok := r.Places[path]; ok {
@@ -171,8 +169,7 @@ func (r *Reader) PlaceOf(path string) tree.Position {
 	}
 }
 
-// follows reports whether the problem of the value at path may be a consequence of something that
-// could not be read.
+// follows reports whether the problem of the value at path may be a consequence of something that could not be read.
 func (r *Reader) follows(path string, value any) bool {
 	if len(r.Broken) == 0 {
 		return false
@@ -203,8 +200,7 @@ func Under(path string, names ...string) string {
 // Has reports whether m has the key.
 func Has[V any](m map[string]V, key string) bool { _, ok := m[key]; return ok }
 
-// Path is a path in Go, such as "Services[0].AttemptTimeout", as it is in a file:
-// "services.0.attempt_timeout".
+// Path is a path in Go, such as "Services[0].AttemptTimeout", as it is in a file: "services.0.attempt_timeout".
 func Path(inGo string) string {
 	var b strings.Builder
 	start := true // of a name, or within a word in upper case
@@ -226,8 +222,7 @@ func Path(inGo string) string {
 // MaxBytes is the largest file that is read.
 const MaxBytes = 1 << 20
 
-// Read reads the file called name from files. It reads one byte more than allowed if the file is
-// too large.
+// Read reads the file called name from files. It reads one byte more than allowed if the file is too large.
 func Read(files fs.FS, name string) ([]byte, error) {
 	return readRegular(name, func(name string) (fs.FileInfo, error) { return fs.Stat(files, name) }, files.Open)
 }

@@ -82,8 +82,7 @@ func Scalar(text string, v reflect.Value, f Form) (allowed, suggestion string) {
 	case t.Kind() == reflect.Uint8:
 		names := EnumNames(t)
 		for i, name := range names {
-			// Of equal length: folding takes some letters that are not ASCII for ones
-			// that are.
+			// Of equal length: folding takes some letters that are not ASCII for ones that are.
 			if len(name) == len(text) && strings.EqualFold(name, text) {
 				v.SetUint(uint64(i))
 				return "", ""
@@ -257,8 +256,7 @@ func nearestDuration(text string, f Form) string {
 	return ""
 }
 
-// nearestNumber is text with the unit in the right case and without separators, if that is a
-// number.
+// nearestNumber is text with the unit in the right case and without separators, if that is a number.
 func nearestNumber(text string, isNumber func(string) bool) string {
 	text = strings.NewReplacer(" ", "", ",", "", "'", "", "+", "", "K", "k", "m", "M", "g", "G", "B", "G").Replace(text)
 	if text != "" && isNumber(text) {
@@ -272,8 +270,7 @@ func nearestNumber(text string, isNumber func(string) bool) string {
 	return ""
 }
 
-// nearestShare is the percentage that was probably meant by a number above 1; otherwise the nearest
-// number.
+// nearestShare is the percentage that was probably meant by a number above 1; otherwise the nearest number.
 func nearestShare(text string) string {
 	if n, ok := number(text, Plain); ok && n > 1 && n <= maxBare {
 		return prettyNumber(n, Plain) + "%"

@@ -38,8 +38,7 @@ type MethodConfig struct {
 	Hedging *HedgingPolicy
 }
 
-// A MethodName names a method, all methods of a service if Method is empty, and all methods if both
-// are.
+// A MethodName names a method, all methods of a service if Method is empty, and all methods if both are.
 type MethodName struct{ Service, Method string }
 
 // Pattern returns the name as lullgrpc's options have it: "/service/method", "/service/" or "/".
@@ -63,8 +62,7 @@ func NameOf(pattern string) (n MethodName, ok bool) {
 	return MethodName{service, method}, true
 }
 
-// A RetryPolicy is a retryPolicy. It has no defaults: all fields but the last are
-// required.
+// A RetryPolicy is a retryPolicy. It has no defaults: all fields but the last are required.
 type RetryPolicy struct {
 	MaxAttempts          int // from 2, the first included; more than 5 count as 5 (see Reading); 0 only of FromGAPIC
 	InitialBackoff       time.Duration
@@ -90,8 +88,7 @@ func Patterns(method string) [3]string {
 	return [...]string{method, method[:strings.LastIndexByte(method, '/')+1], "/"}
 }
 
-// MarshalJSON writes the config for gRPC, on one line. Durations have as many decimals as they
-// need: "0.1s".
+// MarshalJSON writes the config for gRPC, on one line. Durations have as many decimals as they need: "0.1s".
 func (c Config) MarshalJSON() ([]byte, error) { return c.Tree().Compact(), nil }
 
 // Tree returns the config as a tree.
@@ -167,8 +164,7 @@ var codeNames = [...]string{
 	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-// String returns the name of the code, such as "UNAVAILABLE", or the number of a code that gRPC
-// does not have.
+// String returns the name of the code, such as "UNAVAILABLE", or the number of a code that gRPC does not have.
 func (c Code) String() string {
 	if int(c) < len(codeNames) {
 		return codeNames[c]

@@ -84,8 +84,7 @@ func (r Reading) Waits(retry RetryPolicy) backoff.Schedule {
 	return s
 }
 
-// withJitter is the longest wait with a fifth added to c, rounded up so that c is the wait before
-// jitter.
+// withJitter is the longest wait with a fifth added to c, rounded up so that c is the wait before jitter.
 func withJitter(c time.Duration) time.Duration {
 	if c > math.MaxInt64/6*5 {
 		return math.MaxInt64
@@ -169,12 +168,11 @@ func atLeastShortest(d time.Duration) time.Duration {
 	return d
 }
 
-// Of returns the policy as a service config for the given methods (none: for all methods) and for
-// clients without lull, and what could not be carried over. The error is that of the policy's
-// Validate, or about names that are wrong or given twice. gRPC retries these methods even if they
-// are not safe to repeat, so name those that are. A policy that hedges after a fixed delay becomes
-// a hedgingPolicy. grpc-java, grpc-dotnet and grpc-node follow it; grpc-go and gRPC core ignore it,
-// and then do not retry.
+// Of returns the policy as a service config for the given methods (none: for all methods) and for clients without lull, and
+// what could not be carried over. The error is that of the policy's Validate, or about names that are wrong or given twice.
+// gRPC retries these methods even if they are not safe to repeat, so name those that are. A policy that hedges after a fixed
+// delay becomes a hedgingPolicy. grpc-java, grpc-dotnet and grpc-node follow it; grpc-go and gRPC core ignore it, and then
+// do not retry.
 func Of(p lull.Policy, names ...MethodName) (Config, []Loss, error) {
 	if err := p.Validate(); err != nil {
 		return Config{}, nil, err

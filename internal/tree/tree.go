@@ -1,8 +1,7 @@
 // Package tree holds the values of JSON and YAML with their places, and reads objects from them. So
 // every mistake and every loss has a place.
 //
-// All files are read as such a tree, whichever of the two forms they have. The converters also make
-// their output as one.
+// All files are read as such a tree, whichever of the two forms they have. The converters also make their output as one.
 package tree
 
 import (
@@ -42,8 +41,7 @@ const (
 	Told              // a report has all of it, or it has nothing to lose
 )
 
-// A Node is a value and its place. Lines and columns count from 1; 0 is no place, for a value that
-// was made in code.
+// A Node is a value and its place. Lines and columns count from 1; 0 is no place, for a value that was made in code.
 type Node struct {
 	Kind         Kind
 	Use          Use
@@ -281,8 +279,7 @@ type Mistake struct {
 	Position
 	// Path is the field, such as "services.0.queue.limit". Empty: the text as a whole.
 	Path string
-	// Found is what the file has, as a phrase that follows "is":
-	// "unknown", "a list", or the value in quotes.
+	// Found is what the file has, as a phrase that follows "is": "unknown", "a list", or the value in quotes.
 	Found string
 	// Allowed is what would be right: a noun phrase.
 	Allowed string
@@ -343,8 +340,7 @@ func (l Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// As lets errors.As find an engine.Problems, for programs that treat mistakes in code and in files
-// alike.
+// As lets errors.As find an engine.Problems, for programs that treat mistakes in code and in files alike.
 func (l Mistakes) As(target any) bool {
 	to, ok := target.(*problem.List)
 	if ok {

@@ -197,8 +197,7 @@ func (o Options) base() (base, error) {
 	return base{given: true, policy: p, preset: o.Base}, nil
 }
 
-// of returns what a dependency of format f begins with: unless the options set a base, what its
-// system does by default.
+// of returns what a dependency of format f begins with: unless the options set a base, what its system does by default.
 func (b base) of(f Format) base {
 	if b.given {
 		return b
@@ -206,8 +205,7 @@ func (b base) of(f Format) base {
 	return standards()[f]
 }
 
-// standards are the defaults of the systems, by format. They are computed once, because presets
-// take time to look up.
+// standards are the defaults of the systems, by format. They are computed once, because presets take time to look up.
 var standards = sync.OnceValue(func() (all [formats]base) {
 	envoy, err := rivals.Find("envoy")
 	if err != nil {
@@ -243,8 +241,7 @@ type reading struct {
 	full      bool // there are too many dependencies; mistakes has that
 }
 
-// A document is a document that is being read: the mapping of a file, or an item of a list of
-// Kubernetes.
+// A document is a document that is being read: the mapping of a file, or an item of a list of Kubernetes.
 type document struct {
 	tree.Reader
 	root    *tree.Node
@@ -334,9 +331,8 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 	}
 }
 
-// list reads a list of documents: the output of "istioctl proxy-config -o json", or the service
-// configs that gRPC finds in DNS. A document that cannot be recognised has the format of the
-// others.
+// list reads a list of documents: the output of "istioctl proxy-config -o json", or the service configs that gRPC finds in
+// DNS. A document that cannot be recognised has the format of the others.
 func (r *reading) list(f File, root *tree.Node, prefix string, otherwise *Format) {
 	if isChoices(root) && (r.options.From == nil || *r.options.From == GRPC) {
 		r.choices(f, root, prefix)

@@ -389,8 +389,7 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 	r.add(d, name, []string{name + " (target)"}, path, p, extras, rest...)
 }
 
-// defaults adds dependencies for the targets that no document lists, if there are default policies
-// for them.
+// defaults adds dependencies for the targets that no document lists, if there are default policies for them.
 func (all *daprReader) defaults() {
 	for _, kind := range targetKinds {
 		all.addDefault(kind.prefix+defaultTarget, kind.levels)

@@ -21,8 +21,7 @@ type Edit struct {
 	config.Position
 	// Part is the path of that part in its document, such as spec.http[0]. Empty: it is the document.
 	Part string
-	// Field is the path of the field from there, such as retries.attempts. Objects on the way that
-	// are not there are made.
+	// Field is the path of the field from there, such as retries.attempts. Objects on the way that are not there are made.
 	Field string
 	// Value is the new value, in YAML. Empty: the field is removed.
 	Value string

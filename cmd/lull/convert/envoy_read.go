@@ -108,8 +108,7 @@ func (d *document) unknown(f *Facts, fields ...string) {
 	}
 }
 
-// walk finds what there is in n. With onCluster it calls that with each cluster; otherwise it reads
-// routes.
+// walk finds what there is in n. With onCluster it calls that with each cluster; otherwise it reads routes.
 func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Object)) {
 	for i, item := range n.Items {
 		e.walk(item, tree.Element(path, i), onCluster)
@@ -187,8 +186,7 @@ func (e *envoyReader) find(name string) *cluster {
 	return nil
 }
 
-// alone reads a document that is a route, a route action or a retry policy, and reports whether it
-// is one.
+// alone reads a document that is a route, a route action or a retry policy, and reports whether it is one.
 func (e *envoyReader) alone(root *tree.Node) (ok bool) {
 	if root.Kind != tree.Map {
 		e.d.Wrong(root, "", root.Found(), "a configuration of Envoy", "")
@@ -311,8 +309,7 @@ func (e *envoyReader) matched(route *tree.Node) (all []Method) {
 	return all
 }
 
-// buffers records the fields of virtual hosts, routes and actions about request bodies and about
-// headers for the other side.
+// buffers records the fields of virtual hosts, routes and actions about request bodies and about headers for the other side.
 func (e *envoyReader) buffers(o *tree.Object) {
 	e.d.lost(o, Lost, "Envoy does not repeat a request with a longer body; lullhttp repeats what has a GetBody", "per_request_buffer_limit_bytes", "request_body_buffer_limit")
 	e.d.lost(o, Lost, "lullhttp numbers attempts in a header of its own (WithAttemptHeader)", "include_request_attempt_count", "include_attempt_count_in_response", "include_is_timeout_retry_header")
@@ -403,8 +400,7 @@ func (d *document) noteSelection(path, why, name string) {
 	d.noteAbout(why != "", selection+about(":"+name), Changed, path, why)
 }
 
-// retryBudgetUnknown sets the budget of a route without a cluster: Envoy's max_retries is 3 by
-// default.
+// retryBudgetUnknown sets the budget of a route without a cluster: Envoy's max_retries is 3 by default.
 func (e *envoyReader) retryBudgetUnknown(p *lull.Policy) {
 	if !e.r.base.given && p.MaxAttempts() > 1 {
 		p.Budget = maxRetries(3)
@@ -790,8 +786,7 @@ func (e *envoyReader) cluster(o *tree.Object) {
 	e.order = append(e.order, c)
 }
 
-// panicBelow is the percentage of healthy endpoints below which ejections do not count, and the
-// path of that field.
+// panicBelow is the percentage of healthy endpoints below which ejections do not count, and the path of that field.
 func (e *envoyReader) panicBelow(cluster *tree.Object) (percent int, path string) {
 	const standard = 50
 	lb := cluster.Object("common_lb_config")

@@ -226,8 +226,7 @@ func (t *trafficPolicy) start(p *lull.Policy, timed bool) {
 	t.d.assume(!t.timed && !timed, t.path, "without requestTimeout Envoy ends a call after 15s")
 }
 
-// finish sets in p, which has its retries, what bounds calls and retries, and returns what no policy
-// can hold.
+// finish sets in p, which has its retries, what bounds calls and retries, and returns what no policy can hold.
 func (t *trafficPolicy) finish(p *lull.Policy, retried *failures) known {
 	if t.limited || !t.d.based {
 		p.Limit = limitOf(t.limit)
@@ -252,8 +251,7 @@ func (t *trafficPolicy) finish(p *lull.Policy, retried *failures) known {
 	return extras
 }
 
-// trafficOf returns the BackendTrafficPolicy for a rule of an HTTPRoute: the most specific one; nil:
-// there is none.
+// trafficOf returns the BackendTrafficPolicy for a rule of an HTTPRoute: the most specific one; nil: there is none.
 func (g *gatewayReader) trafficOf(route httpRoute, rule string) *trafficPolicy {
 	find := func(want func(routeTarget) bool) *trafficPolicy {
 		for _, t := range g.traffics {
@@ -274,8 +272,7 @@ func (g *gatewayReader) trafficOf(route httpRoute, rule string) *trafficPolicy {
 		}))
 }
 
-// leftTraffic adds a dependency for each target of a BackendTrafficPolicy that no rule in the files
-// has used.
+// leftTraffic adds a dependency for each target of a BackendTrafficPolicy that no rule in the files has used.
 func (g *gatewayReader) leftTraffic() {
 	for _, t := range g.traffics {
 		if !t.used && !g.targeted(t) {

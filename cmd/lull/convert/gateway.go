@@ -25,8 +25,7 @@ const (
 	trafficVersion = "gateway.networking.x-k8s.io/v1alpha1"
 )
 
-// envoyGatewayGroup is the group of the resources of Envoy Gateway, and what the name of its
-// controller begins with.
+// envoyGatewayGroup is the group of the resources of Envoy Gateway, and what the name of its controller begins with.
 const envoyGatewayGroup = "gateway.envoyproxy.io"
 
 const allowedGateway = "a duration such as 500ms, 2s or 1m30s, of up to four whole numbers of at most five digits"
@@ -42,8 +41,7 @@ func parseGateway(text string) (time.Duration, bool) {
 	return tree.ParseGo(text)
 }
 
-// formatGateway writes a duration for parseGateway, rounded up to whole milliseconds, or the
-// longest that the form has.
+// formatGateway writes a duration for parseGateway, rounded up to whole milliseconds, or the longest that the form has.
 func formatGateway(d time.Duration) string {
 	d = toMillis(min(d, longestGateway))
 	s := ""
@@ -297,8 +295,7 @@ func orNone(d time.Duration) time.Duration {
 	return d
 }
 
-// backends are the Services, or what else answers, to which a rule leads. why is the reason if the
-// rule makes no calls.
+// backends are the Services, or what else answers, to which a rule leads. why is the reason if the rule makes no calls.
 func (g *gatewayReader) backends(o *tree.Object) (all []backend, why string) {
 	for _, filter := range o.Node.Get("filters").Elements() {
 		if filter.Get("requestRedirect") != nil {
@@ -422,8 +419,7 @@ func (g *gatewayReader) interval(o *tree.Object, otherwise time.Duration) time.D
 	return t
 }
 
-// gateway writes an HTTPRoute for each dependency, and an XBackendTrafficPolicy if it has
-// a budget.
+// gateway writes an HTTPRoute for each dependency, and an XBackendTrafficPolicy if it has a budget.
 func (w *writer) gateway() []*tree.Node {
 	var routes, policies []*tree.Node
 	taken, paid := map[string]bool{}, map[string]bool{}
@@ -460,8 +456,7 @@ func (w *writer) routeTo(d config.Dependency, taken map[string]bool, note noter)
 	return w.host(d.Name, taken, func(k Kind, field, why string) {}), f.host
 }
 
-// gatewayRule writes the rule for a policy that has its defaults, and returns the number of
-// attempts of a call.
+// gatewayRule writes the rule for a policy that has its defaults, and returns the number of attempts of a call.
 func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy, note noter) int {
 	const system = "the Gateway API"
 	timeouts, span := tree.NewMap(), gatewaySpans(system, note)

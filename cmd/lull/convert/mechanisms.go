@@ -21,8 +21,7 @@ import (
 // unlimited is the number that means no limit in Envoy.
 const unlimited = math.MaxUint32
 
-// proxyBudget is a retry_budget of Envoy, or Istio's retryBudget: concurrent retries as a share of
-// the concurrent requests.
+// proxyBudget is a retry_budget of Envoy, or Istio's retryBudget: concurrent retries as a share of the concurrent requests.
 type proxyBudget struct {
 	percent  float64
 	least    int           // retries that are always allowed
@@ -80,8 +79,7 @@ const (
 	sweepWhy = "a breaker does not sweep: it opens when the last failure is known, and closes by a probe"
 )
 
-// consecutive is the number of failures in a row that eject an endpoint. A gateway error is a 5xx,
-// too.
+// consecutive is the number of failures in a row that eject an endpoint. A gateway error is a 5xx, too.
 func (e ejection) consecutive() int {
 	if e.five > 0 && e.gateway > 0 {
 		return min(e.five, e.gateway)
@@ -216,9 +214,8 @@ func toMillis(d time.Duration) time.Duration {
 	return max((d+time.Millisecond-1)/time.Millisecond, 1) * time.Millisecond
 }
 
-// fit returns the base and the longest wait of a proxy that come nearest to the schedule of p. With
-// a growth the longest wait is that many bases. Differences are recorded by the fields that cause
-// them.
+// fit returns the base and the longest wait of a proxy that come nearest to the schedule of p. With a growth the longest
+// wait is that many bases. Differences are recorded by the fields that cause them.
 func fit(p lull.Policy, attempts int, growth time.Duration, system string, note noter) (base, longest time.Duration) {
 	s := p.Backoff
 	base, longest = s.Ceiling(1), s.Ceiling(cmp.Or(s.Limit(), 1000))

@@ -103,8 +103,7 @@ var (
 	routesFields = []string{"ignore_port_in_host_matching", "vhds", "internal_only_headers", "validate_clusters", "most_specific_header_mutations_wins"}
 )
 
-// shapeOf returns the shape of n, by its @type or else by its fields. A shape that contains others
-// is looked for first.
+// shapeOf returns the shape of n, by its @type or else by its fields. A shape that contains others is looked for first.
 func shapeOf(n *tree.Node) shape {
 	if n.Kind != tree.Map {
 		return noShape
@@ -144,8 +143,7 @@ func shapeOf(n *tree.Node) shape {
 	return noShape
 }
 
-// isCluster reports whether n has a field that only clusters have, or two of those that others have
-// as well.
+// isCluster reports whether n has a field that only clusters have, or two of those that others have as well.
 func isCluster(n *tree.Node) bool {
 	own, shared := false, 0
 	for _, name := range clusterFields {
@@ -160,8 +158,7 @@ func isCluster(n *tree.Node) bool {
 	return own || shared > 1 || shared == 1 && n.Get("name") != nil
 }
 
-// hasTypes reports whether there is an @type of Envoy anywhere in n: a tool may print resources
-// under names of its own.
+// hasTypes reports whether there is an @type of Envoy anywhere in n: a tool may print resources under names of its own.
 func hasTypes(n *tree.Node) bool {
 	return strings.HasPrefix(textOf(n.Get("@type")), "type.googleapis.com/envoy.") || n.Any(hasTypes)
 }

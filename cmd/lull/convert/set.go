@@ -44,8 +44,7 @@ type known struct {
 
 func (f Format) known() known { return known{foreign: foreign{of: f}} }
 
-// A foreign holds the settings of a format for a dependency that no policy can hold. Other formats
-// may be able to.
+// A foreign holds the settings of a format for a dependency that no policy can hold. Other formats may be able to.
 type foreign struct {
 	of           Format
 	retried      *failures    // nil: those of lull
@@ -212,8 +211,7 @@ type Facts struct {
 	// Zero: there is none. LongAttemptAt is its place.
 	LongAttempt   time.Duration
 	LongAttemptAt config.Position
-	// Ejected is the largest share of the endpoints that the system ejects, in per cent. Zero: it
-	// ejects none.
+	// Ejected is the largest share of the endpoints that the system ejects, in per cent. Zero: it ejects none.
 	Ejected int
 
 	host   string     // of a destination of Istio, or a backend of a gateway, as it is written
@@ -236,9 +234,8 @@ func (s *Set) Facts(dependency string) Facts {
 	return k.facts
 }
 
-// Says reports whether a file has the field of the policy of the dependency, such as
-// "attempt_timeout". It does not for what only the default of a system decides. Policy files of lull
-// are not asked.
+// Says reports whether a file has the field of the policy of the dependency, such as "attempt_timeout". It does not for what
+// only the default of a system decides. Policy files of lull are not asked.
 func (s *Set) Says(dependency, field string) bool {
 	_, ok := s.known[dependency].places[field]
 	return ok
@@ -264,8 +261,7 @@ func textOf(n *tree.Node) string {
 	return n.Text
 }
 
-// methodsIn adds the methods that the matchers in n name: one that is written as it is, and each of
-// several, as in GET|POST.
+// methodsIn adds the methods that the matchers in n name: one that is written as it is, and each of several, as in GET|POST.
 func (d *document) methodsIn(n *tree.Node, all []Method) []Method {
 	if n == nil {
 		return all
@@ -287,9 +283,8 @@ func (d *document) methodsIn(n *tree.Node, all []Method) []Method {
 
 var methodNames = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}
 
-// serviceAt sets the service to that of a host of Kubernetes, such as stock or
-// stock.shop.svc.cluster.local, which is in a file of that namespace. Other hosts are services by
-// themselves.
+// serviceAt sets the service to that of a host of Kubernetes, such as stock or stock.shop.svc.cluster.local, which is in a
+// file of that namespace. Other hosts are services by themselves.
 func (f *Facts) serviceAt(host, namespace string) {
 	f.Service, f.Namespace, f.host = host, "", host
 	if parts := strings.SplitN(host, ".", 4); len(parts) == 1 {

@@ -206,8 +206,7 @@ func (w *writer) value(d config.Dependency, field string) string {
 	return tree.Clip(n.Text)
 }
 
-// unsafe records that requests are repeated even if that is not safe. A dependency from another
-// system had that before.
+// unsafe records that requests are repeated even if that is not safe. A dependency from another system had that before.
 func (w *writer) unsafe(d config.Dependency, why string) {
 	if f, ok := w.set.known[d.Name]; !ok || f.safe {
 		w.note(d, Changed, "", why)
@@ -244,8 +243,7 @@ func rateLimitedWaits(p lull.Policy, f failures, system string, note noter) {
 		system+" would retry 429 after the same wait as other failures, so it does not retry it")
 }
 
-// rules accept what the readers of other systems accept. The output of a control plane can be
-// large.
+// rules accept what the readers of other systems accept. The output of a control plane can be large.
 var rules = syntax.Rules{Bytes: 16 << 20, Documents: 10_000, Aliased: 100_000}
 
 // Parse reads the values in a file, JSON or YAML: one for each document that is not empty.
@@ -256,8 +254,7 @@ func parse(name string, data []byte) ([]*tree.Node, error) {
 	return slices.DeleteFunc(all, func(n *tree.Node) bool { return n.Kind == tree.Null }), err
 }
 
-// lineUp decides which parts of n are written on one line: a mapping with one single value, and a
-// list of single values.
+// lineUp decides which parts of n are written on one line: a mapping with one single value, and a list of single values.
 func lineUp(n *tree.Node) {
 	single := func(n *tree.Node) bool { return n.Kind < tree.List }
 	switch n.Kind {

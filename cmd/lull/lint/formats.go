@@ -63,8 +63,7 @@ func some[T any](l []T) []T {
 	return l
 }
 
-// The parts of SARIF (Static Analysis Results Interchange Format, OASIS, version 2.1.0) for a
-// report.
+// The parts of SARIF (Static Analysis Results Interchange Format, OASIS, version 2.1.0) for a report.
 // https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 type (
 	sarifLog struct {
@@ -132,9 +131,8 @@ type (
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-// SARIF writes the report in SARIF 2.1.0, which code hosts and editors show beside the lines.
-// Findings that are ignored are suppressed results. version is that of the program; empty: it is
-// left out.
+// SARIF writes the report in SARIF 2.1.0, which code hosts and editors show beside the lines. Findings that are ignored are
+// suppressed results. version is that of the program; empty: it is left out.
 func (r Report) SARIF(w io.Writer, version string) error {
 	run := sarifRun{
 		Invocations: []sarifInvocation{{len(r.Unreadable) == 0}},
@@ -240,11 +238,10 @@ type (
 	}
 )
 
-// JUnit writes the report as the XML of JUnit, which most CI systems show: a test suite for each
-// file, and a test case for each finding. Findings of at least the severity least are failures, and
-// mistakes of files are errors. Others are cases that pass, with the finding as their output;
-// ignored ones are skipped. A file without findings has one case that passes. If least is above
-// Error only mistakes of files do not pass.
+// JUnit writes the report as the XML of JUnit, which most CI systems show: a test suite for each file, and a test case for
+// each finding. Findings of at least the severity least are failures, and mistakes of files are errors. Others are cases
+// that pass, with the finding as their output; ignored ones are skipped. A file without findings has one case that passes.
+// If least is above Error only mistakes of files do not pass.
 func (r Report) JUnit(w io.Writer, least Severity) error {
 	all := junitSuites{Name: "lull lint"}
 	index := map[string]int{}
@@ -334,8 +331,7 @@ var (
 
 var githubCommands = [severities]string{"notice", "warning", "error"}
 
-// GitHub writes the findings that are not ignored as commands of GitHub Actions, which shows them
-// beside the changed lines.
+// GitHub writes the findings that are not ignored as commands of GitHub Actions, which shows them beside the changed lines.
 func (r Report) GitHub(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	for _, f := range r.Findings {

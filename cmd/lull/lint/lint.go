@@ -24,9 +24,8 @@ import (
 	"github.com/lullgo/lull/config"
 )
 
-// A File is a file to check: a policy file, a file of another system that package convert reads, or
-// a stream of such documents and other objects of Kubernetes, ConfigMaps with policy files in them
-// among others.
+// A File is a file to check: a policy file, a file of another system that package convert reads, or a stream of such
+// documents and other objects of Kubernetes, ConfigMaps with policy files in them among others.
 type File struct {
 	// Name is its path, as in findings.
 	Name string
@@ -207,8 +206,7 @@ func pick[T any](all []*T, in func(*T) *unit, here *unit) *T {
 
 var byteOrderMark = []byte("\ufeff")
 
-// lineBreaks are the ends of lines in YAML 1.1. It has more than version 1.2, and its
-// readers still do.
+// lineBreaks are the ends of lines in YAML 1.1. It has more than version 1.2, and its readers still do.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 func split(data []byte) []string { return strings.Split(lineBreaks.Replace(string(data)), "\n") }
@@ -217,8 +215,7 @@ func split(data []byte) []string { return strings.Split(lineBreaks.Replace(strin
 // that looks like one is taken for one.
 var directive = regexp.MustCompile(`(?:^|\s)(#\s*lint:(file-)?ignore)(?:\s+(\S+))?(?:\s+(.*\S))?\s*$`)
 
-// directives marks the findings of the file that comments ignore, and adds findings about wrong
-// comments.
+// directives marks the findings of the file that comments ignore, and adds findings about wrong comments.
 func directives(file string, lines []string, all []Finding) []Finding {
 	var own []Finding
 	below, at := below(lines), locate(file, all)

@@ -22,8 +22,7 @@ type unit struct {
 	set    *convert.Set // of other systems; nil: a policy file
 }
 
-// A dependency is a dependency of a unit, or its defaults, which are for all names that the file
-// does not list.
+// A dependency is a dependency of a unit, or its defaults, which are for all names that the file does not list.
 type dependency struct {
 	config.Dependency
 	in   *unit
@@ -183,8 +182,7 @@ func (d *dependency) endless() bool { return d.in.set != nil && d.Policy.Attempt
 
 const mostAttempts = 1000
 
-// evidence are the fields that make a finding of a rule more than a note, if the file has all that one of
-// the lists names.
+// evidence are the fields that make a finding of a rule more than a note, if the file has all that one of the lists names.
 var evidence = map[string][][]string{
 	"no-time-limit":            {{"deadline"}, {"attempt_timeout"}},
 	"attempt-timeout-missing":  {{"deadline", "attempts"}, {"deadline", "hedge.attempts"}},

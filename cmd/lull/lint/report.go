@@ -24,8 +24,7 @@ func (r Report) Count(least Severity) int {
 	return n
 }
 
-// WithoutNotes returns the report without its notes, except for those that are ignored. Its Summary counts
-// them.
+// WithoutNotes returns the report without its notes, except for those that are ignored. Its Summary counts them.
 func (r Report) WithoutNotes() Report {
 	all := len(r.Findings)
 	r.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Severity == Note && f.Ignored == nil })
@@ -67,8 +66,7 @@ func (r Report) Summary() string {
 	return b.String()
 }
 
-// Text writes the report for people: each finding with the line of the file, the sum, the fix and
-// the source.
+// Text writes the report for people: each finding with the line of the file, the sum, the fix and the source.
 func (r Report) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	for _, f := range r.Findings {
@@ -266,9 +264,8 @@ func sortFindings(files []string, all []Finding) {
 	})
 }
 
-// merged combines findings that report the same at the same place: a field of the defaults from
-// which several dependencies have their value. It keeps the finding about the defaults, if there is
-// one.
+// merged combines findings that report the same at the same place: a field of the defaults from which several dependencies
+// have their value. It keeps the finding about the defaults, if there is one.
 func merged(all []Finding) []Finding {
 	type key struct {
 		rule, file   string

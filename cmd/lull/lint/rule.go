@@ -187,8 +187,7 @@ func (s Severity) MarshalText() ([]byte, error) {
 	return choice.Marshal("Severity", severityNames[:], s)
 }
 
-// UnmarshalText reads the name of a severity, in any case. The error names the text and what is
-// allowed.
+// UnmarshalText reads the name of a severity, in any case. The error names the text and what is allowed.
 func (s *Severity) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Severity", severityNames[:], s, text)
 }

@@ -38,8 +38,7 @@ func shortened(way []string) []string {
 	return slices.Concat(way[:shown], []string{"..."}, way[len(way)-shown:])
 }
 
-// mostLeaves is how many leaves are looked at, the worst first. Mending these mostly mends the
-// others, too.
+// mostLeaves is how many leaves are looked at, the worst first. Mending these mostly mends the others, too.
 const mostLeaves = 100
 
 func retriesInLayers(p *pass) {

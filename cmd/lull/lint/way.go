@@ -15,8 +15,7 @@ import (
 	"github.com/lullgo/lull/config"
 )
 
-// A way leads to a leaf, from a service that no other in the graph calls or that reads from a
-// queue.
+// A way leads to a leaf, from a service that no other in the graph calls or that reads from a queue.
 type way struct {
 	root *service
 	hops []hop
@@ -70,8 +69,7 @@ func (r *reach) covers(other *reach) bool {
 	return r.first >= other.first && r.sum() >= other.sum() && r.multiplicity >= other.multiplicity
 }
 
-// mostReaches is how many ways to a service are continued. There is seldom more than one that no
-// other covers.
+// mostReaches is how many ways to a service are continued. There is seldom more than one that no other covers.
 const mostReaches = 16
 
 // among adds a way to the ways to a service, and removes those that another covers.
@@ -168,15 +166,13 @@ func (r *reach) compare(other *reach) int {
 	return cmp.Or(cmp.Compare(r.multiplicity, other.multiplicity), cmp.Compare(r.sum(), other.sum()))
 }
 
-// A load is the number of requests at a point of the call graph for one request at its beginning:
-// first attempts of callers as the server there sees them, and requests that it knows to be
-// retries.
+// A load is the number of requests at a point of the call graph for one request at its beginning: first attempts of callers
+// as the server there sees them, and requests that it knows to be retries.
 type load struct{ first, again uint64 }
 
 func (l load) sum() uint64 { return plus(l.first, l.again) }
 
-// seenBy is l as a server sees it: only one with lull's server half distinguishes retries from
-// other requests.
+// seenBy is l as a server sees it: only one with lull's server half distinguishes retries from other requests.
 func (l load) seenBy(hasLullServer bool) load {
 	if hasLullServer {
 		return l
@@ -197,14 +193,12 @@ func (l load) through(attempts uint64, again bool) load {
 
 func (d *dependency) most() uint64 { return uint64(max(d.attempts(), 1)) }
 
-// retriesRetries reports whether a call to d that is made for a retry makes as many attempts as any
-// other.
+// retriesRetries reports whether a call to d that is made for a retry makes as many attempts as any other.
 func (d *dependency) retriesRetries() bool { return d.Policy.Nested == lull.NestedAlways }
 
 func (s *service) hasLullServer() bool { return s.Server == config.LullServer }
 
-// arrives is the load of s from outside of the graph. A message that the queue delivers again is a
-// retry.
+// arrives is the load of s from outside of the graph. A message that the queue delivers again is a retry.
 func (s *service) arrives() load { return load{1, uint64(max(s.Deliveries, 1)) - 1} }
 
 // product is a×b, or the largest number if that overflows.

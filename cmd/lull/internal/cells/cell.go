@@ -1,5 +1,4 @@
-// Package cells divides a run into cells that can run anywhere, in any order, and joins their
-// results again.
+// Package cells divides a run into cells that can run anywhere, in any order, and joins their results again.
 //
 // A [Cell] is one simulation as data: a scenario, a policy and a seed. Its result depends on nothing
 // else, so it does not matter where and when it runs. Its key is a digest of all of it and of the build

@@ -1,7 +1,6 @@
-// Package cli has the parts of the command line that the commands share: the process around
-// them, the types of their flags, and how a command ends. Each command is a struct
-// of flags with a Run method that takes an Env. Help is shown above its flags, Check returns what is
-// wrong with them, and Complete the values that are known of them.
+// Package cli has the parts of the command line that the commands share: the process around them, the types of their flags,
+// and how a command ends. Each command is a struct of flags with a Run method that takes an Env. Help is shown above its
+// flags, Check returns what is wrong with them, and Complete the values that are known of them.
 package cli
 
 import (

@@ -15,8 +15,7 @@ import (
 	"syscall"
 )
 
-// maxFile is the size that a file may have, and a byte more: the packages in config then refuse a
-// longer one.
+// maxFile is the size that a file may have, and a byte more: the packages in config then refuse a longer one.
 const maxFile = 16<<20 + 1
 
 // A File is a file that a command reads.

@@ -161,9 +161,8 @@ func missing(node *kong.Node) string {
 	return strings.Join(lines, "\n")
 }
 
-// firstBadArgument returns the index of the first argument that cannot be parsed, and the context whose Error
-// says why. The context is nil if all can be parsed; other things may be wrong then, such as an
-// argument that is missing.
+// firstBadArgument returns the index of the first argument that cannot be parsed, and the context whose Error says why. The
+// context is nil if all can be parsed; other things may be wrong then, such as an argument that is missing.
 func firstBadArgument(parser *kong.Kong, args []string) (int, *kong.Context) {
 	whole, err := kong.Trace(parser, args)
 	if err != nil || whole.Error == nil {
@@ -177,9 +176,8 @@ func firstBadArgument(parser *kong.Kong, args []string) (int, *kong.Context) {
 	return len(args) - 1, whole
 }
 
-// Text is the value of a flag as it was typed. Flags are read as text, so that a
-// command can report all mistakes at once, and "--load -1" is answered with what a load
-// may be.
+// Text is the value of a flag as it was typed. Flags are read as text, so that a command can report all mistakes at once,
+// and "--load -1" is answered with what a load may be.
 type Text string
 
 // Decode implements kong's MapperValue.

@@ -114,8 +114,7 @@ complete -c lull -f -a '(__lull_offer)'
 `,
 }
 
-// A completer is a command that knows values of its flags and arguments. They are by name, without
-// dashes.
+// A completer is a command that knows values of its flags and arguments. They are by name, without dashes.
 type completer interface{ Complete() map[string][]string }
 
 // Offer prints what may stand in place of the last of the words that follow lull, in a line each: the word, a tab, and

@@ -68,10 +68,9 @@ type callRecord struct {
 	sent  int // requests
 }
 
-// recovered returns the time from the end of the outage to the first moment from which on
-// every window of calls is good enough, up to the end of the run. False if there is no such
-// moment. Windows hold the calls that began in them, and move by a tick. Empty windows are
-// evidence of nothing.
+// recovered returns the time from the end of the outage to the first moment from which on every window of calls is good
+// enough, up to the end of the run. False if there is no such moment. Windows hold the calls that began in them, and move by
+// a tick. Empty windows are evidence of nothing.
 func (s setting) recovered(end, window time.Duration, ended []callRecord, succeeded func(callRecord) bool, enough func(succeeded, all int) bool) (time.Duration, bool) {
 	n := max(0, int(end/tick))
 	calls, fine := make([]int, n), make([]int, n)
@@ -185,8 +184,7 @@ const (
 	recentP99  = 3 * time.Second
 )
 
-// recent are times within which calls succeeded, of those that ended lately; never if too
-// few did.
+// recent are times within which calls succeeded, of those that ended lately; never if too few did.
 type recent struct {
 	p50, p99 time.Duration
 }

@@ -1,6 +1,5 @@
-// Package demo is the command lull demo. It runs clients against real HTTP backends on
-// loopback, one backend for each, takes the backends down, and shows what happens: live, as
-// a picture or as plain lines, and at the end as a table or as JSON.
+// Package demo is the command lull demo. It runs clients against real HTTP backends on loopback, one backend for each, takes
+// the backends down, and shows what happens: live, as a picture or as plain lines, and at the end as a table or as JSON.
 //
 // There are two scenarios, storm and tail. What differs between them is in files of those
 // names, behind the interface scenario.
@@ -21,8 +20,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 )
 
-// Command is lull demo. Its flags are text, so that all mistakes are reported at once;
-// setting reads them.
+// Command is lull demo. Its flags are text, so that all mistakes are reported at once; setting reads them.
 type Command struct {
 	Scenario   cli.Text  `placeholder:"storm" default:"storm" help:"What is shown: storm (backends go down, calls are retried) or tail (some requests are slow, calls are hedged). Defaults of tail are in brackets."`
 	Duration   cli.Texts `sep:"none" placeholder:"25s" help:"How long the clients make calls: 2s to 10m [28s]."`

@@ -90,8 +90,7 @@ func (l *lane) close() {
 	l.backend.close()
 }
 
-// A requestTally counts the requests of one call, for its lane. It is in the context, so that
-// callers need not know of it.
+// A requestTally counts the requests of one call, for its lane. It is in the context, so that callers need not know of it.
 type requestTally struct {
 	lane *lane
 	sent atomic.Int32
@@ -134,9 +133,8 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return conn, err
 }
 
-// countingTransport counts requests for the call that they belong to. It also counts those that fail
-// for want of ports or open files on this machine: they distort the figures, and are
-// reported.
+// countingTransport counts requests for the call that they belong to. It also counts those that fail for want of ports or
+// open files on this machine: they distort the figures, and are reported.
 type countingTransport struct {
 	base       http.RoundTripper
 	dialErrors *atomic.Int64
@@ -154,8 +152,7 @@ func (w countingTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	return resp, err
 }
 
-// A caller makes one call, with as many attempts as it likes, and reports whether it
-// succeeded.
+// A caller makes one call, with as many attempts as it likes, and reports whether it succeeded.
 type caller func(context.Context) bool
 
 type client struct {
@@ -174,9 +171,8 @@ func once(s setting, base http.RoundTripper, url string) (caller, error) {
 	return retries(nil)(s, base, url)
 }
 
-// retries makes the loop that everybody has written: try, wait, try again, as often as
-// allowed, whatever failed and however other callers fare. wait returns the wait before the
-// nth retry.
+// retries makes the loop that everybody has written: try, wait, try again, as often as allowed, whatever failed and however
+// other callers fare. wait returns the wait before the nth retry.
 func retries(wait func(n int) time.Duration) func(setting, http.RoundTripper, string) (caller, error) {
 	return func(s setting, base http.RoundTripper, url string) (caller, error) {
 		httpClient := &http.Client{Transport: base}

@@ -19,9 +19,8 @@ type result struct {
 	hedgers     []tailFigures  // tail
 }
 
-// runDemo starts a backend for each client, sends them all the same calls, takes the
-// backends down and brings them back, and measures. When ctx ends it stops, and returns
-// what it measured until then.
+// runDemo starts a backend for each client, sends them all the same calls, takes the backends down and brings them back, and
+// measures. When ctx ends it stops, and returns what it measured until then.
 func runDemo(ctx context.Context, s setting, v view) (result, error) {
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
@@ -98,8 +97,7 @@ func awaitCalls(ctx context.Context, lanes []*lane, patience time.Duration, endC
 	<-ended
 }
 
-// outage takes all backends down at the same moment, and brings them back. In the tail,
-// down means slow.
+// outage takes all backends down at the same moment, and brings them back. In the tail, down means slow.
 func outage(ctx context.Context, s setting, lanes []*lane, clock func() time.Duration) {
 	if s.Outage == 0 || !sleepUntil(ctx, clock, s.OutageAt) {
 		return
@@ -113,9 +111,8 @@ func outage(ctx context.Context, s setting, lanes []*lane, clock func() time.Dur
 	}
 }
 
-// arrivals returns the times at which calls begin: a Poisson process, as of many users who
-// know nothing of each other. They do not wait for earlier calls to end. Every client gets
-// the same arrivals.
+// arrivals returns the times at which calls begin: a Poisson process, as of many users who know nothing of each other. They
+// do not wait for earlier calls to end. Every client gets the same arrivals.
 func arrivals(s setting) []time.Duration {
 	random := rand.New(rand.NewPCG(s.Seed, 0))
 	mean := float64(time.Second) / s.offered()
@@ -129,8 +126,7 @@ func arrivals(s setting) []time.Duration {
 	}
 }
 
-// lateness is how long after its time each call began. It shows whether this machine could
-// keep up with the demo.
+// lateness is how long after its time each call began. It shows whether this machine could keep up with the demo.
 type lateness []time.Duration
 
 func (l lateness) p99() time.Duration {

@@ -150,9 +150,8 @@ func (f Command) rejectForeignFlags(l *problem.List, which scenario) {
 	reject("--hedge-delay", f.HedgeDelay, "it left out with --scenario storm, where nobody hedges; it is for --scenario tail")
 }
 
-// A scenario is the part of the demo that differs between storm and tail. In storm backends
-// go down and calls are retried. In tail some requests are slow and calls are hedged. The
-// rest of this package is for both.
+// A scenario is the part of the demo that differs between storm and tail. In storm backends go down and calls are retried.
+// In tail some requests are slow and calls are hedged. The rest of this package is for both.
 type scenario interface {
 	clients() []client // in the order in which they are shown
 	defaults() defaults

@@ -70,8 +70,7 @@ var stormClients = []client{
 
 func doubling(n int) time.Duration { return naiveBase << (n - 1) }
 
-// policy is lull's in the storm: the zero policy, but for what the demo sets for every
-// client.
+// policy is lull's in the storm: the zero policy, but for what the demo sets for every client.
 func (s setting) policy() lull.Policy {
 	p := lull.Policy{AttemptTimeout: s.Timeout}
 	if s.Attempts != usualAttempts {
@@ -250,8 +249,7 @@ func peakRate(seen []int) float64 {
 	return float64(most) / peakWindow.Seconds()
 }
 
-// recovery returns the time to recover: until calls succeed at least recoveryShare as often
-// as before the outage.
+// recovery returns the time to recover: until calls succeed at least recoveryShare as often as before the outage.
 func recovery(s setting, end time.Duration, ended []callRecord) (time.Duration, bool) {
 	before, succeeded := 0, 0
 	for _, c := range ended {

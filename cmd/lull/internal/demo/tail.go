@@ -14,9 +14,8 @@ import (
 	"github.com/lullgo/lull/hedge"
 )
 
-// What all backends of the tail have in common. A request takes tailMedian, plus or minus
-// tailSpread of it; a slow one tailFactor times as long. While the gate of a backend is shut
-// all are slow.
+// What all backends of the tail have in common. A request takes tailMedian, plus or minus tailSpread of it; a slow one
+// tailFactor times as long. While the gate of a backend is shut all are slow.
 const (
 	tailMedian = 10 * time.Millisecond
 	tailSpread = 0.3
@@ -73,9 +72,8 @@ var tailClients = []client{
 	}, newLull(setting.hedgePolicy)},
 }
 
-// newNaiveHedger is the hedger that everybody has written: a timer, a second request, and a
-// channel of which one answer is read. It asks neither whether everything is slow nor
-// whether that answer is a success.
+// newNaiveHedger is the hedger that everybody has written: a timer, a second request, and a channel of which one answer is
+// read. It asks neither whether everything is slow nor whether that answer is a success.
 func newNaiveHedger(s setting, base http.RoundTripper, url string) (caller, error) {
 	httpClient := &http.Client{Transport: base}
 	return func(ctx context.Context) bool {
@@ -96,8 +94,7 @@ func newNaiveHedger(s setting, base http.RoundTripper, url string) (caller, erro
 	}, nil
 }
 
-// hedgePolicy is lull's in the tail: the zero policy but for the timeout, which all clients
-// have, and the hedge.
+// hedgePolicy is lull's in the tail: the zero policy but for the timeout, which all clients have, and the hedge.
 func (s setting) hedgePolicy() lull.Policy {
 	return lull.Policy{AttemptTimeout: s.Timeout, Hedge: hedge.Config{Attempts: s.Attempts}}
 }

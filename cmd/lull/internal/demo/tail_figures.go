@@ -15,8 +15,7 @@ const never time.Duration = math.MaxInt64
 
 const peakSecond = time.Second
 
-// tailFigures are the figures of one client, as they are in JSON. tailDefinitions describe
-// them; change both.
+// tailFigures are the figures of one client, as they are in JSON. tailDefinitions describe them; change both.
 type tailFigures struct {
 	Name     string         `json:"name"`
 	Calls    int            `json:"calls"`
@@ -65,8 +64,7 @@ func measureTail(s setting, end time.Duration, name string, ended []callRecord, 
 	return f
 }
 
-// period measures the calls that began from one time to another. Without any it returns
-// nil.
+// period measures the calls that began from one time to another. Without any it returns nil.
 func period(ended []callRecord, n counts, from, to time.Duration) *periodFigures {
 	var calls []callRecord
 	failed, sent := 0, 0
@@ -298,8 +296,7 @@ const (
 	muchFails   = 0.05
 )
 
-// verdict names the clients whose hedges the backend could not bear, if it could bear the
-// calls without them.
+// verdict names the clients whose hedges the backend could not bear, if it could bear the calls without them.
 func verdict(lines *term.Sentences, all []tailFigures) {
 	i := slices.IndexFunc(all, func(f tailFigures) bool { return f.Name == tailClients[0].name })
 	if i < 0 || all[i].Slow == nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
-// A view shows a run while it lasts: it gets a snapshot ten times a second, and the last
-// one at the end.
+// A view shows a run while it lasts: it gets a snapshot ten times a second, and the last one at the end.
 type view interface {
 	show(snapshot)
 	end(snapshot)
@@ -152,8 +151,7 @@ func axis(set setting, bars int, slice time.Duration, outage string) string {
 	return string(line)
 }
 
-// rateIn returns events per second between two times. A tick that is only partly inside
-// counts in proportion.
+// rateIn returns events per second between two times. A tick that is only partly inside counts in proportion.
 func rateIn(counts []int, from, to time.Duration) float64 {
 	n := 0.0
 	for i := int(from / tick); i < len(counts); i++ {

@@ -1,8 +1,7 @@
 // Package execute is the command lull exec: it runs another command under a retry policy.
 //
-// Every decision about an attempt is the engine's, through lull.Run. This package carries it
-// out: it starts processes, gives them their input, keeps their output apart, and passes
-// signals on.
+// Every decision about an attempt is the engine's, through lull.Run. This package carries it out: it starts processes, gives
+// them their input, keeps their output apart, and passes signals on.
 package execute
 
 import (
@@ -19,8 +18,7 @@ import (
 	"github.com/lullgo/lull/preset"
 )
 
-// Command is lull exec. Its flags are text, so that all mistakes are reported at once;
-// setting reads them.
+// Command is lull exec. Its flags are text, so that all mistakes are reported at once; setting reads them.
 type Command struct {
 	Attempts  cli.Text  `placeholder:"5" default:"5" help:"The most times that the command is run, the first one included: 1 to 1000."`
 	Deadline  cli.Text  `placeholder:"DURATION" default:"none" help:"How long all attempts may take, with the waits. No wait crosses the deadline. A command that still runs at the deadline is ended. Default: none."`
@@ -94,8 +92,7 @@ func (f Command) setting() (setting, error) {
 	s.policy.Backoff.Cap = cli.Duration(&l, "--max-wait", f.MaxWait, problem.ShortestDuration, longest)
 	s.killAfter = cli.Duration(&l, "--kill-after", f.KillAfter, 0, longest)
 	s.transient = readCodes(&l, f.Transient)
-	// One process makes one call. Nobody else's successes can pay for its retries, so all that
-	// it may make are in stock.
+	// One process makes one call. Nobody else's successes can pay for its retries, so all that it may make are in stock.
 	s.policy.Budget.Stock = float64(max(s.policy.Attempts-1, 1))
 	if len(l) == 0 && s.policy.Deadline > 0 && s.policy.AttemptTimeout > s.policy.Deadline {
 		l.Add("--timeout", f.Timeout.Quoted(), "no more than the deadline of "+s.policy.Deadline.String())

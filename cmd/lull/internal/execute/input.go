@@ -8,9 +8,8 @@ import (
 	"sync"
 )
 
-// input gives every attempt the standard input of lull from its beginning. A file is put back
-// to where it was. Of a pipe, what has been read is kept in a file. A terminal and other devices
-// have no beginning, and are passed on.
+// input gives every attempt the standard input of lull from its beginning. A file is put back to where it was. Of a pipe,
+// what has been read is kept in a file. A terminal and other devices have no beginning, and are passed on.
 type input struct {
 	device *os.File
 	file   *os.File

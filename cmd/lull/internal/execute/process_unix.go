@@ -20,12 +20,10 @@ func endsCall(s os.Signal) bool {
 	return s == syscall.SIGINT || s == syscall.SIGTERM || s == syscall.SIGHUP || s == syscall.SIGQUIT
 }
 
-// setGroup gives the command a process group of its own, so that signals reach the processes
-// that it starts too.
+// setGroup gives the command a process group of its own, so that signals reach the processes that it starts too.
 func setGroup(c *exec.Cmd, own bool) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: own} }
 
-// send passes a signal on. A command in the terminal's own process group has had those that
-// the keyboard sends.
+// send passes a signal on. A command in the terminal's own process group has had those that the keyboard sends.
 func send(c *exec.Cmd, own bool, s os.Signal) {
 	if !own && (s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGWINCH) {
 		return

@@ -1,5 +1,4 @@
-// Package lint is the command lull lint. It reads files, has package cmd/lull/lint check
-// them, and prints the report.
+// Package lint is the command lull lint. It reads files, has package cmd/lull/lint check them, and prints the report.
 package lint
 
 import (

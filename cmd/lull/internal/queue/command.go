@@ -38,8 +38,7 @@ without lull's envelope less is known.
 ` + exitCodes
 }
 
-// Letters selects dead letters. Its flags are text, so that all mistakes are reported at
-// once.
+// Letters selects dead letters. Its flags are text, so that all mistakes are reported at once.
 type Letters struct {
 	Broker cli.Text `arg:"" help:"The broker: amqp://user:password@host:5672/vhost (and ?management=http://host:15672, where a limit on deliveries has to be looked up), nats://host:4222, or sqs://region. Its password may stand in LULL_BROKER_PASSWORD instead."`
 	Queue  cli.Text `arg:"" help:"The queue of dead letters: its name, on NATS that of its stream, on SQS its name or URL."`

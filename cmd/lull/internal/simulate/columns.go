@@ -117,8 +117,7 @@ func countCell(of func(sim.Summary) int64) func(sim.Summary) string {
 	return func(m sim.Summary) string { return grouped(float64(of(m))) }
 }
 
-// caughtUpCell is the mean of the longest of the topics, "never" if one was not in time, and
-// "-" if there is no fault.
+// caughtUpCell is the mean of the longest of the topics, "never" if one was not in time, and "-" if there is no fault.
 func caughtUpCell(m sim.Summary) string {
 	never := false
 	sum := meanOf(m, func(r sim.Result) float64 {
@@ -147,10 +146,9 @@ func allAtOnce(s sim.Scenario) bool {
 	return len(s.Topics) == 0 && !slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Arrivals.Kind != sim.AtOnce })
 }
 
-// recoveryCell is the time to recover: "12.3 s", "never", of several seeds
-// "3/5 12.3 s"; "-" if there is nothing to recover from, "few calls" if they are too few for a
-// verdict, and "?" if the run was interrupted before it recovered. Where few calls are made, it
-// is known less exactly: "18 ±40 s".
+// recoveryCell is the time to recover: "12.3 s", "never", of several seeds "3/5 12.3 s"; "-" if there is nothing to recover
+// from, "few calls" if they are too few for a verdict, and "?" if the run was interrupted before it recovered. Where few
+// calls are made, it is known less exactly: "18 ±40 s".
 func recoveryCell(m sim.Summary) string {
 	measured, cut, few := 0, 0, 0
 	half := m.Recovery.Half

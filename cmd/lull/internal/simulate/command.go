@@ -1,6 +1,5 @@
-// Package simulate is the command lull simulate: it flies retry policies through an
-// outage in virtual time, side by side, with package sim, and prints a table, maps of a
-// sweep, JSON, CSV or a page of HTML (package report).
+// Package simulate is the command lull simulate: it flies retry policies through an outage in virtual time, side by side,
+// with package sim, and prints a table, maps of a sweep, JSON, CSV or a page of HTML (package report).
 //
 // Flags and files become a simulation (setting.go), which runs (run.go) and becomes an
 // outcome; each way of printing one has a file of its own.
@@ -22,8 +21,7 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// Command is lull simulate. Its flags are text, so that all mistakes are reported at
-// once; simulation reads them.
+// Command is lull simulate. Its flags are text, so that all mistakes are reported at once; simulation reads them.
 type Command struct {
 	Scenario cli.Text  `arg:"" optional:"" help:"A built-in scenario (--list shows them) or a YAML file. Default: metastable-stall."`
 	Policy   cli.Texts `placeholder:"POLICY,..." help:"The policies to compare: presets (--list shows them), lull (the zero Policy), or YAML files. All policies of a file are used. Default: none, full-jitter, aws-legacy-standard, grpc and lull."`

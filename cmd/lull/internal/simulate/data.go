@@ -51,10 +51,9 @@ func figuresOf(values []float64) []figure {
 	return all
 }
 
-// jsonSimulation is the output of --json. Fields whose names end in _s are in seconds,
-// rates are per second, shares are from 0 to 1. The same version, seed and arguments
-// give the same bytes on any machine, with any number of workers. Fields may be added;
-// none changes its meaning.
+// jsonSimulation is the output of --json. Fields whose names end in _s are in seconds, rates are per second, shares are from
+// 0 to 1. The same version, seed and arguments give the same bytes on any machine, with any number of workers. Fields may be
+// added; none changes its meaning.
 type jsonSimulation struct {
 	Schema   int    `json:"schema"` // 1
 	Scenario any    `json:"scenario"`
@@ -328,8 +327,7 @@ func inSeconds(all []time.Duration) []float64 {
 	return seconds
 }
 
-// printSweepCSV prints a line for each cell and policy: the values of the axes, under
-// their paths, and the summary.
+// printSweepCSV prints a line for each cell and policy: the values of the axes, under their paths, and the summary.
 func printSweepCSV(w io.Writer, o outcome) error {
 	out := csv.NewWriter(w)
 	var head []string

@@ -62,8 +62,7 @@ func (o outcome) page(command string) (report.Page, error) {
 	return p, nil
 }
 
-// policiesFile returns the policies as a file. Presets, which are more than data, are
-// named in comments.
+// policiesFile returns the policies as a file. Presets, which are more than data, are named in comments.
 func (o outcome) policiesFile() (string, error) {
 	var b strings.Builder
 	var own []config.NamedPolicy

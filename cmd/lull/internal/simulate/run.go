@@ -46,8 +46,7 @@ func (s simulation) runs() int { return len(s.flights()) }
 // run simulates every cell, some of them side by side, and shows the progress. When ctx ends it returns what was computed
 // until then, marked as interrupted.
 func (s simulation) run(ctx context.Context, p *term.Progress) (outcome, error) {
-	// A run keeps what it allocates until it ends. So there is little to collect, and each
-	// collection looks at everything.
+	// A run keeps what it allocates until it ends. So there is little to collect, and each collection looks at everything.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	o := outcome{simulation: s, results: make([][]sim.Summary, len(s.cells))}
 	all := s.flights()
@@ -150,8 +149,7 @@ func (s simulation) estimate() estimate {
 	return e
 }
 
-// check refuses a simulation that needs more memory than is available, or more time than
-// longestRun.
+// check refuses a simulation that needs more memory than is available, or more time than longestRun.
 func (e estimate) check(available int64) error {
 	var reasons, advice []string
 	if e.memory > available {

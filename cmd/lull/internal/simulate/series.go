@@ -98,8 +98,7 @@ func sums(a, b []float64) []float64 {
 	return sum
 }
 
-// resampled returns bars, each the mean of its points. The points that an interrupted run
-// does not have leave bars out.
+// resampled returns bars, each the mean of its points. The points that an interrupted run does not have leave bars out.
 func resampled(values []float64, points, bars int) []float64 {
 	var out []float64
 	for i := range bars {

@@ -88,8 +88,7 @@ func (w *world) validate() error {
 	return m.Err()
 }
 
-// inFileTerms renames the fields of problems as in files: Services[0].Queue.Limit becomes
-// services.0.queue.limit.
+// inFileTerms renames the fields of problems as in files: Services[0].Queue.Limit becomes services.0.queue.limit.
 func inFileTerms(err error) error {
 	var l problem.List
 	if !errors.As(err, &l) {

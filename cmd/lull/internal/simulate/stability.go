@@ -18,8 +18,7 @@ import (
 
 var mapContenders = []string{"none", "full-jitter", lullName}
 
-// A stabilityMap is --map: for each policy and size of the fleet, at which loads and outages it comes
-// back.
+// A stabilityMap is --map: for each policy and size of the fleet, at which loads and outages it comes back.
 type stabilityMap struct {
 	simulation
 	sizes []int             // of the fleet

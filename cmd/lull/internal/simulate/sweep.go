@@ -82,8 +82,7 @@ func three[T any](a, b, c string, parse func(string) (T, error)) (x, y, z T, ok 
 	return x, y, z, errA == nil && errB == nil && errC == nil
 }
 
-// steps returns the values from a to b. It includes b if a whole number of steps leads
-// there.
+// steps returns the values from a to b. It includes b if a whole number of steps leads there.
 func steps(a, b, by float64, format func(float64) string) ([]string, error) {
 	n := math.Floor((b-a)/by + 1e-9)
 	if !(by > 0) || !(n >= 0 && n < mostValues) {
@@ -96,8 +95,7 @@ func steps(a, b, by float64, format func(float64) string) ([]string, error) {
 	return values, nil
 }
 
-// cellsOf returns the changes of each pair of values, row by row. Without a sweep that is
-// one cell without changes.
+// cellsOf returns the changes of each pair of values, row by row. Without a sweep that is one cell without changes.
 func cellsOf(axes []sweepAxis) [][]change {
 	cells := [][]change{nil}
 	for _, x := range axes {

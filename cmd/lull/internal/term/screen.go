@@ -28,8 +28,7 @@ const (
 	Inverse     = "\x1b[7m"
 )
 
-// Terminal returns the file that out is, and reports whether it is a terminal that obeys
-// escape sequences.
+// Terminal returns the file that out is, and reports whether it is a terminal that obeys escape sequences.
 func Terminal(out io.Writer, getenv func(string) string) (*os.File, bool) {
 	file, ok := out.(*os.File)
 	return file, ok && getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd())) && understandsEscapes(file)
@@ -103,8 +102,7 @@ func NewProgress(out io.Writer, getenv func(string) string, quiet bool) *Progres
 	return p
 }
 
-// Show prints a line if it is time for one. The argument of line is the time since the
-// beginning.
+// Show prints a line if it is time for one. The argument of line is the time since the beginning.
 func (p *Progress) Show(line func(took time.Duration) string) {
 	if p.out == nil {
 		return

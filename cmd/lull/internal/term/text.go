@@ -107,8 +107,7 @@ func Counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Printable escapes control characters, so that the text of a stranger cannot control the
-// terminal.
+// Printable escapes control characters, so that the text of a stranger cannot control the terminal.
 func Printable(s string) string {
 	quoted := strconv.Quote(s)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
@@ -152,8 +151,7 @@ var (
 	ASCII  = Bars(" .:-=+*#")
 )
 
-// BarsFor returns the bars that the locale can show. Without any locale, as on Windows,
-// it is taken to be a modern one.
+// BarsFor returns the bars that the locale can show. Without any locale, as on Windows, it is taken to be a modern one.
 func BarsFor(getenv func(string) string) Bars {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(getenv(name)); v != "" {
@@ -174,8 +172,7 @@ func (b Bars) Of(share float64) string {
 	return string(b[min(max(i, 0), len(b)-1)])
 }
 
-// Line draws values. Zero is the lowest bar, and nothing else is; what is above top has
-// the highest.
+// Line draws values. Zero is the lowest bar, and nothing else is; what is above top has the highest.
 func (b Bars) Line(values []float64, top float64) string {
 	line := make([]rune, len(values))
 	for i, v := range values {

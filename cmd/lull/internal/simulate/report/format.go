@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// The texts of figures have about three digits and a unit. page.js has the same functions
-// under the same names.
+// The texts of figures have about three digits and a unit. page.js has the same functions under the same names.
 
 const nbsp = "\u00a0"
 
@@ -54,8 +53,7 @@ func seconds(v float64) string {
 	}
 }
 
-// percent is a share: 12.3 %, and 99.98 % near all. Less than all is never 100 %, and more
-// than nothing is never 0.
+// percent is a share: 12.3 %, and 99.98 % near all. Less than all is never 100 %, and more than nothing is never 0.
 func percent(v float64) string {
 	p := v * 100
 	switch {
@@ -97,8 +95,7 @@ func pair(v, per float64, large, small string) string {
 	return text
 }
 
-// upward makes halves round away from zero, as browsers do. Go alone rounds them to the
-// even digit.
+// upward makes halves round away from zero, as browsers do. Go alone rounds them to the even digit.
 func upward(v float64) float64 { return v * (1 + 1e-12) }
 
 func trimmed(v float64, decimals int) string {
@@ -130,8 +127,7 @@ type scale struct {
 	Ticks  []tick
 }
 
-// A tick is a labelled place on an axis. At is its share of the axis, from the left or from
-// the top.
+// A tick is a labelled place on an axis. At is its share of the axis, from the left or from the top.
 type tick struct {
 	At   float64
 	Text string

@@ -1,5 +1,4 @@
-// Package report writes a comparison of policies as one page of HTML, to be kept, sent and
-// printed.
+// Package report writes a comparison of policies as one page of HTML, to be kept, sent and printed.
 //
 // The page is a single file that loads nothing: style and script are in it, and a Content-Security-Policy with their hashes
 // forbids all else. The charts are SVG, drawn here, so that all of them are there without the script. The path of a line
@@ -29,8 +28,7 @@ import (
 // A Page is the content of a report.
 type Page struct {
 	Scenario sim.Scenario
-	// ScenarioYAML and PoliciesYAML are the files as they were run, Command reproduces the
-	// page. Empty: left out.
+	// ScenarioYAML and PoliciesYAML are the files as they were run, Command reproduces the page. Empty: left out.
 	ScenarioYAML, PoliciesYAML, Command string
 	// Version of the program, with or without its name. Empty: left out.
 	Version string
@@ -96,8 +94,7 @@ type contender struct {
 	Interruption string
 }
 
-// colors and dashes of page.css. Their numbers have no common divisor, so that the first
-// thirty contenders differ.
+// colors and dashes of page.css. Their numbers have no common divisor, so that the first thirty contenders differ.
 const colors, dashes = 6, 5
 
 func newView(p Page) view {

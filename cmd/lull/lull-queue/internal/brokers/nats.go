@@ -19,8 +19,7 @@ import (
 
 func init() { Kinds["nats"], Kinds["tls"] = openNATS, openNATS }
 
-// stream is NATS JetStream. Its queues of dead letters are streams; messages are sent to a
-// subject.
+// stream is NATS JetStream. Its queues of dead letters are streams; messages are sent to a subject.
 type stream struct {
 	conn *nats.Conn
 	js   jetstream.JetStream

@@ -21,8 +21,7 @@ func init() { Kinds["sqs"] = openSQS }
 
 type account struct{ client *sqs.Client }
 
-// openSQS takes sqs://REGION, with ?profile=NAME and ?endpoint=URL. It finds credentials as
-// the AWS tools do.
+// openSQS takes sqs://REGION, with ?profile=NAME and ?endpoint=URL. It finds credentials as the AWS tools do.
 func openSQS(ctx context.Context, u *url.URL) (Broker, error) {
 	q := u.Query()
 	options := []func(*config.LoadOptions) error{

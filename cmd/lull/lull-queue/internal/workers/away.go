@@ -19,8 +19,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// Away is a cells.Away: it hands the cells out, and takes their results. When it returns, none of them is left
-// in the queue.
+// Away is a cells.Away: it hands the cells out, and takes their results. When it returns, none of them is left in the queue.
 func Away(ctx context.Context, address string, all []cells.Cell, done func(i int, r json.RawMessage) error) (err error) {
 	s, err := connect(ctx, address, "lull")
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package workers hands the cells of lull simulate and lull battery out to other machines, through
-// NATS JetStream.
+// Package workers hands the cells of lull simulate and lull battery out to other machines, through NATS JetStream.
 //
 // Cells are messages of a queue, LULL_CELLS, and workers are its consumers: a cell whose worker dies is
 // delivered to another when its lease has lapsed, one that cannot be flown becomes a dead letter. Results are
