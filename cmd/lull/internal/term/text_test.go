@@ -3,7 +3,10 @@ package term
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestFill(t *testing.T) {
@@ -59,4 +62,61 @@ func TestPrintable(t *testing.T) {
 	if got, want := Printable("say \"é\"\n\x1b[2J"), `say "é"\n\x1b[2J`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+func TestBarsFollowTheLocale(t *testing.T) {
+	for _, c := range []struct {
+		env   map[string]string
+		ascii bool
+	}{
+		{nil, false},
+		{map[string]string{"LANG": "de_DE.UTF-8"}, false},
+		{map[string]string{"LANG": "C.utf8"}, false},
+		{map[string]string{"LANG": "C"}, true},
+		{map[string]string{"LANG": "en_US.UTF-8", "LC_ALL": "POSIX"}, true},
+		{map[string]string{"LANG": "C", "LC_CTYPE": "en_US.UTF-8"}, false},
+	} {
+		got := BarsFor(func(name string) string { return c.env[name] })
+		if (string(got) == string(ASCII)) != c.ascii {
+			t.Errorf("%v: %q", c.env, string(got))
+		}
+	}
+}
+
+func TestLine(t *testing.T) {
+	if got := Blocks.Line([]float64{0, 0.01, 50, 100, 200}, 100); got != "▁▂▅██" {
+		t.Errorf("got %s", got)
+	}
+	if got := Blocks.Line([]float64{0, 0}, 0); got != "▁▁" {
+		t.Errorf("of nothing: %s", got)
+	}
+}
+
+func TestProgressWritesOverItselfOnATerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := &Progress{out: &out, terminal: true, start: time.Now(), last: time.Now()}
+		for range 101 {
+			p.Show(func(took time.Duration) string { return took.String() })
+			time.Sleep(10 * time.Millisecond)
+		}
+		p.End()
+		text := out.String()
+		if n := strings.Count(text, "\r"); n != 11 || strings.Contains(text, "\n") || !strings.HasSuffix(text, "\r"+ClearRest) {
+			t.Errorf("%d lines in a second, want 10 and one to clear: %q", n, text)
+		}
+	})
+}
+
+func TestQuietWritesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := NewProgress(&out, func(string) string { return "" }, true)
+		time.Sleep(time.Hour)
+		p.Show(func(took time.Duration) string { return took.String() })
+		p.End()
+		if out.Len() > 0 {
+			t.Errorf("said %q", out.String())
+		}
+	})
 }
