@@ -232,8 +232,7 @@ func (r *fileReader) dependencies(e tree.Member) {
 	}
 }
 
-// dependency reads the dependency that n holds. extra are further keys that may stand beside its
-// fields.
+// dependency reads the dependency that n holds. extra are further keys that may stand beside its fields.
 func (r *fileReader) dependency(name string, n *tree.Node, extra ...string) {
 	d := Dependency{Name: name}
 	v := reflect.ValueOf(&d).Elem()

@@ -52,7 +52,6 @@ func (w *fileWriter) fail(format string, args ...any) {
 	}
 }
 
-// items returns a mapping of the names of all to what write makes of them.
 func items[T interface{ name() string }](w *fileWriter, path string, all []T, write func(T, string) *tree.Node) *tree.Node {
 	n := tree.NewMap()
 	seen := map[string]bool{}

@@ -20,16 +20,14 @@ import (
 // DefaultInterval is how often [Live.Watch] looks at the file by default.
 const DefaultInterval = 5 * time.Second
 
-// Live is a policy file in a running program, which follows the changes of the file. It keeps the
-// policies of dependencies as the file has them. Calls that are under way end under the policy that
-// they began with. Budgets that are spent stay spent, and open circuits stay open. Every field may
-// change; a throttle, a concurrency limit and hedging start anew if their own fields change
-// ([lull.Dependency.Update]).
+// Live is a policy file in a running program, which follows the changes of the file. It keeps the policies of dependencies
+// as the file has them. Calls that are under way end under the policy that they began with. Budgets that are spent stay
+// spent, and open circuits stay open. Every field may change; a throttle, a concurrency limit and hedging start anew if
+// their own fields change ([lull.Dependency.Update]).
 //
-// A new file is read completely before any of it takes effect. If there is a mistake in it, the old
-// file stays in force as a whole, and the mistakes are reported. A new file takes effect in one
-// dependency after another; for some microseconds a few have the new policy and the others the old
-// one. The methods of Live may be called concurrently.
+// A new file is read completely before any of it takes effect. If there is a mistake in it, the old file stays in force as a
+// whole, and the mistakes are reported. A new file takes effect in one dependency after another; for some microseconds a few
+// have the new policy and the others the old one. The methods of Live may be called concurrently.
 type Live struct {
 	path   string
 	report func(Reload)
@@ -62,12 +60,10 @@ type follower struct {
 // is called with valid policies, and must not call the Live.
 type Updater interface{ Update(lull.Policy) error }
 
-// Reload reports what came of a change of the file. One with neither Changes nor Err reports that
-// the file is right again after it was refused, or that a new file has the same content in other
-// words.
+// Reload reports what came of a change of the file. One with neither Changes nor Err reports that the file is right again
+// after it was refused, or that a new file has the same content in other words.
 type Reload struct {
-	// File is the file that is in force now: the old one if there is an error. It must not be
-	// changed.
+	// File is the file that is in force now: the old one if there is an error. It must not be changed.
 	File *PolicyFile
 	// Changes are the differences to the file that was in force before, sorted by name. So no change is
 	// missed: a policy is that of the last report, changed. Versions of the file that were replaced
@@ -77,8 +73,7 @@ type Reload struct {
 	// Unused are the names of dependencies in the file that nothing in the program follows, sorted:
 	// probably misspelt, or no longer called.
 	Unused []string
-	// Err is why the file was refused: [Mistakes], or an error of reading it. Nothing has changed
-	// then.
+	// Err is why the file was refused: [Mistakes], or an error of reading it. Nothing has changed then.
 	Err error
 }
 
@@ -139,9 +134,8 @@ func (l *Live) File() *PolicyFile { return l.file.Load() }
 // of the defaults if the file does not list the name. All callers with the same name get the same
 // dependency; opts are those of the first. It fails if the name is empty.
 //
-// A dependency is kept as long as l. Use it for names in the text of the program. For hosts,
-// tenants and other names that come from outside, make a [lull.Registry] and let it follow with
-// FollowEach or Follow.
+// A dependency is kept as long as l. Use it for names in the text of the program. For hosts, tenants and other names that
+// come from outside, make a [lull.Registry] and let it follow with FollowEach or Follow.
 func (l *Live) Dependency(name string, opts ...lull.Option) (*lull.Dependency, error) {
 	if d, ok := l.dependencies.Load(name); ok {
 		return d.(*lull.Dependency), nil
@@ -160,11 +154,10 @@ func (l *Live) Dependency(name string, opts ...lull.Option) (*lull.Dependency, e
 	return d, nil
 }
 
-// Follow gives u the policy of the dependency of that name, now and whenever it changes. If the
-// file does not list the name, and if the name is empty, that is the policy of the defaults. If u
-// refuses the first policy it does not follow; otherwise it follows as long as l exists. Use it for
-// the registry of a lullhttp.Transport if one policy is for all its hosts; they keep what they have
-// learned.
+// Follow gives u the policy of the dependency of that name, now and whenever it changes. If the file does not list the name,
+// and if the name is empty, that is the policy of the defaults. If u refuses the first policy it does not follow; otherwise
+// it follows as long as l exists. Use it for the registry of a lullhttp.Transport if one policy is for all its hosts; they
+// keep what they have learned.
 func (l *Live) Follow(name string, u Updater) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,10 +168,9 @@ func (l *Live) Follow(name string, u Updater) error {
 	return nil
 }
 
-// FollowEach gives each dependency of r the policy that the file has for its key, or that of the
-// defaults if the file does not list the key, now and whenever it changes. So the hosts that a
-// lullhttp.Transport calls, future ones included, can be listed in the file by their names. r
-// follows as long as l exists.
+// FollowEach gives each dependency of r the policy that the file has for its key, or that of the defaults if the file does
+// not list the key, now and whenever it changes. So the hosts that a lullhttp.Transport calls, future ones included, can be
+// listed in the file by their names. r follows as long as l exists.
 func (l *Live) FollowEach(r *lull.Registry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,10 +213,9 @@ func (l *Live) unused() []string {
 //		live.Reload()
 //	}
 //
-// It takes the file as it is at that moment, so replace the file in one step: write it beside its
-// place, and then rename it. The error is why the file was refused: [Mistakes], or an error of
-// reading it. Nothing has changed then. Errors and changes are reported as well. A file that is the
-// same as before is no change.
+// It takes the file as it is at that moment, so replace the file in one step: write it beside its place, and then rename it.
+// The error is why the file was refused: [Mistakes], or an error of reading it. Nothing has changed then. Errors and changes
+// are reported as well. A file that is the same as before is no change.
 func (l *Live) Reload() error {
 	l.reloading.Lock()
 	defer l.reloading.Unlock()
@@ -244,14 +235,12 @@ func (l *Live) read() ([]byte, fileState, error) {
 	return data, fileState{sum: sha256.Sum256(data)}, nil
 }
 
-// Watch looks at the file every interval, and takes it when it has changed, until ctx ends. It
-// returns the cause of that. An interval of zero means DefaultInterval. Run it on one goroutine of
-// its own.
+// Watch looks at the file every interval, and takes it when it has changed, until ctx ends. It returns the cause of that. An
+// interval of zero means DefaultInterval. Run it on one goroutine of its own.
 //
-// It takes a file when two looks in a row have found the same content, because a file that is being
-// written may look complete. It reads the file, which takes microseconds, and does not wait for
-// notifications: the file may be a link to another one that is replaced, as Kubernetes mounts them,
-// or be on a file system without notifications.
+// It takes a file when two looks in a row have found the same content, because a file that is being written may look
+// complete. It reads the file, which takes microseconds, and does not wait for notifications: the file may be a link to
+// another one that is replaced, as Kubernetes mounts them, or be on a file system without notifications.
 func (l *Live) Watch(ctx context.Context, interval time.Duration) error {
 	if interval < 0 {
 		return fmt.Errorf("config: interval is %v: want a positive duration, or 0 for the default of %v", interval, DefaultInterval)

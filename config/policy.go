@@ -1,12 +1,16 @@
 package config
 
 import (
+	"fmt"
+	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/config/syntax"
 	"github.com/lullgo/lull/internal/codec"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // A NamedPolicy is a policy of a file, with its name.
@@ -15,7 +19,6 @@ type NamedPolicy struct {
 	Policy lull.Policy
 }
 
-// maxName is the longest name of a policy, in characters.
 const maxName = 100
 
 // ReadPolicies reads the policy file at path. The error is [Mistakes], with everything that is
@@ -62,4 +65,56 @@ func FormatPolicies(policies []NamedPolicy) ([]byte, error) {
 		f.Dependencies = append(f.Dependencies, Dependency{Name: p.Name, Policy: p.Policy})
 	}
 	return FormatPolicyFile(f)
+}
+
+// SetPolicy changes one field of p, given as "path=value": "attempts=4" or "backoff.base=50ms". The path is as in
+// messages and files. The value is as in a file. A value in braces, such as "backoff={base: 50ms, cap: 1s}", sets several
+// fields and replaces all that was there. "preset=external-api" replaces all of p.
+//
+// The result is not validated, since it may take several assignments until it is valid. The error is [Mistakes]; p is
+// then unchanged.
+func SetPolicy(p *lull.Policy, assignment string) error {
+	if key, value, ok := strings.Cut(assignment, "="); ok && strings.TrimSpace(key) == "preset" {
+		r := newReader("")
+		_, t := readPreset(r, tree.String(strings.TrimSpace(value)), "preset")
+		if len(r.Mistakes) == 0 {
+			*p = t.policy
+		}
+		return r.Mistakes.Err()
+	}
+	return codec.Set(syntax.ParseOwn, reflect.ValueOf(p).Elem(), assignment, "backoff.base=50ms", "preset")
+}
+
+func init() {
+	codec.Register(codec.Kinds{
+		Keyed: []reflect.Type{reflect.TypeFor[Dependency](), reflect.TypeFor[Operation](), reflect.TypeFor[Service]()},
+		Custom: map[reflect.Type]codec.Custom{
+			reflect.TypeFor[Edge]():  {Read: readEdge, Write: writeEdge},
+			reflect.TypeFor[YesNo](): {Words: answerNames[1:]},
+		},
+	})
+}
+
+func readEdge(_ *codec.Reader, n *tree.Node, v reflect.Value, _ string) bool {
+	if n.Scalar() {
+		v.FieldByName("Dependency").SetString(n.Text)
+	}
+	return n.Scalar()
+}
+
+func writeEdge(w *codec.Writer, v reflect.Value, path string) *tree.Node {
+	e := v.Interface().(Edge)
+	if e != (Edge{Dependency: e.Dependency}) {
+		return nil
+	}
+	return w.Node(v.FieldByName("Dependency"), path, codec.Plain)
+}
+
+func newReader(file string) *codec.Reader { return codec.NewReader(syntax.ParseOwn, file, nil) }
+
+func written(w *codec.Writer, n *tree.Node) ([]byte, error) {
+	if w.Err != nil {
+		return nil, fmt.Errorf("config: %w", w.Err)
+	}
+	return syntax.YAML(80, n)
 }

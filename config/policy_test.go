@@ -1,7 +1,9 @@
 package config
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,6 +14,8 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
+	"github.com/lullgo/lull/internal/clients"
+	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/codec/codectest"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/preset"
@@ -108,6 +112,69 @@ func TestWhatComesNearIsNotTaken(t *testing.T) {
 		_, err := ParsePolicies("f", []byte(data))
 		if got := codectest.Located(t, err); len(got) != 1 || got[0].Suggestion != want || got[0].Allowed == "" {
 			t.Errorf("%q: %v, want the suggestion %q", data, got, want)
+		}
+	}
+}
+
+func TestSetPolicy(t *testing.T) {
+	p := full
+	for _, assignment := range []string{"preset=external-api", "attempts=4", "backoff.base=50ms", "budget={ratio: 20%}", "breaker.off=true", "deadline=none"} {
+		if err := SetPolicy(&p, assignment); err != nil {
+			t.Errorf("%s: %v", assignment, err)
+		}
+	}
+	want := preset.ExternalAPI()
+	want.Backoff.Base, want.Breaker.Off, want.Deadline = 50*time.Millisecond, true, lull.NoTimeout
+	want.Budget = lull.Policy{}.Budget
+	want.Budget.Ratio = 0.2
+	if p != want {
+		t.Errorf("got %+v, want %+v", p, want)
+	}
+	for assignment, message := range map[string]string{
+		"attempts":        `"attempts": want an assignment such as backoff.base=50ms`,
+		"base=1s":         `base is unknown: want ` + strings.TrimPrefix(codec.MappingOf(reflect.TypeFor[lull.Policy](), "preset"), "a mapping of ") + `; did you mean rate_limited_base?`,
+		"preset=internal": `preset is "internal": want internal-service, external-api, background-worker, command-line, edge or a client that is all policy, such as go-retryablehttp; did you mean internal-service?`,
+	} {
+		if got := fmt.Sprint(SetPolicy(&p, assignment)); got != message {
+			t.Errorf("%q:\n got %s\nwant %s", assignment, got, message)
+		}
+	}
+	if p != want {
+		t.Errorf("refused assignments changed it to %+v", p)
+	}
+}
+
+// These tests have a few clients, as the program lull has all of them.
+func init() {
+	client := lull.Policy{
+		Attempts: 5, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout,
+		Backoff: backoff.Schedule{Jitter: backoff.None, Base: time.Second, Cap: 30 * time.Second}, RateLimitedBase: 1,
+		Timeouts: lull.TimeoutsAlways, Nested: lull.NestedAlways, HintLimit: time.Hour,
+		Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true},
+	}
+	none := client
+	none.Attempts, none.Backoff = 1, backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None}
+	clients.Register([]clients.Client{
+		{Name: "lull"}, {Name: "none", Policy: none}, {Name: "go-retryablehttp", Policy: client}, {Name: "grpc", Policy: client, Partial: true},
+	})
+}
+
+// clientNames are the clients that the program lull takes. A test of package lab/rivals writes the file.
+func clientNames(t testing.TB) []string {
+	t.Helper()
+	data := must(os.ReadFile("testdata/clients.txt"))
+	return strings.Fields(string(data))
+}
+
+// What a program says that has no clients but its own.
+func TestClientsAreUnknownToALibrary(t *testing.T) {
+	for list, want := range map[int]string{0: "edge", 1: "a client that is all policy, such as go-retryablehttp"} {
+		names := "internal-service, external-api, background-worker, command-line"
+		if list == 1 {
+			names += ", edge"
+		}
+		if got := allowedPreset(clients.All()[:list]); got != names+" or "+want {
+			t.Errorf("with %d clients: %s", list, got)
 		}
 	}
 }

@@ -19,15 +19,13 @@ type Rules struct {
 	// Bytes, Documents and Aliased are the most that is read. Aliases need a limit: ten of ten
 	// aliases each, nine times over, are a billion values in a file of ten lines.
 	Bytes, Documents, Aliased int
-	// Strict is for lull's own files. It refuses tags, keys that are set twice, and characters that
-	// an editor may hide, and reads JSON as YAML. What is wrong with a value is recorded in its
-	// Faults; without Strict it is an error.
+	// Strict is for lull's own files. It refuses tags, keys that are set twice, and characters that an editor may hide, and
+	// reads JSON as YAML. What is wrong with a value is recorded in its Faults; without Strict it is an error.
 	Strict bool
 }
 
-// Parse reads the values in data, one for each document. An empty document is Null; a text of
-// blanks and comments has no documents. The error is [tree.Mistakes], in which name stands for the
-// file.
+// Parse reads the values in data, one for each document. An empty document is Null; a text of blanks and comments has no
+// documents. The error is [tree.Mistakes], in which name stands for the file.
 func Parse(name string, data []byte, rules Rules) ([]*tree.Node, error) {
 	p := &parser{rules: rules, r: tree.Reader{File: name}}
 	all := p.parse(data)
@@ -66,8 +64,7 @@ func (p *parser) parse(data []byte) []*tree.Node {
 	return all
 }
 
-// hiddenBreak reports whether YAML ends a line at c, and a comment with it, where many editors show
-// no end of a line.
+// hiddenBreak reports whether YAML ends a line at c, and a comment with it, where many editors show no end of a line.
 func hiddenBreak(c rune) bool { return c == '\u0085' || c == '\u2028' || c == '\u2029' }
 
 // isText reports whether data is text. Text of lull's own files must also have the same lines for
@@ -102,9 +99,8 @@ func (p *parser) isText(data []byte) bool {
 	return true
 }
 
-// isJSON reports whether data begins as JSON does: with a mapping or a list whose first element is
-// in quotes, or which has none. YAML has braces and brackets, too, but there keys are mostly
-// without quotes.
+// isJSON reports whether data begins as JSON does: with a mapping or a list whose first element is in quotes, or which has
+// none. YAML has braces and brackets, too, but there keys are mostly without quotes.
 func isJSON(data []byte) bool {
 	start := bytes.TrimLeft(data, " \t\r\n")
 	if len(start) == 0 || start[0] != '{' && start[0] != '[' {
@@ -114,9 +110,8 @@ func isJSON(data []byte) bool {
 	return len(first) == 0 || strings.IndexByte(`"}],:`, first[0]) >= 0
 }
 
-// unwrapped is data without what may stand before a text: a byte order mark, and the name of the
-// attribute in which gRPC looks for service configs in DNS. Blanks replace the name, so that places
-// stay as they are.
+// unwrapped is data without what may stand before a text: a byte order mark, and the name of the attribute in which gRPC
+// looks for service configs in DNS. Blanks replace the name, so that places stay as they are.
 func unwrapped(data []byte) []byte {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	const attribute = "grpc_config="

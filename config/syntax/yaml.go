@@ -141,8 +141,7 @@ func (p *parser) grow(n *yaml.Node, depth int) *tree.Node {
 	return t
 }
 
-// untagged reports whether n has no tag, and records a tag. Lull's own files need none: a tag can
-// only contradict the field.
+// untagged reports whether n has no tag, and records a tag. Lull's own files need none: a tag can only contradict the field.
 func (p *parser) untagged(t *tree.Node, n *yaml.Node, path string) bool {
 	if !p.rules.Strict || n.Style&yaml.TaggedStyle == 0 && (!strings.HasPrefix(n.Tag, "!") || strings.HasPrefix(n.Tag, "!!")) {
 		return true
@@ -168,9 +167,8 @@ func (p *parser) scalar(t *tree.Node, n *yaml.Node) {
 	}
 }
 
-// members reads the members of the mapping n and of the mappings that are merged into it (<<). Its
-// own members come first and hide merged ones; of several merged members with the same key the
-// first counts.
+// members reads the members of the mapping n and of the mappings that are merged into it (<<). Its own members come first
+// and hide merged ones; of several merged members with the same key the first counts.
 func (p *parser) members(t *tree.Node, n *yaml.Node, depth int) {
 	lines := map[string]int{} // of the keys
 	add := func(m tree.Member) {

@@ -5,11 +5,15 @@ package codec
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/pretty"
@@ -20,8 +24,7 @@ import (
 const (
 	// MaxElements is the longest list.
 	MaxElements = 10_000
-	// MaxAllowed is the longest list of what is allowed, in characters. It may be made of names in
-	// the file.
+	// MaxAllowed is the longest list of what is allowed, in characters. It may be made of names in the file.
 	MaxAllowed = 400
 )
 
@@ -153,8 +156,7 @@ func (r *Reader) Validated(err error) {
 // inFile replaces names in Go by the words of files.
 var inFile = strings.NewReplacer("NoTimeout", `"none"`, "AtOnce", `"at-once"`)
 
-// PlaceOf is the place of the value at path or, if the file does not have it, of the nearest thing
-// that it belongs to.
+// PlaceOf is the place of the value at path or, if the file does not have it, of the nearest thing that it belongs to.
 func (r *Reader) PlaceOf(path string) tree.Position {
 	for {
 		if at, ok := r.Places[path]; ok {
@@ -167,8 +169,7 @@ func (r *Reader) PlaceOf(path string) tree.Position {
 	}
 }
 
-// follows reports whether the problem of the value at path may be a consequence of something that
-// could not be read.
+// follows reports whether the problem of the value at path may be a consequence of something that could not be read.
 func (r *Reader) follows(path string, value any) bool {
 	if len(r.Broken) == 0 {
 		return false
@@ -198,3 +199,66 @@ func Under(path string, names ...string) string {
 
 // Has reports whether m has the key.
 func Has[V any](m map[string]V, key string) bool { _, ok := m[key]; return ok }
+
+// Path is a path in Go, such as "Services[0].AttemptTimeout", as it is in a file: "services.0.attempt_timeout".
+func Path(inGo string) string {
+	var b strings.Builder
+	start := true // of a name, or within a word in upper case
+	for _, c := range inGo {
+		switch {
+		case c == ']':
+			continue
+		case c == '[':
+			c = '.'
+		case unicode.IsUpper(c) && !start:
+			b.WriteByte('_')
+		}
+		start = c == '.' || unicode.IsUpper(c)
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
+}
+
+// MaxBytes is the largest file that is read.
+const MaxBytes = 1 << 20
+
+// Read reads the file called name from files. It reads one byte more than allowed if the file is too large.
+func Read(files fs.FS, name string) ([]byte, error) {
+	return readRegular(name, func(name string) (fs.FileInfo, error) { return fs.Stat(files, name) }, files.Open)
+}
+
+// ReadFile reads a file that its user has named.
+func ReadFile(path string) ([]byte, error) { return readSome(open(path)) }
+
+// ReadRegular is ReadFile for a file that is read again and again in the background. It refuses a
+// pipe, which would block for ever.
+func ReadRegular(path string) ([]byte, error) { return readRegular(path, os.Stat, open) }
+
+func open(path string) (fs.File, error) { return os.Open(path) }
+
+func readRegular(name string, stat func(string) (fs.FileInfo, error), open func(string) (fs.File, error)) ([]byte, error) {
+	info, err := stat(name) // before open, which blocks on a pipe
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return readSome(open(name))
+}
+
+// readSome reads up to one byte more than is allowed. The byte shows that the file is too large,
+// whatever size the file system reports.
+func readSome(f fs.File, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, MaxBytes+1))
+}
+
+// Stem is the name of a file without its folder and its ending.
+func Stem(file string) string {
+	base := filepath.Base(file)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}

@@ -1,6 +1,15 @@
+// Package serviceconfig reads and writes the part of gRPC service configs about retries (gRFC A6), and converts it into lull's
+// policies and back, for lullgrpc and lull convert. It reads as grpc-go does where the implementations of gRPC differ (see [Reading]).
+// All mistakes are reported together, each with its place and its path. What only one of the two forms has is reported as a [Loss].
+//
+// Waits are compared by the times that are drawn, not by their fields: for a call with one retry it does not matter how waits grow.
+// A retryThrottling becomes a budget that pays for as many retries before the first success, and earns as fast; the inverse holds
+// for a budget. gRPC counts failures, though, and lull successes, so that is always reported as changed.
 package serviceconfig
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +38,7 @@ type MethodConfig struct {
 	Hedging *HedgingPolicy
 }
 
-// A MethodName names a method, all methods of a service if Method is empty, and all methods if both
-// are.
+// A MethodName names a method, all methods of a service if Method is empty, and all methods if both are.
 type MethodName struct{ Service, Method string }
 
 // Pattern returns the name as lullgrpc's options have it: "/service/method", "/service/" or "/".
@@ -54,8 +62,7 @@ func NameOf(pattern string) (n MethodName, ok bool) {
 	return MethodName{service, method}, true
 }
 
-// A RetryPolicy is a retryPolicy. It has no defaults: all fields but the last are
-// required.
+// A RetryPolicy is a retryPolicy. It has no defaults: all fields but the last are required.
 type RetryPolicy struct {
 	MaxAttempts          int // from 2, the first included; more than 5 count as 5 (see Reading); 0 only of FromGAPIC
 	InitialBackoff       time.Duration
@@ -81,8 +88,7 @@ func Patterns(method string) [3]string {
 	return [...]string{method, method[:strings.LastIndexByte(method, '/')+1], "/"}
 }
 
-// MarshalJSON writes the config for gRPC, on one line. Durations have as many decimals as they
-// need: "0.1s".
+// MarshalJSON writes the config for gRPC, on one line. Durations have as many decimals as they need: "0.1s".
 func (c Config) MarshalJSON() ([]byte, error) { return c.Tree().Compact(), nil }
 
 // Tree returns the config as a tree.
@@ -138,4 +144,61 @@ func codeList(codes []Code) *tree.Node {
 		list.Items = append(list.Items, item)
 	}
 	return list
+}
+
+// A Code is a status code of gRPC, by its number.
+type Code uint32
+
+// The codes that matter to a policy.
+const (
+	OK                Code = 0
+	DeadlineExceeded  Code = 4
+	ResourceExhausted Code = 8
+	Unavailable       Code = 14
+	unauthenticated   Code = 16
+)
+
+var codeNames = [...]string{
+	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
+	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+}
+
+// String returns the name of the code, such as "UNAVAILABLE", or the number of a code that gRPC does not have.
+func (c Code) String() string {
+	if int(c) < len(codeNames) {
+		return codeNames[c]
+	}
+	return fmt.Sprintf("code %d", uint32(c))
+}
+
+// CodeOf returns the code of that name, in any case.
+func CodeOf(name string) (Code, bool) {
+	i := slices.IndexFunc(codeNames[:], func(s string) bool { return strings.EqualFold(s, name) })
+	return Code(max(i, 0)), i >= 0
+}
+
+// A Loss is something that could not be carried over unchanged.
+type Loss struct {
+	Field string // of the form it was in; of a policy, in Go: "Backoff.Jitter"
+	Why   string
+	// Changed: it was carried over, but has another meaning or was rounded. Otherwise it is gone.
+	Changed bool
+}
+
+// String is both.
+func (l Loss) String() string { return l.Field + ": " + l.Why }
+
+type losses []Loss
+
+func (l *losses) add(lost bool, field, why string) {
+	if lost {
+		*l = append(*l, Loss{field, why, false})
+	}
+}
+
+func (l *losses) changed(lost bool, field, why string) {
+	if lost {
+		*l = append(*l, Loss{field, why, true})
+	}
 }

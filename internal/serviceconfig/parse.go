@@ -15,10 +15,9 @@ import (
 // Parse reads a gRPC service config in JSON. The error is [tree.Mistakes] with everything that is
 // wrong, in the order of the text; errors.As finds it as an engine.Problems, too.
 //
-// It ignores unknown fields, as the format demands, and lists them in Config.Ignored. Names of
-// fields and of status codes may have any case, as in grpc-go; other implementations insist on
-// "maxAttempts". OK among the codes to retry is refused, as in grpc-java, since it has no meaning.
-// A timeout must be positive: one of zero fails every call.
+// It ignores unknown fields, as the format demands, and lists them in Config.Ignored. Names of fields and of status codes
+// may have any case, as in grpc-go; other implementations insist on "maxAttempts". OK among the codes to retry is refused,
+// as in grpc-java, since it has no meaning. A timeout must be positive: one of zero fails every call.
 func Parse(data []byte) (Config, error) {
 	roots, err := tree.ParseJSON(data)
 	m, wrong := errors.AsType[tree.Mistake](err)
@@ -55,10 +54,7 @@ func fromTree(root *tree.Node, gapic bool) (Config, error) {
 
 // Validate reports everything that is wrong with a config that was made in code, by the rules of
 // Parse. The error is [tree.Mistakes], without places.
-func (c Config) Validate() error {
-	_, err := FromTree(c.Tree())
-	return err
-}
+func (c Config) Validate() error { _, err := FromTree(c.Tree()); return err }
 
 // parser notes what it meets on its way.
 type parser struct {

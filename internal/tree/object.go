@@ -17,11 +17,9 @@ const MaxMistakes = 100
 type Reader struct {
 	// File is the name of the text, for mistakes. Empty: it has none.
 	File string
-	// Same reports whether a key of the text is the field of that name. Nil: the spelling must be
-	// the same.
+	// Same reports whether a key of the text is the field of that name. Nil: the spelling must be the same.
 	Same func(key, name string) bool
-	// JSON describes values in the words of JSON: "an object" and "null" instead of "a mapping" and
-	// "empty".
+	// JSON describes values in the words of JSON: "an object" and "null" instead of "a mapping" and "empty".
 	JSON bool
 	// Mistakes are the mistakes so far.
 	Mistakes Mistakes
@@ -62,8 +60,7 @@ func (r *Reader) Wrong(n *Node, path, found, allowed, suggestion string) {
 // Fold accepts a key in any case.
 func Fold(key, name string) bool { return strings.EqualFold(key, name) }
 
-// SnakeOrCamel accepts the two spellings of protobuf's JSON for the name num_retries: the same, and
-// numRetries.
+// SnakeOrCamel accepts the two spellings of protobuf's JSON for the name num_retries: the same, and numRetries.
 func SnakeOrCamel(key, name string) bool {
 	if key == name || len(key) != len(name)-strings.Count(name, "_") {
 		return key == name
@@ -176,9 +173,8 @@ func Cut(path string) (key string, index int, rest string) {
 // Element returns the path of an element of the list at path.
 func Element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// Get returns the value of the field, and its path. The value is nil if there is none, if it is
-// null, and if it was asked for before. A key that is there twice is a mistake; the first value
-// counts. A nil Object has no fields.
+// Get returns the value of the field, and its path. The value is nil if there is none, if it is null, and if it was asked
+// for before. A key that is there twice is a mistake; the first value counts. A nil Object has no fields.
 func (o *Object) Get(name string) (*Node, string) {
 	path := o.At(name)
 	if o == nil {
@@ -207,10 +203,7 @@ func (o *Object) Get(name string) (*Node, string) {
 }
 
 // Has reports whether Get would return a value. The field does not count as read.
-func (o *Object) Has(name string) bool {
-	_, ok := o.PathOf(name)
-	return ok
-}
+func (o *Object) Has(name string) bool { _, ok := o.PathOf(name); return ok }
 
 // PathOf returns the path of a field as its key is spelt, and whether there is one.
 func (o *Object) PathOf(name string) (string, bool) {
@@ -351,8 +344,7 @@ func AnyNumber(n *Node) (float64, bool) {
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// Float reads a field that is a number for which ok holds. The number may be in quotes, as in
-// protobuf's JSON.
+// Float reads a field that is a number for which ok holds. The number may be in quotes, as in protobuf's JSON.
 func (o *Object) Float(name, allowed string, ok func(float64) bool) (float64, bool) {
 	n, path := o.Get(name)
 	if n == nil {

@@ -1,15 +1,21 @@
 // Package tree holds the values of JSON and YAML with their places, and reads objects from them. So
 // every mistake and every loss has a place.
 //
-// All files are read as such a tree, whichever of the two forms they have. The converters also make
-// their output as one.
+// All files are read as such a tree, whichever of the two forms they have. The converters also make their output as one.
 package tree
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/lullgo/lull/internal/problem"
 )
 
 // Kind is the kind of a value.
@@ -35,8 +41,7 @@ const (
 	Told              // a report has all of it, or it has nothing to lose
 )
 
-// A Node is a value and its place. Lines and columns count from 1; 0 is no place, for a value that
-// was made in code.
+// A Node is a value and its place. Lines and columns count from 1; 0 is no place, for a value that was made in code.
 type Node struct {
 	Kind         Kind
 	Use          Use
@@ -207,4 +212,162 @@ func Without(members []Member, key string) (*Member, []Member) {
 		return nil, members
 	}
 	return &members[i], slices.Concat(members[:i], members[i+1:])
+}
+
+// maxDuration is the longest Duration of protobuf, in seconds.
+const maxDuration = 315_576_000_000
+
+var inSeconds = regexp.MustCompile(`^(-?)([0-9]*)(?:\.([0-9]{0,9}))?s$`)
+
+// ParseSeconds reads a duration as in protobuf's JSON: seconds with up to nine decimals, and an s.
+// A duration that is too long for time.Duration becomes its largest.
+func ParseSeconds(text string) (time.Duration, bool) {
+	m := inSeconds.FindStringSubmatch(text)
+	if m == nil || m[2] == "" && m[3] == "" {
+		return 0, false
+	}
+	seconds, err := strconv.ParseInt("0"+m[2], 10, 64)
+	if err != nil || seconds > maxDuration {
+		return 0, false
+	}
+	nanos, _ := strconv.ParseInt(m[3]+"000000000"[len(m[3]):], 10, 64)
+	d := time.Duration(math.MaxInt64)
+	if seconds < math.MaxInt64/int64(time.Second) || seconds == math.MaxInt64/int64(time.Second) && nanos <= math.MaxInt64%int64(time.Second) {
+		d = time.Duration(seconds)*time.Second + time.Duration(nanos)
+	}
+	if m[1] != "" {
+		d = -d
+	}
+	return d, true
+}
+
+// Seconds writes what ParseSeconds reads, with no more decimals than needed: "0.25s".
+func Seconds(d time.Duration) string {
+	sign, abs := "", uint64(d)
+	if d < 0 {
+		sign, abs = "-", -abs
+	}
+	text := fmt.Sprintf("%s%d.%09d", sign, abs/uint64(time.Second), abs%uint64(time.Second))
+	return strings.TrimRight(strings.TrimRight(text, "0"), ".") + "s"
+}
+
+// ParseGo reads a duration as Go writes it.
+func ParseGo(text string) (time.Duration, bool) {
+	d, err := time.ParseDuration(text)
+	return d, err == nil
+}
+
+// A Position is a place in a file. Lines and columns count from 1, columns in characters. The zero
+// Position is no place; values that were made in code have it.
+type Position struct {
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+}
+
+// String returns "file:3:15", and "-" for no place.
+func (p Position) String() string {
+	if p.Line == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// A Mistake is one thing that is wrong in a text.
+type Mistake struct {
+	// Position is where. A text without a name, as of a service config, has no File.
+	Position
+	// Path is the field, such as "services.0.queue.limit". Empty: the text as a whole.
+	Path string
+	// Found is what the file has, as a phrase that follows "is": "unknown", "a list", or the value in quotes.
+	Found string
+	// Allowed is what would be right: a noun phrase.
+	Allowed string
+	// Suggestion is what was probably meant. Empty: nothing is similar.
+	Suggestion string
+}
+
+// Error returns the whole mistake, in a form that editors turn into a link:
+//
+//	retry.yaml:3:15: dependencies.api.deadline is "3 sec": want a duration such as 250ms, 1.5s or 2m; did you mean 3s?
+//
+// Without a file it begins with the line: "line 3: ".
+func (m Mistake) Error() string {
+	var b strings.Builder
+	switch {
+	case m.File != "" && m.Line > 0:
+		b.WriteString(m.Position.String() + ": ")
+	case m.File != "":
+		b.WriteString(m.File + ": ")
+	case m.Line > 0:
+		fmt.Fprintf(&b, "line %d: ", m.Line)
+	}
+	if m.Path != "" {
+		b.WriteString(m.Path + " is ")
+	}
+	b.WriteString(m.Found)
+	if m.Allowed != "" {
+		b.WriteString(": want " + m.Allowed)
+	}
+	if m.Suggestion != "" {
+		b.WriteString("; did you mean " + m.Suggestion + "?")
+	}
+	return b.String()
+}
+
+// String returns the same as Error. Without it, a Mistake would have the String of its Position.
+func (m Mistake) String() string { return m.Error() }
+
+// As lets errors.As find an engine.Problem: field, value and what is allowed.
+func (m Mistake) As(target any) bool {
+	to, ok := target.(*problem.Problem)
+	if ok {
+		*to = problem.Problem{Field: m.Path, Value: m.Found, Allowed: m.Allowed}
+	}
+	return ok
+}
+
+// Mistakes is everything that is wrong with a text. It is an error. errors.As finds it, each
+// [Mistake] in it, and all of them as an engine.Problems.
+type Mistakes []Mistake
+
+// Error lists the mistakes, one a line.
+func (l Mistakes) Error() string {
+	lines := make([]string, len(l))
+	for i, m := range l {
+		lines[i] = m.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// As lets errors.As find an engine.Problems, for programs that treat mistakes in code and in files alike.
+func (l Mistakes) As(target any) bool {
+	to, ok := target.(*problem.List)
+	if ok {
+		*to = make(problem.List, len(l))
+		for i, m := range l {
+			m.As(&(*to)[i])
+		}
+	}
+	return ok
+}
+
+// Unwrap returns the mistakes one by one, for errors.As.
+func (l Mistakes) Unwrap() []error {
+	errs := make([]error, len(l))
+	for i, m := range l {
+		errs[i] = m
+	}
+	return errs
+}
+
+// Err returns l in the order of the text; nil if it is empty.
+func (l Mistakes) Err() error {
+	if len(l) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(l, func(a, b Mistake) int {
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column)
+	})
+	return l
 }

@@ -81,8 +81,7 @@ func isLull(root *tree.Node) bool {
 	return ok && format == Lull
 }
 
-// policyFields are fields by which a file is known to be a policy file: others, too, have
-// dependencies and services.
+// policyFields are fields by which a file is known to be a policy file: others, too, have dependencies and services.
 var policyFields = []string{"attempts", "attempt_timeout", "deadline", "backoff", "budget", "breaker", "hedge", "preset", "hint_limit", "rate_limited_base", "nested"}
 
 // IsPolicyFile reports whether a file is one of lull's own, perhaps with mistakes: one that can be read,

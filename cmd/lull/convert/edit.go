@@ -21,8 +21,7 @@ type Edit struct {
 	config.Position
 	// Part is the path of that part in its document, such as spec.http[0]. Empty: it is the document.
 	Part string
-	// Field is the path of the field from there, such as retries.attempts. Objects on the way that
-	// are not there are made.
+	// Field is the path of the field from there, such as retries.attempts. Objects on the way that are not there are made.
 	Field string
 	// Value is the new value, in YAML. Empty: the field is removed.
 	Value string
@@ -93,9 +92,7 @@ func (s source) local() string {
 	return strings.TrimPrefix(strings.TrimPrefix(s.path, s.in.prefix), ".")
 }
 
-func (s source) has(field string) bool {
-	return s.in.at(tree.Concat(s.local(), field)).node != nil
-}
+func (s source) has(field string) bool { return s.in.at(tree.Concat(s.local(), field)).node != nil }
 
 func (e *editor) of(kind string) (all []source) {
 	for _, s := range e.parts {

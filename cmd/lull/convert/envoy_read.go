@@ -35,7 +35,6 @@ type envoyReader struct {
 	order    []*cluster
 }
 
-// A cluster holds the settings of a cluster of Envoy that belong to policies.
 type cluster struct {
 	d      *document
 	path   string
@@ -95,9 +94,7 @@ const (
 	noLimitWhy = "it says that there is no limit"
 )
 
-func (d *document) bounded(path, why string) {
-	d.noteAbout(path != "", bounds, Changed, path, why)
-}
+func (d *document) bounded(path, why string) { d.noteAbout(path != "", bounds, Changed, path, why) }
 
 func (d *document) unbounded(path string) {
 	d.noteAbout(path != "", bounds, Lost, path,
@@ -111,8 +108,7 @@ func (d *document) unknown(f *Facts, fields ...string) {
 	}
 }
 
-// walk finds what there is in n. With onCluster it calls that with each cluster; otherwise it reads
-// routes.
+// walk finds what there is in n. With onCluster it calls that with each cluster; otherwise it reads routes.
 func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Object)) {
 	for i, item := range n.Items {
 		e.walk(item, tree.Element(path, i), onCluster)
@@ -190,8 +186,7 @@ func (e *envoyReader) find(name string) *cluster {
 	return nil
 }
 
-// alone reads a document that is a route, a route action or a retry policy, and reports whether it
-// is one.
+// alone reads a document that is a route, a route action or a retry policy, and reports whether it is one.
 func (e *envoyReader) alone(root *tree.Node) (ok bool) {
 	if root.Kind != tree.Map {
 		e.d.Wrong(root, "", root.Found(), "a configuration of Envoy", "")
@@ -255,7 +250,6 @@ func (d *document) enum(o *tree.Object, name string, names ...string) string {
 	return n.Text
 }
 
-// A route is the names of a route action, and what it inherits.
 type route struct {
 	names []string
 	path  string // of the route it belongs to
@@ -296,7 +290,6 @@ func slashed(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
 }
 
-// route reads a route. inherited is from its virtual host.
 func (e *envoyReader) route(o *tree.Object, inherited route) {
 	if action := o.Object("route"); action != nil {
 		inherited.path = o.Path
@@ -316,8 +309,7 @@ func (e *envoyReader) matched(route *tree.Node) (all []Method) {
 	return all
 }
 
-// buffers records the fields of virtual hosts, routes and actions about request bodies and about
-// headers for the other side.
+// buffers records the fields of virtual hosts, routes and actions about request bodies and about headers for the other side.
 func (e *envoyReader) buffers(o *tree.Object) {
 	e.d.lost(o, Lost, "Envoy does not repeat a request with a longer body; lullhttp repeats what has a GetBody", "per_request_buffer_limit_bytes", "request_body_buffer_limit")
 	e.d.lost(o, Lost, "lullhttp numbers attempts in a header of its own (WithAttemptHeader)", "include_request_attempt_count", "include_attempt_count_in_response", "include_is_timeout_retry_header")
@@ -408,8 +400,7 @@ func (d *document) noteSelection(path, why, name string) {
 	d.noteAbout(why != "", selection+about(":"+name), Changed, path, why)
 }
 
-// retryBudgetUnknown sets the budget of a route without a cluster: Envoy's max_retries is 3 by
-// default.
+// retryBudgetUnknown sets the budget of a route without a cluster: Envoy's max_retries is 3 by default.
 func (e *envoyReader) retryBudgetUnknown(p *lull.Policy) {
 	if !e.r.base.given && p.MaxAttempts() > 1 {
 		p.Budget = maxRetries(3)
@@ -673,7 +664,6 @@ func (r *envoyRetry) methods(d *document, o *tree.Object) {
 	d.note(Lost, path, "a policy does not look at requests: lull repeats those whose method is idempotent or that have an idempotency key, and no others")
 }
 
-// safeRequests are the requests that lull repeats, as header matchers.
 func safeRequests() *tree.Node {
 	method := tree.NewMap().Set("name", ":method").
 		Set("string_match", tree.NewMap().Set("safe_regex", tree.NewMap().Set("regex", "GET|HEAD|OPTIONS|TRACE|PUT|DELETE")))
@@ -688,7 +678,6 @@ func (r *envoyRetry) failures() *failures {
 	return &r.on
 }
 
-// apply sets the fields of p from the retry policy of a route with that timeout.
 func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 	r.applied, r.long = true, false
 	p.Attempts = d.attempts(r.retries, r.numPath)
@@ -797,8 +786,7 @@ func (e *envoyReader) cluster(o *tree.Object) {
 	e.order = append(e.order, c)
 }
 
-// panicBelow is the percentage of healthy endpoints below which ejections do not count, and the
-// path of that field.
+// panicBelow is the percentage of healthy endpoints below which ejections do not count, and the path of that field.
 func (e *envoyReader) panicBelow(cluster *tree.Object) (percent int, path string) {
 	const standard = 50
 	lb := cluster.Object("common_lb_config")

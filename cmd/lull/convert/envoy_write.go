@@ -22,8 +22,7 @@ const (
 	clusterType = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 )
 
-// envoy writes a route configuration with a virtual host for each dependency, and a cluster for
-// each.
+// envoy writes a route configuration with a virtual host for each dependency, and a cluster for each.
 func (w *writer) envoy() []*tree.Node {
 	hosts, clusters := tree.ListOf(), tree.ListOf()
 	domains := map[string]bool{}
@@ -40,8 +39,7 @@ func (w *writer) envoy() []*tree.Node {
 	return []*tree.Node{tree.NewMap().Set("resources", tree.ListOf(routes)), tree.NewMap().Set("resources", clusters)}
 }
 
-// domain is the name of a dependency as the domain of a virtual host. Domains must differ, without
-// regard to case.
+// domain is the name of a dependency as the domain of a virtual host. Domains must differ, without regard to case.
 func domain(name string, taken map[string]bool, note noter) string {
 	own := name
 	for n := 2; taken[strings.ToLower(own)]; n++ {
@@ -143,8 +141,7 @@ func (w *writer) hedgeDelay(p lull.Policy, note noter) time.Duration {
 	return p.Hedge.Delay
 }
 
-// failures are the failures to retry: those that were read from another proxy, otherwise those that
-// lull retries.
+// failures are the failures to retry: those that were read from another proxy, otherwise those that lull retries.
 func (w *writer) failures(name string, p lull.Policy) failures {
 	known := w.set.known[name]
 	if known.retried != nil && len(known.retried.on) > 0 {
@@ -156,7 +153,6 @@ func (w *writer) failures(name string, p lull.Policy) failures {
 	return failuresOf(p)
 }
 
-// retries records what happens to the choice of failures, for a policy with retries.
 func (w *writer) retries(d config.Dependency, p lull.Policy, f failures, system string, note noter) {
 	known := w.set.known[d.Name]
 	if known.retried != nil || len(known.codes) > 0 {
@@ -246,8 +242,7 @@ func envoyBudget(b proxyBudget, note noter) *tree.Node {
 	return n
 }
 
-// envoyOutlier writes an ejection. It writes all fields, because Envoy has defaults for those that
-// are missing.
+// envoyOutlier writes an ejection. It writes all fields, because Envoy has defaults for those that are missing.
 func envoyOutlier(e ejection) *tree.Node {
 	enforced := map[bool]int{false: 0, true: 100}
 	n := tree.NewMap().SetIf(e.five > 0, "consecutive_5xx", min(e.five, math.MaxInt32)).

@@ -20,8 +20,7 @@ const (
 	// Envoy is routes and clusters: a whole configuration, resources as they are served
 	// over xDS, or a route configuration, a cluster or a retry policy alone. YAML or JSON.
 	Envoy
-	// Gateway is the HTTPRoutes of the Kubernetes Gateway API, with their
-	// XBackendTrafficPolicies, in YAML.
+	// Gateway is the HTTPRoutes of the Kubernetes Gateway API, with their XBackendTrafficPolicies, in YAML.
 	Gateway
 	// EnvoyGateway is the BackendTrafficPolicies of Envoy Gateway, in YAML. They are read beside the
 	// HTTPRoutes that they are for.
@@ -31,8 +30,7 @@ const (
 	// Resilience4j is the configuration of resilience4j in the properties of Spring Boot
 	// (application.yml), in YAML. It is read, and not written.
 	Resilience4j
-	// Linkerd is its ServiceProfiles, and the annotations of Services, in YAML. It is read, and not
-	// written.
+	// Linkerd is its ServiceProfiles, and the annotations of Services, in YAML. It is read, and not written.
 	Linkerd
 	formats
 )
@@ -90,8 +88,7 @@ func (f Format) System() string {
 // MarshalText returns the name of the format. The error is for a value that is no format.
 func (f Format) MarshalText() ([]byte, error) { return choice.Marshal("Format", formatNames[:], f) }
 
-// UnmarshalText reads the name of a format, in any case. The error names the text and what is
-// allowed.
+// UnmarshalText reads the name of a format, in any case. The error names the text and what is allowed.
 func (f *Format) UnmarshalText(text []byte) error {
 	return choice.Unmarshal("Format", formatNames[:], f, text)
 }

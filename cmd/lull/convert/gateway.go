@@ -25,8 +25,7 @@ const (
 	trafficVersion = "gateway.networking.x-k8s.io/v1alpha1"
 )
 
-// envoyGatewayGroup is the group of the resources of Envoy Gateway, and what the name of its
-// controller begins with.
+// envoyGatewayGroup is the group of the resources of Envoy Gateway, and what the name of its controller begins with.
 const envoyGatewayGroup = "gateway.envoyproxy.io"
 
 const allowedGateway = "a duration such as 500ms, 2s or 1m30s, of up to four whole numbers of at most five digits"
@@ -42,8 +41,7 @@ func parseGateway(text string) (time.Duration, bool) {
 	return tree.ParseGo(text)
 }
 
-// formatGateway writes a duration for parseGateway, rounded up to whole milliseconds, or the
-// longest that the form has.
+// formatGateway writes a duration for parseGateway, rounded up to whole milliseconds, or the longest that the form has.
 func formatGateway(d time.Duration) string {
 	d = toMillis(min(d, longestGateway))
 	s := ""
@@ -124,7 +122,6 @@ func (r *reading) gateway(docs []*document) {
 		} else if spec := o.Object("spec"); spec != nil {
 			read(spec)
 		}
-		d.noteUnread(o, plainWhy)
 	}
 	for _, route := range routes {
 		g.d, g.namespace = route.d, route.namespace
@@ -298,8 +295,7 @@ func orNone(d time.Duration) time.Duration {
 	return d
 }
 
-// backends are the Services, or what else answers, to which a rule leads. why is the reason if the
-// rule makes no calls.
+// backends are the Services, or what else answers, to which a rule leads. why is the reason if the rule makes no calls.
 func (g *gatewayReader) backends(o *tree.Object) (all []backend, why string) {
 	for _, filter := range o.Node.Get("filters").Elements() {
 		if filter.Get("requestRedirect") != nil {
@@ -369,7 +365,6 @@ func (g *gatewayReader) retry(o *tree.Object, p *lull.Policy) *failures {
 	return f
 }
 
-// gatewayWaits are the waits of a retry whose backoff is the shortest.
 func gatewayWaits(shortest time.Duration) backoff.Schedule {
 	return backoff.Schedule{Base: min(shortest, math.MaxInt64/2) * 2, Floor: shortest, Cap: min(shortest, math.MaxInt64/20) * 20}
 }
@@ -409,7 +404,6 @@ func (g *gatewayReader) traffic(spec *tree.Object) {
 		g.order = append(g.order, g.budgets[service])
 	}
 	d.lost(spec, Lost, "a policy knows no sessions", "sessionPersistence")
-	d.noteUnread(spec, plainWhy)
 }
 
 func (g *gatewayReader) interval(o *tree.Object, otherwise time.Duration) time.Duration {
@@ -425,8 +419,7 @@ func (g *gatewayReader) interval(o *tree.Object, otherwise time.Duration) time.D
 	return t
 }
 
-// gateway writes an HTTPRoute for each dependency, and an XBackendTrafficPolicy if it has
-// a budget.
+// gateway writes an HTTPRoute for each dependency, and an XBackendTrafficPolicy if it has a budget.
 func (w *writer) gateway() []*tree.Node {
 	var routes, policies []*tree.Node
 	taken, paid := map[string]bool{}, map[string]bool{}
@@ -463,8 +456,7 @@ func (w *writer) routeTo(d config.Dependency, taken map[string]bool, note noter)
 	return w.host(d.Name, taken, func(k Kind, field, why string) {}), f.host
 }
 
-// gatewayRule writes the rule for a policy that has its defaults, and returns the number of
-// attempts of a call.
+// gatewayRule writes the rule for a policy that has its defaults, and returns the number of attempts of a call.
 func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy, note noter) int {
 	const system = "the Gateway API"
 	timeouts, span := tree.NewMap(), gatewaySpans(system, note)
@@ -518,7 +510,6 @@ func (w *writer) gatewayRule(rule *tree.Node, d config.Dependency, p lull.Policy
 	return attempts
 }
 
-// gatewaySpans returns a function that writes the duration of a field, and records a difference.
 func gatewaySpans(system string, note noter) func(t time.Duration, field string) string {
 	return func(t time.Duration, field string) string {
 		text := formatGateway(t)

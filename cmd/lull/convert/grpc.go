@@ -14,8 +14,6 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// ownBusiness are fields of a service config that are not about how calls are made, with the
-// reason.
 var ownBusiness = map[string]string{
 	"loadbalancingconfig": "load balancing is gRPC's own business",
 	"loadbalancingpolicy": "load balancing is gRPC's own business",
@@ -56,8 +54,7 @@ func isChoices(root *tree.Node) bool {
 	})
 }
 
-// choices reads the service config that is for all clients in Go; if there is none, the first that
-// is for some of them.
+// choices reads the service config that is for all clients in Go; if there is none, the first that is for some of them.
 func (r *reading) choices(f File, root *tree.Node, prefix string) {
 	var chosen, some *document
 	for i, item := range root.Items {
@@ -194,8 +191,7 @@ func kindOf(l serviceconfig.Loss) Kind {
 	return Lost
 }
 
-// grpc writes one service config: for the methods whose names the dependencies have, or for the
-// only dependency.
+// grpc writes one service config: for the methods whose names the dependencies have, or for the only dependency.
 func (w *writer) grpc() (*tree.Node, error) {
 	var c serviceconfig.Config
 	deps := w.set.File.Dependencies

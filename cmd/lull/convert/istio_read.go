@@ -24,8 +24,7 @@ const allowedMillis = "a duration of at least 1ms in whole milliseconds, such as
 // Package preset has the attempts and waits.
 var istioDefault = failures{on: []string{"connect-failure", "refused-stream", "unavailable", "cancelled", statusCodes}}
 
-// istioVersions are the known versions of the resources. They have the same fields, as far as they
-// are read.
+// istioVersions are the known versions of the resources. They have the same fields, as far as they are read.
 var istioVersions = []string{"v1", "v1beta1", "v1alpha3"}
 
 var istioHosts = hosts{others: true, more: 4}
@@ -130,7 +129,6 @@ func (r *reading) istio(docs []*document) {
 			d.unreadObject(d.root, kind, version)
 			o.Get("spec")
 		}
-		d.noteUnread(o, plainWhy)
 	}
 	for _, host := range hosts {
 		i.destinationRules(host, specs[host])
@@ -196,9 +194,8 @@ func fullHost(host, namespace string) string {
 	return host + "." + namespace + ".svc.cluster.local"
 }
 
-// ruleOf is the rule for a host in a VirtualService of that namespace. It is the rule for the same
-// name or, if the file does not give the namespace, for the same short name; otherwise the rule
-// with the longest wildcard that matches.
+// ruleOf is the rule for a host in a VirtualService of that namespace. It is the rule for the same name or, if the file does
+// not give the namespace, for the same short name; otherwise the rule with the longest wildcard that matches.
 func (i *istioReader) ruleOf(host, namespace string) *rule {
 	full := fullHost(host, namespace)
 	if t := i.rules[full]; t != nil {
@@ -475,8 +472,7 @@ func (r *istioRetry) hosts(hash bool) hosts {
 	return h
 }
 
-// retries reads an HTTPRetry, by the rules of Istio's validation. otherwise has the failures that
-// it retries by default.
+// retries reads an HTTPRetry, by the rules of Istio's validation. otherwise has the failures that it retries by default.
 func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 	d := i.d
 	r := istioRetry{d: d, path: o.Path, on: otherwise, onPath: o.Path, perTryPath: o.At("perTryTimeout")}
@@ -569,7 +565,6 @@ func (i *istioReader) destinationRules(full string, specs []spec) {
 			}
 			s.d.noteUnread(o, routingWhy)
 		}
-		s.d.noteUnread(s.o, plainWhy)
 	}
 }
 
@@ -605,7 +600,6 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 
 const transportWhy = "connections, and who waits for one, are the http.Transport's business"
 
-// connectionPool reads the limits of calls. Those of connections are lost.
 func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*lull.Policy) {
 	d := i.d
 	const allowed = "a whole number from 0"

@@ -79,8 +79,7 @@ func (w *writer) istio() []*tree.Node {
 	return append(services, rules...)
 }
 
-// destination are the host and the subset that a dependency had in Istio; none if it is of another
-// system.
+// destination are the host and the subset that a dependency had in Istio; none if it is of another system.
 func (w *writer) destination(name string) Facts {
 	f := w.set.known[name].facts
 	if w.set.Format(name) != Istio || !properHost(f.host) || f.subset != "" && !properHost(f.subset) {
@@ -128,8 +127,7 @@ func object(version, kind, name string, spec *tree.Node) *tree.Node {
 	return tree.NewMap().Set("apiVersion", version).Set("kind", kind).Set("metadata", tree.NewMap().Set("name", name)).Set("spec", spec)
 }
 
-// host is the name of a dependency as the name of a host and of an object. No other dependency has
-// it.
+// host is the name of a dependency as the name of a host and of an object. No other dependency has it.
 func (w *writer) host(name string, taken map[string]bool, note noter) string {
 	host := strings.Trim(notHost.ReplaceAllString(strings.ToLower(name), "-"), "-.")
 	host = dots.ReplaceAllString(host, ".")

@@ -29,7 +29,6 @@ const (
 	allowedLinkerd = "a duration such as 200ms, 15s or 1m30s"
 )
 
-// linkerdAnnotations has the prefixes of the annotations that are about calls.
 var linkerdAnnotations = []string{"retry.linkerd.io/", "timeout.linkerd.io/", "balancer.linkerd.io/"}
 
 func isLinkerdService(n *tree.Node) bool {
@@ -69,7 +68,6 @@ func (r *reading) linkerd(docs []*document) {
 	}
 }
 
-// profile reads a ServiceProfile: each route is a dependency.
 func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 	spec := o.Object("spec")
 	if spec == nil {

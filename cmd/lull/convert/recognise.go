@@ -7,18 +7,9 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// recognise returns the format of a document, by its structure. Fields of Envoy may have both
-// spellings of protobuf, those of gRPC any case. The questions are asked in this order, in which
-// each answer is certain:
-//
-//  1. apiVersion: a Kubernetes object; its group decides. No other format has that field.
-//  2. resilience4j or spring, or a key that begins with one of them and a dot.
-//  3. a field that only service configs of gRPC have. loadBalancingPolicy counts only if it is
-//     a text: a cluster of Envoy has a mapping of that name.
-//  4. a resource of Envoy, by its @type or its fields.
-//  5. a field of lull's policy files.
-//
-// ok is false if it is none of them.
+// recognise returns the format of a document, by its structure. ok is false if it is none of the formats. The questions are in
+// an order in which each answer is certain: no other format has the apiVersion of Kubernetes, and loadBalancingPolicy is of
+// gRPC only if it is a text, since a cluster of Envoy has a mapping of that name.
 func recognise(root *tree.Node) (f Format, ok bool) {
 	if root.Kind != tree.Map {
 		return 0, false
@@ -53,7 +44,6 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 	return 0, false
 }
 
-// certain lists what identifies a document, for the error about one that is not recognised.
 const certain = "one of: a policy file of lull (dependencies), a gRPC service config (methodConfig), objects of Istio, of the Gateway API, of Envoy Gateway, of Dapr or of Linkerd (apiVersion and kind), application.yml with resilience4j, " +
 	"or Envoy's configuration (static_resources, resources, configs, virtual_hosts, a cluster, @type); --from names the format of a document that has none of these fields"
 
@@ -113,8 +103,7 @@ var (
 	routesFields = []string{"ignore_port_in_host_matching", "vhds", "internal_only_headers", "validate_clusters", "most_specific_header_mutations_wins"}
 )
 
-// shapeOf returns the shape of n, by its @type or else by its fields. A shape that contains others
-// is looked for first.
+// shapeOf returns the shape of n, by its @type or else by its fields. A shape that contains others is looked for first.
 func shapeOf(n *tree.Node) shape {
 	if n.Kind != tree.Map {
 		return noShape
@@ -154,8 +143,7 @@ func shapeOf(n *tree.Node) shape {
 	return noShape
 }
 
-// isCluster reports whether n has a field that only clusters have, or two of those that others have
-// as well.
+// isCluster reports whether n has a field that only clusters have, or two of those that others have as well.
 func isCluster(n *tree.Node) bool {
 	own, shared := false, 0
 	for _, name := range clusterFields {
@@ -170,8 +158,7 @@ func isCluster(n *tree.Node) bool {
 	return own || shared > 1 || shared == 1 && n.Get("name") != nil
 }
 
-// hasTypes reports whether there is an @type of Envoy anywhere in n: a tool may print resources
-// under names of its own.
+// hasTypes reports whether there is an @type of Envoy anywhere in n: a tool may print resources under names of its own.
 func hasTypes(n *tree.Node) bool {
 	return strings.HasPrefix(textOf(n.Get("@type")), "type.googleapis.com/envoy.") || n.Any(hasTypes)
 }

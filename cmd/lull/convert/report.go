@@ -18,11 +18,9 @@ const (
 	Lost Kind = iota
 	// Changed: it is in the result, but has another meaning, or was rounded.
 	Changed
-	// Assumed: the result must have a value where the source has none, or the other way round.
-	// Nothing is lost.
+	// Assumed: the result must have a value where the source has none, or the other way round. Nothing is lost.
 	Assumed
-	// Aside: it is not about how calls are made (but where they go, who may make them), so it has
-	// no place in a policy.
+	// Aside: it is not about how calls are made (but where they go, who may make them), so it has no place in a policy.
 	Aside
 	kinds
 )
@@ -60,8 +58,7 @@ type Entry struct {
 	To  Format `json:"to"`
 	Why string `json:"why"`
 
-	// about is something that can be carried from one proxy to another although no policy can hold
-	// it.
+	// about is something that can be carried from one proxy to another although no policy can hold it.
 	about about
 }
 

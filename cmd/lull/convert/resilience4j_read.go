@@ -115,7 +115,6 @@ func (r *reading) registered(a *application, d *document, profiles []string) {
 	}
 }
 
-// beside records what is in a file of Spring Boot beside resilience4j.
 func (d *document) beside(o *tree.Object) {
 	for _, m := range o.Node.Members {
 		first, _, _ := strings.Cut(m.Key, ".")
@@ -171,7 +170,6 @@ func (d *document) registries(o *tree.Object, prefix string, s *registries4j) {
 	}
 }
 
-// part adds the mapping that o has under key as name. order has each name once.
 func (d *document) part(o *tree.Object, key, name string, into map[string]*tree.Object, order *[]string) {
 	n, path := o.Get(key)
 	if n == nil {

@@ -68,8 +68,7 @@ const rateLimited = 429
 // permanent are the statuses from 500 that lullhttp does not take for transient failures.
 var permanent = []int{501, 505, 506, 507, 508, 510, 511, 525, 526}
 
-// failuresOf returns the failures that a proxy should retry to come near to the policy, which has
-// its defaults.
+// failuresOf returns the failures that a proxy should retry to come near to the policy, which has its defaults.
 func failuresOf(p lull.Policy) failures {
 	f := failures{on: []string{"connect-failure", "refused-stream", "reset-before-request", statusCodes}, statuses: slices.Clone(transient)}
 	if p.Timeouts == lull.TimeoutsAlways {
@@ -93,8 +92,7 @@ func (f failures) retried(status int) bool {
 		f.includes(statusCodes) && slices.Contains(f.statuses, status)
 }
 
-// apply sets in p what a policy can express of f. why lists the differences; it is empty if there
-// are none.
+// apply sets in p what a policy can express of f. why lists the differences; it is empty if there are none.
 func (f failures) apply(p *lull.Policy) (why string) {
 	var also, not []string
 	resets := f.includes("reset", "5xx", "gateway-error")

@@ -11,10 +11,9 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// Spring Boot makes one configuration of several documents: those of a file in their order, and
-// application-prod.yml after application.yml. A document may be for some profiles only. Of
-// two values for a property the later one counts. (Reference documentation of Spring Boot,
-// "Externalized Configuration": file ordering, multi-document files, activation properties,
+// Spring Boot makes one configuration of several documents: those of a file in their order, and application-prod.yml after
+// application.yml. A document may be for some profiles only. Of two values for a property the later one counts. (Reference
+// documentation of Spring Boot, "Externalized Configuration": file ordering, multi-document files, activation properties,
 // profile-specific files, property placeholders.)
 
 func isSpring(n *tree.Node) bool {
@@ -101,9 +100,8 @@ func (d *document) place() string {
 	return strings.TrimSuffix(name, path.Ext(name))
 }
 
-// profileOf splits a profile from the name of a file: application-prod, or shop-prod beside shop. The
-// latter must be the name of a profile in other documents, too: product and product-composite may be
-// two applications.
+// profileOf splits a profile from the name of a file: application-prod, or shop-prod beside shop. The latter must be the
+// name of a profile in other documents, too: product and product-composite may be two applications.
 func profileOf(name string, files, profiles map[string]bool) (base, profile string) {
 	start := strings.LastIndexAny(name, "/\x00") + 1
 	for i := start + 1; i < len(name)-1; i++ {
@@ -193,8 +191,7 @@ func (d *document) activation() activation {
 	return allOf(when...)
 }
 
-// property finds a property below n, at the path to it. Its words may be joined by dots or be keys
-// of their own.
+// property finds a property below n, at the path to it. Its words may be joined by dots or be keys of their own.
 func property(n *tree.Node, at, key string) (*tree.Node, string) {
 	for _, m := range n.Members {
 		if len(m.Key) == 0 || plain(m.Key) == "" {
@@ -307,12 +304,10 @@ func (a *application) merged(profiles []string) *document {
 	return m
 }
 
-// nameDepth is how many keys are above the name of an instance: resilience4j, the registry, and
-// instances or configs.
+// nameDepth is how many keys are above the name of an instance: resilience4j, the registry, and instances or configs.
 const nameDepth = 3
 
-// merge sets the value of a member, whose key has these words, in n, which is that many keys below
-// the root.
+// merge sets the value of a member, whose key has these words, in n, which is that many keys below the root.
 func (d *document) merge(n *tree.Node, depth int, words []string, of tree.Member, file string) {
 	key, rest := words[0], words[1:]
 	switch last := len(words) - 1; {

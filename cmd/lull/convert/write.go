@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/config/syntax"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
@@ -72,7 +73,11 @@ func write(s *Set, to Format, o Options) ([]byte, written, error) {
 	case write == nil:
 		return nil, w.written, engine.Problems{{Field: "to", Value: to, Allowed: TargetNames()}}
 	case !o.JSON:
-		data, err := yamlOf(write(w))
+		documents := write(w)
+		for _, d := range documents {
+			lineUp(d)
+		}
+		data, err := syntax.YAML(120, documents...)
 		return data, w.written, err
 	default:
 		documents := write(w)
@@ -201,8 +206,7 @@ func (w *writer) value(d config.Dependency, field string) string {
 	return tree.Clip(n.Text)
 }
 
-// unsafe records that requests are repeated even if that is not safe. A dependency from another
-// system had that before.
+// unsafe records that requests are repeated even if that is not safe. A dependency from another system had that before.
 func (w *writer) unsafe(d config.Dependency, why string) {
 	if f, ok := w.set.known[d.Name]; !ok || f.safe {
 		w.note(d, Changed, "", why)
@@ -234,8 +238,32 @@ func millis(d time.Duration, field, system string, note noter) time.Duration {
 	return rounded
 }
 
-// rateLimitedWaits records what happens to the longer wait after a rate-limited failure.
 func rateLimitedWaits(p lull.Policy, f failures, system string, note noter) {
 	note.lost(!f.retried(rateLimited), "rate_limited_base",
 		system+" would retry 429 after the same wait as other failures, so it does not retry it")
+}
+
+// rules accept what the readers of other systems accept. The output of a control plane can be large.
+var rules = syntax.Rules{Bytes: 16 << 20, Documents: 10_000, Aliased: 100_000}
+
+// Parse reads the values in a file, JSON or YAML: one for each document that is not empty.
+func Parse(f File) ([]*tree.Node, error) { return parse(f.Name, f.Data) }
+
+func parse(name string, data []byte) ([]*tree.Node, error) {
+	all, err := syntax.Parse(name, data, rules)
+	return slices.DeleteFunc(all, func(n *tree.Node) bool { return n.Kind == tree.Null }), err
+}
+
+// lineUp decides which parts of n are written on one line: a mapping with one single value, and a list of single values.
+func lineUp(n *tree.Node) {
+	single := func(n *tree.Node) bool { return n.Kind < tree.List }
+	switch n.Kind {
+	case tree.List:
+		n.Flow = !slices.ContainsFunc(n.Items, func(item *tree.Node) bool { return !single(item) })
+	case tree.Map:
+		n.Flow = len(n.Members) == 0 || len(n.Members) == 1 && single(n.Members[0].Value) && n.Members[0].Key != "host"
+	}
+	for _, v := range n.Values() {
+		lineUp(v)
+	}
 }

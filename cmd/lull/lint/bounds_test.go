@@ -1,12 +1,16 @@
 package lint
 
 import (
+	"io"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/config"
 )
 
 // Where each rule begins and ends.
@@ -156,4 +160,110 @@ func BenchmarkCheck(b *testing.B) {
 	for b.Loop() {
 		check(b, rule.Bad)
 	}
+}
+
+// examples are files that are looked at: those of the rules, those in the repository, and some
+// that were found.
+func examples(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, r := range Rules() {
+		all[r.ID+", bad"], all[r.ID+", good"] = r.Bad, r.Good
+	}
+	maps.Copy(all, filesOf(t, "../../../docs/examples/policies/*/*.yaml", "testdata/found/*.yaml"))
+	return all
+}
+
+// change makes a change in a file that was read: in the policy of a dependency, or in the defaults and all that
+// have the field from there.
+func change(t *testing.T, was, f *config.PolicyFile, c Change) {
+	t.Helper()
+	field, ok := strings.CutPrefix(c.Path, "defaults.")
+	if !ok {
+		for i := range f.Dependencies {
+			d := &f.Dependencies[i]
+			if field, ok := strings.CutPrefix(c.Path, "dependencies."+d.Name+"."); ok {
+				if err := config.SetPolicy(&d.Policy, field+"="+c.Value); err != nil {
+					t.Fatalf("%v: %v", c, err)
+				}
+				return
+			}
+		}
+		t.Fatalf("%v is no change of a policy", c)
+	}
+	if err := config.SetPolicy(&f.Defaults.Policy, field+"="+c.Value); err != nil {
+		t.Fatalf("%v: %v", c, err)
+	}
+	for i := range f.Dependencies {
+		if d := &f.Dependencies[i]; was.Origin("dependencies."+d.Name+"."+field) != config.Written {
+			if err := config.SetPolicy(&d.Policy, field+"="+c.Value); err != nil {
+				t.Fatalf("%v: %v", c, err)
+			}
+		}
+	}
+}
+
+// A fix ends its finding, and causes no other.
+func TestFixesDoNotContradictEachOther(t *testing.T) {
+	tried := 0
+	for name, text := range examples(t) {
+		file, err := config.ParsePolicyFile(name, []byte(text))
+		if err != nil {
+			continue
+		}
+		before := findings(file)
+		for _, found := range before {
+			if len(found.Fix.Changes) == 0 {
+				continue
+			}
+			better := *file
+			better.Dependencies, better.Services = slices.Clone(file.Dependencies), slices.Clone(file.Services)
+			for _, c := range found.Fix.Changes {
+				change(t, file, &better, c)
+			}
+			tried++
+			after := findings(&better)
+			for _, f := range after {
+				same := func(g Finding) bool { return f.Rule == g.Rule && f.Path == g.Path }
+				if same(found) || !slices.ContainsFunc(before, same) {
+					t.Errorf("%s: %s: %s\n  fix: %s\n  leads to %s: %s", name, found.Rule, found.Message, found.Fix.Text, f.Rule, f.Message)
+				}
+			}
+		}
+	}
+	if tried < 40 {
+		t.Errorf("only %d fixes were tried", tried)
+	}
+}
+
+// Every file can be checked and printed.
+func FuzzCheck(f *testing.F) {
+	for _, r := range Rules() {
+		f.Add([]byte(r.Bad))
+		f.Add([]byte(r.Good))
+	}
+	for _, text := range filesOf(f, "../../../docs/examples/policies/*/*.yaml", "testdata/systems/*") {
+		f.Add([]byte(text))
+	}
+	f.Add([]byte("dependencies: {a: {attempts: 1000, attempt_timeout: 2562047h, deadline: none, backoff: {base: 2562047h, cap: 2562047h}}}\nservices: {a: {slo: 1ns, visibility: 1ns, calls: [{dependency: a, times: 10000}, a]}}\n"))
+	f.Add([]byte(istioRoute + "---\n" + shopGraph + "---\napiVersion: v1\nkind: ConfigMap\ndata:\n  a: |2\n      attempts: 3\n  b: \"attempts: 3\"\n"))
+	f.Add([]byte("--- {attempts: 3, backoff: {jitter: none}}\n--- |\n text\n...\n---\nattempts: x\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := Check([]File{{Name: "a.yaml", Data: data}, {Name: "b.yaml", Data: data}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, write := range []func(io.Writer) error{
+			r.Text, r.GitHub, r.GitLab, r.JSON,
+			func(w io.Writer) error { return r.JUnit(w, Warning) },
+			func(w io.Writer) error { return r.SARIF(w, "") },
+		} {
+			printed(t, write)
+		}
+		for _, found := range r.Findings {
+			if found.Line < 1 || found.Column < 1 || found.Line > len(split(data)) || found.Message == "" || found.Fix.Text == "" {
+				t.Errorf("%+v", found)
+			}
+		}
+	})
 }

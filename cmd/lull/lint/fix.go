@@ -11,14 +11,12 @@ import (
 	"github.com/lullgo/lull/config"
 )
 
-// mostFixes is how many findings of a file are fixed, at most: each fix is checked by reading the
-// file once more.
+// mostFixes is how many findings of a file are fixed, at most: each fix is checked by reading the file once more.
 const mostFixes = 200
 
-// FixFile makes the changes that the fixes of the findings in a file name, for findings of at least
-// the severity least that are not ignored. It keeps comments and layout: only the values of fields
-// change, and fields are added. data is the file as it is afterwards, and fixed are the findings that
-// are gone.
+// FixFile makes the changes that the fixes of the findings in a file name, for findings of at least the severity least that
+// are not ignored. It keeps comments and layout: only the values of fields change, and fields are added. data is the file as
+// it is afterwards, and fixed are the findings that are gone.
 //
 // It states no fact: all that a file has beside its policies stays as it is.
 //
@@ -167,8 +165,7 @@ func offset(data []byte, at config.Position) int {
 	return i
 }
 
-// added is data with a field in the mapping behind the key at a place. rest is the path of the field
-// from there.
+// added is data with a field in the mapping behind the key at a place. rest is the path of the field from there.
 func added(data []byte, at config.Position, rest, value string) ([]byte, bool) {
 	from := offset(data, at)
 	colon := bytes.IndexByte(data[from:], ':')

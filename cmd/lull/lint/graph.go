@@ -71,8 +71,7 @@ func (p *pass) newGraph() graph {
 // leaf reports whether the call goes to a leaf: no service answers it, or one without calls.
 func (c *call) leaf(g graph) bool { return c.answered == nil || g.last[c.answered] }
 
-// A leaf is a dependency at the end of a way, and its name: one policy, that of the defaults, may
-// be for several names.
+// A leaf is a dependency at the end of a way, and its name: one policy, that of the defaults, may be for several names.
 type leaf struct {
 	*dependency
 	name string

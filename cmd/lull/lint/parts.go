@@ -14,9 +14,8 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// A file may be more than a policy file: a stream of documents, as helm prints it, with objects of
-// Kubernetes among which are the routes of a proxy, and ConfigMaps with policy files in them. Its
-// parts are read one by one.
+// A file may be more than a policy file: a stream of documents, as helm prints it, with objects of Kubernetes among which
+// are the routes of a proxy, and ConfigMaps with policy files in them. Its parts are read one by one.
 
 // A Skip is a file, or a part of one, in which there was nothing to check.
 type Skip = convert.Skip
@@ -39,7 +38,6 @@ func (t part) place(line, column int) (int, int) {
 	return line + t.line, column + t.column
 }
 
-// A gathering is what Check has found in files so far.
 type gathering struct {
 	report *Report
 	units  []*unit
@@ -154,14 +152,12 @@ func (g *gathering) configMaps(t part) (read, others bool) {
 	return read, others
 }
 
-// isSpring reports whether a document is of a Spring Boot application, which may have others that say
-// nothing by themselves.
+// isSpring reports whether a document is of a Spring Boot application, which may have others that say nothing by themselves.
 func isSpring(t part) bool {
 	return slices.Contains(convert.Recognise(t.asFile()), convert.Resilience4j)
 }
 
-// readForeign reads the documents of other systems. A file with a mistake is left out, and the
-// others are read without it.
+// readForeign reads the documents of other systems. A file with a mistake is left out, and the others are read without it.
 func (g *gathering) readForeign() {
 	for {
 		set, _, err := convert.Read(g.foreign, convert.Options{Found: g.found, Foreign: true})

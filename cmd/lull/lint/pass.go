@@ -1,13 +1,17 @@
 package lint
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/cmd/lull/convert"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 // A unit is a policy file without mistakes, or the dependencies of a file of other systems.
@@ -18,8 +22,7 @@ type unit struct {
 	set    *convert.Set // of other systems; nil: a policy file
 }
 
-// A dependency is a dependency of a unit, or its defaults, which are for all names that the file
-// does not list.
+// A dependency is a dependency of a unit, or its defaults, which are for all names that the file does not list.
 type dependency struct {
 	config.Dependency
 	in   *unit
@@ -150,3 +153,152 @@ func (d *dependency) p99s() (slowest time.Duration, path, name string) {
 // timeouts are the timeouts of a policy that are not NoTimeout; zero: there is none.
 func attemptTimeout(p lull.Policy) time.Duration { return max(p.WithDefaults().AttemptTimeout, 0) }
 func deadline(p lull.Policy) time.Duration       { return max(p.WithDefaults().Deadline, 0) }
+
+// A file of another system is checked as a policy. What is reported is in the words of that system: the
+// fields that a finding names, and those that its fix writes. What the file does not say is at most a
+// note, and what its system cannot set is not reported.
+
+func (d *dependency) hasField(field string) bool {
+	for ; field != ""; field = field[:max(strings.LastIndexByte(field, '.'), 0)] {
+		if d.in.set.Says(d.Name, field) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *dependency) unknown(field string) bool {
+	first, _, _ := strings.Cut(field, ".")
+	return slices.Contains(d.in.set.Facts(d.Name).Unknown, first)
+}
+
+func (d *dependency) hasNoSettings() bool {
+	return !slices.ContainsFunc([]string{"attempts", "attempt_timeout", "deadline", "backoff.base", "backoff.cap", "backoff.factor", "backoff.floor", "hedge.attempts", "budget.stock", "breaker", "limit.in_flight"}, d.hasField)
+}
+
+// endless reports whether calls to d have as many attempts as there is time for. A policy has a largest
+// number, and other systems have none.
+func (d *dependency) endless() bool { return d.in.set != nil && d.Policy.Attempts >= mostAttempts }
+
+const mostAttempts = 1000
+
+// evidence are the fields that make a finding of a rule more than a note, if the file has all that one of the lists names.
+var evidence = map[string][][]string{
+	"no-time-limit":            {{"deadline"}, {"attempt_timeout"}},
+	"attempt-timeout-missing":  {{"deadline", "attempts"}, {"deadline", "hedge.attempts"}},
+	"attempt-never-made":       {{"attempts", "deadline"}, {"attempts", "attempt_timeout"}, {"hedge.attempts"}},
+	"worst-case-over-deadline": {{"attempts", "deadline"}, {"attempts", "attempt_timeout"}},
+	"budget-missing":           {{"budget"}},
+	"budget-too-large":         {{"budget"}},
+	"hedge-without-budget":     {{"budget"}},
+	"backoff-missing":          {{"backoff.base"}},
+	"jitter-missing":           {{"backoff.base"}},
+	"jitter-useless":           {{"backoff.base"}, {"backoff.cap"}},
+	"breaker-cannot-trip":      {{"breaker"}},
+	"breaker-trips-on-one":     {{"breaker"}},
+	"slow-call-unseen":         {{"breaker"}},
+	"retry-not-idempotent":     {{"attempts"}, {"hedge.attempts"}},
+}
+
+// proved reports whether the file of d has what a finding of the rule is about.
+func (d *dependency) proved(rule string) bool {
+	all, ok := evidence[rule]
+	if rule == "no-time-limit" && d.attempts() < 2 {
+		return false // it may be for streams, which have no end
+	}
+	return !ok || slices.ContainsFunc(all, func(fields []string) bool {
+		return !slices.ContainsFunc(fields, func(field string) bool { return !d.hasField(field) })
+	})
+}
+
+// writeForOtherSystem is write for the file of another system: each field has the name of that system.
+func (d *dependency) writeForOtherSystem(fields []string) Fix {
+	p, err := with(d.Policy, fields)
+	if err != nil {
+		return Fix{unable: true}
+	}
+	var changed []string
+	for i := 0; i < len(fields); i += 2 {
+		changed = append(changed, fields[i])
+	}
+	return inWordsOf(d.in.set, d.Name, p, changed)
+}
+
+// inWordsOf is the fix after which the fields of the policy of a dependency are those of p.
+func inWordsOf(set *convert.Set, name string, p lull.Policy, fields []string) Fix {
+	edits, missing := set.Edits(name, p, fields...)
+	if len(missing) > 0 || len(edits) == 0 {
+		return Fix{unable: true, Text: fmt.Sprintf("see to %s of %s, for which %s has no field here", list(fields), name, set.Format(name).System())}
+	}
+	var f Fix
+	var parts []string
+	home := set.Position(name, "").File
+	for i := 0; i < len(edits); {
+		at := edits[i]
+		var written, removed []string
+		for ; i < len(edits) && edits[i].Part == at.Part && edits[i].Position == at.Position; i++ {
+			e := edits[i]
+			f.Changes = append(f.Changes, Change{Path: tree.Concat(e.Part, e.Field), Value: e.Value, File: e.File, Line: e.Line})
+			if e.Value == "" {
+				removed = append(removed, shownField(e.Field))
+			} else {
+				written = append(written, shownField(e.Field)+": "+e.Value)
+			}
+		}
+		parts = append(parts, action("write ", written, where(at, home)), action("remove ", removed, where(at, home)))
+	}
+	f.Text = strings.Join(slices.DeleteFunc(parts, isBlank), "; ")
+	if now, _ := set.File.Dependency(name); set.Format(name) == convert.Dapr && now.Policy.Attempts >= mostAttempts && now.Policy.Backoff.Kind == backoff.Constant && p.Backoff != now.Policy.Backoff {
+		f.Text += "; then Dapr begins no retry later than 15 minutes after the first attempt"
+	}
+	return f
+}
+
+func action(what string, fields []string, where string) string {
+	if len(fields) == 0 {
+		return ""
+	}
+	return what + list(fields) + where
+}
+
+// where is the part of an edit, for a finding in the file home.
+func where(e convert.Edit, home string) string {
+	line := fmt.Sprintf("line %d", e.Line)
+	if e.File != home {
+		line = fmt.Sprintf("%s:%d", e.File, e.Line)
+	}
+	if e.Part == "" {
+		return " (" + line + ")"
+	}
+	return " in " + e.Part + " (" + line + ")"
+}
+
+func shownField(path string) string {
+	if key, ok := strings.CutPrefix(path, `["`); ok {
+		return strings.TrimSuffix(key, `"]`)
+	}
+	return path
+}
+
+// ofRetries are rules about retries. They have nothing to report if it is not known whether there are any.
+var ofRetries = []string{"budget-missing", "budget-too-large", "backoff-missing", "jitter-missing", "jitter-useless", "attempt-timeout-missing", "attempt-never-made", "worst-case-over-deadline"}
+
+var fieldNames = []string{"attempt_timeout", "deadline", "hedge.attempts", "hedge.delay", "backoff.kind", "backoff.base", "backoff.cap", "backoff.jitter",
+	"budget.unlimited", "budget.ratio", "breaker.consecutive_for", "breaker.consecutive", "breaker.failure_rate", "breaker.slow_rate", "breaker.slow_call", "breaker.min_calls", "attempts"}
+
+// inWords is text with the names that the system of d has for the fields of policies in it.
+func (d *dependency) inWords(text string) string {
+	for _, field := range fieldNames {
+		own, _ := convert.FieldName(d.in.set.Format(d.Name), field)
+		for _, around := range [][2]string{{" (", ")"}, {"(", ")"}, {"(", ":"}} {
+			if with := around[0] + field + around[1]; strings.Contains(text, with) {
+				instead := around[0] + own + around[1]
+				if own == "" && around[1] == ")" {
+					instead = ""
+				}
+				text = strings.ReplaceAll(text, with, instead)
+			}
+		}
+	}
+	return text
+}

@@ -151,7 +151,6 @@ type shareRule struct {
 	better   []string // the fields with which it takes more calls
 }
 
-// tripsOnShare returns the first such rule.
 func tripsOnShare(c breaker.Config) (shareRule, bool) {
 	minCalls := cmp.Or(c.MinCalls, breaker.DefaultMinCalls)
 	for _, r := range []shareRule{{at: "breaker.failure_rate", what: "failed", rate: c.FailureRate}, {at: "breaker.slow_rate", what: "slow", rate: c.SlowRate}} {
@@ -160,7 +159,7 @@ func tripsOnShare(c breaker.Config) (shareRule, bool) {
 		}
 		r.minCalls = minCalls
 		if r.rate >= 0.1 {
-			r.at, r.better = "breaker.min_calls", []string{"breaker.min_calls", strconv.Itoa(enoughCalls(r.rate))}
+			r.at, r.better = "breaker.min_calls", []string{"breaker.min_calls", strconv.Itoa(max(breaker.DefaultMinCalls, int(10/r.rate+0.5)))} // ten of them
 			return r, true
 		}
 		r.better = []string{r.at, "50%"}
@@ -170,9 +169,4 @@ func tripsOnShare(c breaker.Config) (shareRule, bool) {
 		return r, true
 	}
 	return shareRule{}, false
-}
-
-// enoughCalls is the number of calls of which rate is ten, but at least the default.
-func enoughCalls(rate float64) int {
-	return max(breaker.DefaultMinCalls, int(10/rate+0.5))
 }

@@ -54,8 +54,7 @@ func (pl *plan) longestWork(s *service) (sum time.Duration) {
 	return sum
 }
 
-// patience is the longest time of an attempt at d, and the field that limits it. Zero: there is no
-// limit.
+// patience is the longest time of an attempt at d, and the field that limits it. Zero: there is no limit.
 func patience(p lull.Policy) (time.Duration, string) {
 	limit, field := attemptTimeout(p), "attempt_timeout"
 	if end := deadline(p); end > 0 && (limit == 0 || end < limit) {
@@ -178,8 +177,7 @@ func written(d *dependency) bool {
 	return d.Policy.AttemptTimeout != 0 || d.Policy.Deadline != 0
 }
 
-// mostPlans is how many fixes are checked against the rest of the files. A second run checks the
-// others.
+// mostPlans is how many fixes are checked against the rest of the files. A second run checks the others.
 const mostPlans = 50
 
 func (p *pass) givesUp(now *plan, c *call) {
@@ -237,7 +235,7 @@ func (pl *plan) shorten(s *service, limit time.Duration) (ok bool) {
 
 // within plans that the worst case of d is at most limit.
 func (pl *plan) within(d *dependency, limit time.Duration) (ok bool) {
-	if limit < d.leastLimit() {
+	if p99, _, _ := d.p99s(); limit < max(leastDeadline, p99) {
 		return false
 	}
 	if was, ok := pl.changed[d]; ok && deadline(was) <= limit {
@@ -251,8 +249,7 @@ func (pl *plan) within(d *dependency, limit time.Duration) (ok bool) {
 	return pl.behind(d)
 }
 
-// behind plans that services which answer d finish before its attempts are given up, if they did
-// before.
+// behind plans that services which answer d finish before its attempts are given up, if they did before.
 func (pl *plan) behind(d *dependency) (ok bool) {
 	if !pl.far {
 		return true

@@ -105,12 +105,6 @@ func worstCaseOverSLO(p *pass, s *service) {
 
 const leastDeadline = time.Millisecond
 
-func (d *dependency) leastLimit() time.Duration {
-	p99, _, _ := d.p99s()
-	return max(leastDeadline, p99)
-}
-
-// promise is the question whether s has so much time to answer.
 func (s *service) promise(slo time.Duration) Fix {
 	if slo >= longest {
 		return Fix{Text: fmt.Sprintf("write a deadline in the dependencies that %s calls, and an slo in %s that leaves time for it", s.Name, s.path)}
@@ -151,7 +145,6 @@ func (s *service) addUp(l *ledger, stages [][]*call) {
 	}
 }
 
-// inShort names what the worst case of d consists of.
 func (d *dependency) inShort() string {
 	t := newTimeline(d.Policy)
 	if d.Policy.WorstCase() == t.policy.Deadline {

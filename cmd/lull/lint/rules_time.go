@@ -195,8 +195,7 @@ func (p *pass) neverAtAll(d *dependency, end time.Duration) bool {
 	return true
 }
 
-// neverHedged reports hedges that are not sent before the attempt that they should accompany is
-// over.
+// neverHedged reports hedges that are not sent before the attempt that they should accompany is over.
 func (p *pass) neverHedged(d *dependency) {
 	h := d.Policy.Hedge
 	field, delay := "hedge.delay", h.Delay

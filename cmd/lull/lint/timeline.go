@@ -14,8 +14,7 @@ import (
 // shown is how many attempts of a long call are listed one by one.
 const shown = 6
 
-// A timeline is a call to one dependency in which every attempt times out and every wait is the
-// longest.
+// A timeline is a call to one dependency in which every attempt times out and every wait is the longest.
 type timeline struct {
 	policy   lull.Policy // with its defaults
 	attempts int
@@ -63,9 +62,7 @@ func (t timeline) attempt() time.Duration {
 }
 
 // total is the time of all attempts and waits, without the deadline.
-func (t timeline) total() time.Duration {
-	return saturating.Add(t.begins(t.attempts), t.attempt())
-}
+func (t timeline) total() time.Duration { return saturating.Add(t.begins(t.attempts), t.attempt()) }
 
 // asked is total with the longest waits that a server may ask for.
 func (t timeline) asked() time.Duration {
@@ -190,8 +187,7 @@ func (t timeline) waitWords(retry int) string {
 	return "at random below " + most
 }
 
-// capNotReached adds that the waits do not reach the cap, which is often taken for the length of
-// every wait.
+// capNotReached adds that the waits do not reach the cap, which is often taken for the length of every wait.
 func (t timeline) capNotReached(l *ledger) {
 	s := t.policy.Backoff
 	if s.Cap <= 0 || t.attempts < 2 || t.policy.Hedge.Attempts > 1 || t.policy.AttemptTimeout <= 0 || s.Kind == backoff.Immediate {

@@ -10,7 +10,6 @@ import (
 	short "github.com/lullgo/lull/internal/pretty"
 )
 
-// pretty is a duration as in a file.
 func pretty(d time.Duration) string {
 	if d == math.MaxInt64 {
 		return "for ever"

@@ -32,7 +32,6 @@ func program(env cli.Env, args []string) int {
 	return cli.Run(env, commandLine(), args)
 }
 
-// commands is the command line.
 type commands struct {
 	Queue    queue.Commands   `cmd:"" help:"Show the dead letters of a queue, and put them back into a queue."`
 	Worker   queue.Worker     `cmd:"" help:"Run parts of a simulation for other machines (simulate or battery with --workers URL)."`
@@ -40,7 +39,6 @@ type commands struct {
 	Battery  battery.Command  `cmd:"" hidden:""`
 }
 
-// commandLine returns the command line with all that lull itself cannot run.
 func commandLine() *commands {
 	away := cells.Flags{Away: workers.Away}
 	return &commands{
@@ -56,7 +54,6 @@ const (
 	exitNoQueue     = 4
 )
 
-// coded gives err its exit code.
 func coded(err error) error {
 	switch {
 	case errors.Is(err, brokers.ErrUnreachable):

@@ -17,7 +17,6 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// letterPrinter prints dead letters, as a table or as JSON, a line each.
 type letterPrinter struct {
 	out    *bufio.Writer
 	table  *tabwriter.Writer
@@ -148,29 +147,4 @@ func letterJSON(l *queue.Letter) letterFields {
 		f.BodyBase64 = l.Body
 	}
 	return f
-}
-
-// redriven is the result of a redrive.
-type redriven struct {
-	queue.Progress
-	From, To    string
-	DryRun      bool
-	Interrupted bool
-	Incomplete  bool // letters that are meant may be left
-	Seconds     float64
-}
-
-func (r redriven) print(w io.Writer, asJSON bool) error {
-	if asJSON {
-		return json.NewEncoder(w).Encode(map[string]any{
-			"from": r.From, "to": r.To, "seen": r.Seen, "matched": r.Matched, "moved": r.Moved, "failed": r.Failed,
-			"dry_run": r.DryRun, "interrupted": r.Interrupted, "incomplete": r.Incomplete, "seconds": r.Seconds,
-		})
-	}
-	end := ""
-	if r.Incomplete {
-		end = ", incomplete"
-	}
-	_, err := fmt.Fprintf(w, "%s from %s to %s in %.1f s%s\n", sentence(r.Progress, r.DryRun), term.Printable(r.From), term.Printable(r.To), r.Seconds, end)
-	return err
 }

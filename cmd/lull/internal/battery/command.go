@@ -62,7 +62,6 @@ Examples:
       your own policy, where dependencies hang`
 }
 
-// A task is what the flags of a Command describe.
 type task struct {
 	plan   battery.Plan
 	seeds  int
@@ -70,10 +69,7 @@ type task struct {
 	where  *cells.Where
 }
 
-func (f Command) Check() error {
-	_, err := f.task()
-	return err
-}
+func (f Command) Check() error { _, err := f.task(); return err }
 
 func (Command) Complete() map[string][]string {
 	presets := slices.DeleteFunc(cli.Names(rivals.All(), func(p rivals.Preset) string { return p.Name }), func(name string) bool { return name == "lull" })
@@ -111,7 +107,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 		return err
 	}
 	switch {
-	case t.where.Part():
+	case t.where.Part:
 		return nil
 	case f.JSON:
 		return printJSON(env.Stdout, t, flown)

@@ -2,13 +2,18 @@ package battery
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
+	"time"
 
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 func printList(w io.Writer, worlds []battery.World) error {
@@ -83,3 +88,130 @@ func left(out io.Writer, rows [][]string) {
 }
 
 func perCall(f *battery.Flown) string { return fmt.Sprintf("%.2f", f.Amplification()) }
+
+// An account is everything that was flown, as JSON.
+type account struct {
+	Policy string  `json:"policy"`
+	Seeds  int     `json:"seeds"`
+	Worlds []world `json:"worlds"`
+}
+
+type world struct {
+	Family string `json:"family"`
+	Name   string `json:"name"`
+	// Scenario and Peace are digests, by which --against knows a world again.
+	Scenario   string      `json:"scenario"`
+	Peace      []string    `json:"peace,omitempty"`
+	Contenders []contender `json:"contenders"`
+	Unmet      []unmet     `json:"unmet,omitempty"`
+}
+
+type contender struct {
+	Name  string      `json:"name"`
+	Runs  []figures   `json:"runs"`
+	Peace [][]figures `json:"peace,omitempty"`
+}
+
+type figures struct {
+	Calls     int64    `json:"calls"`
+	Succeeded int64    `json:"succeeded"`
+	Attempts  int64    `json:"attempts"`
+	Back      *float64 `json:"back_seconds"`        // null: never, or there is no outage
+	Few       bool     `json:"few_calls,omitempty"` // too few to say
+	Over      float64  `json:"worst_minute_over"`
+}
+
+type unmet struct {
+	Demand string `json:"demand"`
+	Rivals string `json:"rivals,omitempty"`
+	Text   string `json:"text"`
+}
+
+func printJSON(out io.Writer, t task, flown []battery.Outcome) error {
+	all := account{Policy: t.plan.Judged.Name, Seeds: t.seeds}
+	for i := range flown {
+		o := &flown[i]
+		w := world{Family: o.World.Family, Name: o.World.Name, Scenario: battery.Digest(o.World.Scenario)}
+		for _, s := range o.World.Peace {
+			w.Peace = append(w.Peace, battery.Digest(s))
+		}
+		for _, f := range o.Flown {
+			c := contender{Name: f.Contender, Runs: written(f.Runs)}
+			for _, runs := range f.Peace {
+				c.Peace = append(c.Peace, written(runs))
+			}
+			w.Contenders = append(w.Contenders, c)
+		}
+		for _, s := range o.Shortfalls() {
+			w.Unmet = append(w.Unmet, unmet{string(s.Demand), s.Rival, s.Text})
+		}
+		all.Worlds = append(all.Worlds, w)
+	}
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(all)
+}
+
+func written(runs []battery.Figures) []figures {
+	var all []figures
+	for _, r := range runs {
+		f := figures{Calls: r.Calls, Succeeded: r.Good, Attempts: r.Attempts, Few: r.Few, Over: r.Over}
+		if r.Settled {
+			back := r.Back.Seconds()
+			f.Back = &back
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// readKnown reads the flights of an earlier run, those of the worlds that are asked for.
+func readKnown(path string, worlds []battery.World) ([]battery.Outcome, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, cli.CannotRead(err)
+	}
+	var all account
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("%s is not what lull battery --json printed: %w", path, err)
+	}
+	scenarios := map[string]sim.Scenario{}
+	for _, w := range worlds {
+		for _, s := range append([]sim.Scenario{w.Scenario}, w.Peace...) {
+			scenarios[battery.Digest(s)] = s
+		}
+	}
+	var known []battery.Outcome
+	for _, w := range all.Worlds {
+		for _, c := range w.Contenders {
+			if c.Name == all.Policy {
+				continue // what is judged is flown anew
+			}
+			add := func(digest string, runs []figures) {
+				if s, ok := scenarios[digest]; ok {
+					known = append(known, battery.Outcome{World: battery.World{Scenario: s}, Flown: []battery.Flown{{Contender: c.Name, Runs: read(runs)}}})
+				}
+			}
+			add(w.Scenario, c.Runs)
+			for i, runs := range c.Peace {
+				if i < len(w.Peace) {
+					add(w.Peace[i], runs)
+				}
+			}
+		}
+	}
+	return known, nil
+}
+
+func read(runs []figures) []battery.Figures {
+	var all []battery.Figures
+	for _, r := range runs {
+		f := battery.Figures{Good: r.Succeeded, Calls: r.Calls, Attempts: r.Attempts, Few: r.Few, Over: r.Over}
+		if r.Back != nil {
+			f.Settled, f.Back = true, time.Duration(*r.Back*float64(time.Second))
+		}
+		all = append(all, f)
+	}
+	return all
+}

@@ -1,5 +1,4 @@
-// Package cards prints what lull torture and lull probe find: cards, matrices, JSON, JUnit's
-// XML and pages.
+// Package cards prints what lull torture and lull probe find: cards, matrices, JSON, JUnit's XML and pages.
 package cards
 
 import (
@@ -83,8 +82,7 @@ func (o Output) Progress(env cli.Env) (p *term.Progress, of func(name string) fu
 	}
 }
 
-// Print prints the cards in the forms that the flags name. It returns an error if a case has
-// failed.
+// Print prints the cards in the forms that the flags name. It returns an error if a case has failed.
 func (o Output) Print(env cli.Env, cards []*torture.Card) error {
 	if err := o.Write(env, cards); err != nil {
 		return err
@@ -199,8 +197,7 @@ func counts(l torture.Line) string {
 	return strings.Join(parts, ", ")
 }
 
-// Matrix prints a line for each card, and a column for each group: the worst grade, and how
-// many cases have it.
+// Matrix prints a line for each card, and a column for each group: the worst grade, and how many cases have it.
 func Matrix(out io.Writer, cards []*torture.Card) {
 	groups, lines := torture.Matrix(cards)
 	head := []string{"client"}

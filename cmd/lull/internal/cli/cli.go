@@ -1,16 +1,18 @@
-// Package cli has the parts of the command line that the commands share: the process around
-// them, the types of their flags, and how a command ends. Each command is a struct
-// of flags with a Run method that takes an Env. Help is shown above its flags, Check returns what is
-// wrong with them, and Complete the values that are known of them.
+// Package cli has the parts of the command line that the commands share: the process around them, the types of their flags,
+// and how a command ends. Each command is a struct of flags with a Run method that takes an Env. Help is shown above its
+// flags, Check returns what is wrong with them, and Complete the values that are known of them.
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -143,7 +145,6 @@ func namedCommand(ctx *kong.Context) *kong.Node {
 	return node
 }
 
-// allowed lists the commands, or the flags of the command that was named.
 func allowed(ctx *kong.Context) string {
 	node := namedCommand(ctx)
 	var names []string
@@ -164,4 +165,65 @@ func children(n *kong.Node) (names []string) {
 		names = append(names, c.Name)
 	}
 	return names
+}
+
+// printHelp returns a printer of help as kong has it. On a terminal the headings are bold.
+func printHelp(env Env) kong.HelpPrinter {
+	return func(o kong.HelpOptions, ctx *kong.Context) error {
+		style := term.StyleOf(env.Stdout, env.Getenv)
+		if !style.Colours() {
+			return kong.DefaultHelpPrinter(o, ctx)
+		}
+		if file, ok := term.Terminal(env.Stdout, env.Getenv); ok { // kong cannot know how wide a buffer is
+			if columns, _ := term.Size(file); columns > 0 {
+				o.WrapUpperBound = min(o.WrapUpperBound, columns)
+			}
+		}
+		var plain bytes.Buffer
+		ctx.Stdout = &plain
+		defer func() { ctx.Stdout = env.Stdout }()
+		if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
+			return err
+		}
+		_, err := io.WriteString(env.Stdout, withBoldHeadings(style, plain.String()))
+		return err
+	}
+}
+
+// withBoldHeadings marks the headings of help: lines such as "Flags:", and the first word of "Usage: ...".
+func withBoldHeadings(style term.Style, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		bare := strings.TrimRight(line, "\n")
+		word, rest, _ := strings.Cut(bare, ":")
+		if word == "Usage" || rest == "" && strings.HasSuffix(bare, ":") && !strings.Contains(word, " ") {
+			line = style.In(term.Bold, word+":") + rest + "\n"
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// ModuleVersion returns the version of this build, or "" if it has none.
+func ModuleVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
+		return info.Main.Version
+	}
+	return ""
+}
+
+// Version returns what lull version prints: what the Go tool knows of this build.
+func Version() string {
+	version, revision := "(devel)", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if info.Main.Version != "" {
+			version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = " " + s.Value
+			}
+		}
+	}
+	return fmt.Sprintf("lull %s%s %s %s/%s", version, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

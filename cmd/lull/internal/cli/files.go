@@ -3,16 +3,19 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	slash "path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
-// maxFile is the size that a file may have, and a byte more: the packages in config then refuse a
-// longer one.
+// maxFile is the size that a file may have, and a byte more: the packages in config then refuse a longer one.
 const maxFile = 16<<20 + 1
 
 // A File is a file that a command reads.
@@ -62,11 +65,6 @@ func (e Env) ReadFiles(arguments []string, stdin string) (files []File, err erro
 		}
 	}
 	return files, errors.Join(failed...)
-}
-
-// isData reports whether a file has an ending of YAML or JSON.
-func isData(name string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(slash.Ext(name)))
 }
 
 // filesMatching returns the files that a pattern is for, in which ** stands for any folders.
@@ -135,7 +133,7 @@ func filesBelow(root, pattern string) (names []string, err error) {
 				base := slash.Base(name)
 				return name != root && (base[0] == '.' || base == "node_modules" || base == "vendor") && !slices.Contains(parts, base)
 			}
-			wanted := matchPath(parts, strings.Split(within, "/")) && (pattern != "**" || isData(name))
+			wanted := matchPath(parts, strings.Split(within, "/")) && (pattern != "**" || slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(slash.Ext(name))))
 			switch info, err := os.Stat(name); {
 			case d.IsDir() && leftOut():
 				return fs.SkipDir
@@ -157,7 +155,6 @@ func filesBelow(root, pattern string) (names []string, err error) {
 	return names, errors.Join(failed...)
 }
 
-// matchPath reports whether the parts of a pattern match those of a path.
 func matchPath(pattern, name []string) bool {
 	if len(pattern) == 0 {
 		return len(name) == 0
@@ -175,4 +172,149 @@ func matchPath(pattern, name []string) bool {
 	}
 	ok, _ := slash.Match(pattern[0], name[0])
 	return ok && matchPath(pattern[1:], name[1:])
+}
+
+// ErrInterrupted is the error of a command that the user interrupted.
+var ErrInterrupted = errors.New("interrupted: nothing is written")
+
+// UntilInterrupted runs work, which takes no context, and returns its error. When the
+// context ends it returns ErrInterrupted at once. Work continues until the process ends.
+func (e Env) UntilInterrupted(work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-e.Context.Done():
+		return ErrInterrupted
+	}
+}
+
+// ReadWhole is ReadFile for files of which a part is of no use: a longer one is an error.
+func (e Env) ReadWhole(name string, limit int64) ([]byte, error) {
+	data, err := e.ReadFile(name, limit+1)
+	if int64(len(data)) > limit {
+		return nil, CannotRead(&fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has more than %d bytes", limit)})
+	}
+	return data, err
+}
+
+// ReadFile returns the first bytes of a file, at most limit of them. The name "-" is
+// standard input. The error is that of [CannotRead].
+func (e Env) ReadFile(name string, limit int64) ([]byte, error) {
+	in := e.Stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, CannotRead(err)
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, limit))
+	return data, CannotRead(err)
+}
+
+// CannotRead words the error of a file whose text nobody has seen: there is no such file, or it is
+// a directory, or the user may not read it. It is another thing than a mistake in the text, which
+// has a line. Other errors, and nil, stay as they are.
+func CannotRead(err error) error {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		return readError{of}
+	}
+	return err
+}
+
+type readError struct{ *fs.PathError }
+
+func (u readError) Error() string { return u.Path + " cannot be read: " + u.Err.Error() }
+func (u readError) Unwrap() error { return u.PathError }
+
+// WriteWhole writes a file whole or not at all: it writes another one beside it, which then
+// takes its place. The permissions of an existing file are kept.
+func WriteWhole(name string, data []byte) error { return cannotWrite(name, replaceFile(name, data)) }
+
+// CanWrite returns the error that WriteWhole would return, as far as it can be known before. A command that takes long calls it first.
+func CanWrite(name string) error {
+	info, err := os.Stat(name)
+	if err == nil && info.IsDir() {
+		return cannotWrite(name, syscall.EISDIR)
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := createBeside(name)
+	if err == nil {
+		f.Close()
+		err = os.Remove(f.Name())
+	}
+	return cannotWrite(name, err)
+}
+
+// cannotWrite names the file that the user has named, not the one beside it. Nil stays nil.
+func cannotWrite(name string, err error) error { return cannot(name, "be written", err) }
+
+// CannotRun words the error of a program that could not be started. Nil stays nil.
+func CannotRun(program string, err error) error { return cannot(program, "be run", err) }
+
+func cannot(name, do string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		err = of.Err
+	} else if of, ok := errors.AsType[*os.LinkError](err); ok {
+		err = of.Err
+	} else if of, ok := errors.AsType[*exec.Error](err); ok {
+		err = of.Err
+	}
+	return fmt.Errorf("%s cannot %s: %w", name, do, err)
+}
+
+func replaceFile(name string, data []byte) (err error) {
+	info, err := os.Stat(name)
+	there := err == nil
+	if there && !info.Mode().IsRegular() { // a pipe or a device cannot be replaced
+		return os.WriteFile(name, data, 0o666)
+	}
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target // the target of a link is replaced, not the link
+	}
+	t, err := createBeside(name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			t.Close()
+			os.Remove(t.Name())
+		}
+	}()
+	if _, err := t.Write(data); err != nil {
+		return err
+	}
+	if there {
+		if err := t.Chmod(info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	if err := t.Sync(); err != nil {
+		return err
+	}
+	if err := t.Close(); err != nil {
+		return err
+	}
+	return os.Rename(t.Name(), name)
+}
+
+// createBeside creates a file in the folder of another, with the permissions of the user's
+// other files: those of os.CreateTemp allow nobody else to read it.
+func createBeside(name string) (*os.File, error) {
+	for {
+		beside := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%d", filepath.Base(name), rand.Uint32()))
+		f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, os.ErrExist) {
+			return f, err
+		}
+	}
 }

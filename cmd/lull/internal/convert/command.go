@@ -122,7 +122,6 @@ func (f Command) convert(env cli.Env) (out convert.Output, err error) {
 	return out, nil
 }
 
-// list prints the formats.
 func (f Command) list(w io.Writer) error {
 	if f.JSON {
 		type format struct {
@@ -169,10 +168,7 @@ func (f Command) options() (to *convert.Format, o convert.Options, err error) {
 	return to, o, l.Err()
 }
 
-func (f Command) Check() error {
-	_, _, err := f.options()
-	return err
-}
+func (f Command) Check() error { _, _, err := f.options(); return err }
 
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
@@ -215,8 +211,6 @@ func converted(err error) error {
 	return err
 }
 
-// report prints what was lost, changed and assumed, in the order of the files, and a
-// summary.
 func (f Command) report(w io.Writer, style term.Style, r convert.Report) error {
 	if f.ReportJSON {
 		lines := json.NewEncoder(w)
@@ -240,7 +234,6 @@ func (f Command) report(w io.Writer, style term.Style, r convert.Report) error {
 	return err
 }
 
-// kinds finds the kind of each entry of a report.
 var kinds = regexp.MustCompile(`(?m)^(?:\S.*?: )??(lost|changed|assumed|aside): `)
 
 var colours = map[string]string{"lost": term.Bold + term.Red, "changed": term.Bold + term.Yellow, "assumed": term.Bold, "aside": term.Dim}

@@ -17,12 +17,10 @@ import (
 // few workers that serve one request at a time each, and a bounded queue in front of them,
 // first come, first served. A request that finds the queue full gets a 503 at once.
 //
-// Like most servers it does not know how long its callers wait: it serves every request in
-// the queue, even if the caller has hung up. That wasted work keeps an overloaded server
-// overloaded.
+// Like most servers it does not know how long its callers wait: it serves every request in the queue, even if the caller has
+// hung up. That wasted work keeps an overloaded server overloaded.
 //
-// Serving takes time, by a timer, and no processor: the capacity is the backend's and not
-// the machine's.
+// Serving takes time, by a timer, and no processor: the capacity is the backend's and not the machine's.
 type backend struct {
 	url   string
 	clock func() time.Duration
@@ -98,8 +96,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// work serves one job after the other. It plans when it is free again, so that late timers
-// do not lower the capacity.
+// work serves one job after the other. It plans when it is free again, so that late timers do not lower the capacity.
 func (b *backend) work(service func() time.Duration) {
 	stalls := b.kind == stall
 	var free time.Duration

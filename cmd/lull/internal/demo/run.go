@@ -2,6 +2,8 @@ package demo
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,9 +19,8 @@ type result struct {
 	hedgers     []tailFigures  // tail
 }
 
-// runDemo starts a backend for each client, sends them all the same calls, takes the
-// backends down and brings them back, and measures. When ctx ends it stops, and returns
-// what it measured until then.
+// runDemo starts a backend for each client, sends them all the same calls, takes the backends down and brings them back, and
+// measures. When ctx ends it stops, and returns what it measured until then.
 func runDemo(ctx context.Context, s setting, v view) (result, error) {
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
@@ -48,7 +49,11 @@ func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func(
 	defer end()
 	var background sync.WaitGroup
 	background.Go(func() { outage(running, s, lanes, clock) })
-	background.Go(func() { watchRun(running, s, lanes, clock, v) })
+	background.Go(func() {
+		for next := time.Duration(0); sleepUntil(running, clock, next); next += tick {
+			v.show(takeSnapshot(s, lanes, clock()))
+		}
+	})
 
 	late := beginCalls(ctx, clock, times, func() {
 		for _, l := range lanes {
@@ -92,8 +97,7 @@ func awaitCalls(ctx context.Context, lanes []*lane, patience time.Duration, endC
 	<-ended
 }
 
-// outage takes all backends down at the same moment, and brings them back. In the tail,
-// down means slow.
+// outage takes all backends down at the same moment, and brings them back. In the tail, down means slow.
 func outage(ctx context.Context, s setting, lanes []*lane, clock func() time.Duration) {
 	if s.Outage == 0 || !sleepUntil(ctx, clock, s.OutageAt) {
 		return
@@ -107,8 +111,39 @@ func outage(ctx context.Context, s setting, lanes []*lane, clock func() time.Dur
 	}
 }
 
-func watchRun(ctx context.Context, s setting, lanes []*lane, clock func() time.Duration, v view) {
-	for next := time.Duration(0); sleepUntil(ctx, clock, next); next += tick {
-		v.show(takeSnapshot(s, lanes, clock()))
+// arrivals returns the times at which calls begin: a Poisson process, as of many users who know nothing of each other. They
+// do not wait for earlier calls to end. Every client gets the same arrivals.
+func arrivals(s setting) []time.Duration {
+	random := rand.New(rand.NewPCG(s.Seed, 0))
+	mean := float64(time.Second) / s.offered()
+	var times []time.Duration
+	for at := 0.0; ; {
+		at += random.ExpFloat64() * mean
+		if at >= float64(s.Duration) {
+			return times
+		}
+		times = append(times, time.Duration(at))
 	}
+}
+
+// lateness is how long after its time each call began. It shows whether this machine could keep up with the demo.
+type lateness []time.Duration
+
+func (l lateness) p99() time.Duration {
+	sorted := slices.Clone(l)
+	slices.Sort(sorted)
+	return percentile(sorted, 99)
+}
+
+// beginCalls calls begin at each of the times. It ends after the last one, or when ctx ends. It returns how late each call was.
+func beginCalls(ctx context.Context, clock func() time.Duration, times []time.Duration, begin func()) lateness {
+	late := make(lateness, 0, len(times))
+	for _, at := range times {
+		if !sleepUntil(ctx, clock, at) {
+			break
+		}
+		late = append(late, max(0, clock()-at))
+		begin()
+	}
+	return late
 }

@@ -2,6 +2,8 @@ package demo
 
 import (
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -9,7 +11,6 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// shortestAftermath is the least time that must be left after the outage.
 const shortestAftermath = time.Second
 
 type outageKind string
@@ -19,7 +20,6 @@ const (
 	errors503 outageKind = "errors"
 )
 
-// A setting is everything that determines what a run of the demo measures.
 type setting struct {
 	Scenario scenario
 	Duration time.Duration // calls are begun from 0 to Duration
@@ -38,7 +38,6 @@ type setting struct {
 	HedgeDelay time.Duration // tail: of the naive hedger
 }
 
-// offered returns the calls per second.
 func (s setting) offered() float64 { return s.Load * float64(s.Capacity) }
 
 func (s setting) workers() int { return s.Scenario.workers(s) }
@@ -55,8 +54,6 @@ func (s setting) patience() time.Duration {
 	return time.Duration(s.Attempts) * (s.Timeout + time.Second)
 }
 
-// setting reads the flags. The error has all mistakes, each with the flag, its value and
-// what is allowed.
 func (f Command) setting() (setting, error) {
 	var l problem.List
 	which, ok := map[cli.Text]scenario{"storm": storm, "tail": tail}[f.Scenario]
@@ -103,7 +100,9 @@ func (f Command) setting() (setting, error) {
 	if which == tail {
 		l.Check(s.HedgeDelay < s.Timeout, "--hedge-delay", s.HedgeDelay,
 			fmt.Sprintf("less than the %v of --timeout, after which there is nothing to send a second request beside", s.Timeout))
-		s.Queue = s.tailQueue()
+		// So short that every request in it is served before its timeout, by default. So a request is either refused at once
+		// or a slow success: the two that a client must distinguish.
+		s.Queue = s.workers()
 	} else {
 		l.Check(s.Timeout < s.OutageAt, "--timeout", s.Timeout,
 			fmt.Sprintf("less than the %v before the outage; that is a quarter of --duration, at most %v", s.OutageAt, d.latestOutageAt))
@@ -117,7 +116,6 @@ func (f Command) setting() (setting, error) {
 	return s, l.Err()
 }
 
-// clients reads a list of some of all. The order is that of all.
 func clients(l *problem.List, v cli.Text, all []client) []client {
 	if v == "" {
 		return all
@@ -137,7 +135,6 @@ func clients(l *problem.List, v cli.Text, all []client) []client {
 	return chosen
 }
 
-// foreign reports the flags that were given and have no effect in the scenario.
 func (f Command) rejectForeignFlags(l *problem.List, which scenario) {
 	reject := func(flag string, given cli.Texts, allowed string) {
 		if len(given) > 0 {
@@ -151,4 +148,60 @@ func (f Command) rejectForeignFlags(l *problem.List, which scenario) {
 	}
 	reject("--tail", f.Tail, "it left out with --scenario storm; it is for --scenario tail")
 	reject("--hedge-delay", f.HedgeDelay, "it left out with --scenario storm, where nobody hedges; it is for --scenario tail")
+}
+
+// A scenario is the part of the demo that differs between storm and tail. In storm backends go down and calls are retried.
+// In tail some requests are slow and calls are hedged. The rest of this package is for both.
+type scenario interface {
+	clients() []client // in the order in which they are shown
+	defaults() defaults
+	words() words
+
+	// The backends: workers returns how many each has, service the time of a request.
+	workers(setting) int
+	service(s setting, random *rand.Rand, shut bool) time.Duration
+
+	// The live picture: the heading, so many seconds before the outage or after it, the legend of the
+	// bars, and for each client a line and two bars for a stretch of time.
+	heading(s setting, p phase, seconds float64) string
+	legend(snapshot) [2]string
+	status(snapshot, laneSnapshot) string
+	bars(s snapshot, l laneSnapshot, from, to time.Duration) (colour string, bars [2]string)
+
+	// The live lines: a heading, and what happened in a second.
+	plainHead(snapshot) string
+	plainLine(s snapshot, from, to time.Duration) string
+
+	// The result: measure adds the figures of a lane that has stopped, describe the
+	// lines of the setting; then how the figures are printed.
+	measure(r *result, l *lane)
+	describe(setting) [][2]string
+	table(io.Writer, result)
+	findings(result) []string
+	json(result) (setting object, clients any)
+}
+
+var (
+	storm scenario = stormScenario{}
+	tail  scenario = tailScenario{}
+)
+
+type words struct {
+	outage      string        // on the axis of time
+	note        string        // of the lines that are marked
+	bars        [2]string     // labels
+	nameWidth   int           // of the clients, where they are described
+	unfinished  string        // what became of the calls that an interrupt ended
+	late        time.Duration // how late calls may begin before figures are in doubt
+	affected    string        // which figures those are
+	requests    string        // what a client sends
+	definitions string        // of the figures
+}
+
+// defaults are those that differ between the scenarios.
+type defaults struct {
+	duration, capacity, attempts, timeout cli.Text
+	outage                                time.Duration
+	latestOutageAt                        time.Duration // where the outage begins, sooner in a short run
+	outageAfter, outagePart               time.Duration // then after, and for, this part of the duration
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
-// A view shows a run while it lasts: it gets a snapshot ten times a second, and the last
-// one at the end.
+// A view shows a run while it lasts: it gets a snapshot ten times a second, and the last one at the end.
 type view interface {
 	show(snapshot)
 	end(snapshot)
@@ -29,7 +28,6 @@ func newView(s setting, progress io.Writer, getenv func(string) string) view {
 	return &picture{out: file, size: func() (int, int) { return term.Size(file) }}
 }
 
-// plain prints a line a second, without escape sequences.
 type plain struct {
 	out  io.Writer
 	next time.Duration
@@ -131,13 +129,11 @@ func draw(s snapshot, columns, rows int) []string {
 
 func label(text string) string { return fmt.Sprintf("  %-*s", labelWidth-2, text) }
 
-// truncate cuts a line without escape sequences to size.
 func truncate(line string, columns int) string {
 	runes := []rune(line)
 	return string(runes[:min(len(runes), max(columns, 0))])
 }
 
-// axis marks the outage below the bars.
 func axis(set setting, bars int, slice time.Duration, outage string) string {
 	line := []rune(strings.Repeat("·", bars))
 	if set.Outage > 0 {
@@ -155,8 +151,7 @@ func axis(set setting, bars int, slice time.Duration, outage string) string {
 	return string(line)
 }
 
-// rateIn returns events per second between two times. A tick that is only partly inside
-// counts in proportion.
+// rateIn returns events per second between two times. A tick that is only partly inside counts in proportion.
 func rateIn(counts []int, from, to time.Duration) float64 {
 	n := 0.0
 	for i := int(from / tick); i < len(counts); i++ {

@@ -1,13 +1,14 @@
 // Package execute is the command lull exec: it runs another command under a retry policy.
 //
-// Every decision about an attempt is the engine's, through lull.Run. This package carries it
-// out: it starts processes, gives them their input, keeps their output apart, and passes
-// signals on.
+// Every decision about an attempt is the engine's, through lull.Run. This package carries it out: it starts processes, gives
+// them their input, keeps their output apart, and passes signals on.
 package execute
 
 import (
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -17,8 +18,7 @@ import (
 	"github.com/lullgo/lull/preset"
 )
 
-// Command is lull exec. Its flags are text, so that all mistakes are reported at once;
-// setting reads them.
+// Command is lull exec. Its flags are text, so that all mistakes are reported at once; setting reads them.
 type Command struct {
 	Attempts  cli.Text  `placeholder:"5" default:"5" help:"The most times that the command is run, the first one included: 1 to 1000."`
 	Deadline  cli.Text  `placeholder:"DURATION" default:"none" help:"How long all attempts may take, with the waits. No wait crosses the deadline. A command that still runs at the deadline is ended. Default: none."`
@@ -68,7 +68,6 @@ const (
 // Misused is the exit code of a wrong command line: 2 may be the command's own.
 func (Command) Misused() int { return exitOwn }
 
-// A setting is what the flags of a Command mean.
 type setting struct {
 	policy    lull.Policy
 	transient codes
@@ -93,8 +92,7 @@ func (f Command) setting() (setting, error) {
 	s.policy.Backoff.Cap = cli.Duration(&l, "--max-wait", f.MaxWait, problem.ShortestDuration, longest)
 	s.killAfter = cli.Duration(&l, "--kill-after", f.KillAfter, 0, longest)
 	s.transient = readCodes(&l, f.Transient)
-	// One process makes one call. Nobody else's successes can pay for its retries, so all that
-	// it may make are in stock.
+	// One process makes one call. Nobody else's successes can pay for its retries, so all that it may make are in stock.
 	s.policy.Budget.Stock = float64(max(s.policy.Attempts-1, 1))
 	if len(l) == 0 && s.policy.Deadline > 0 && s.policy.AttemptTimeout > s.policy.Deadline {
 		l.Add("--timeout", f.Timeout.Quoted(), "no more than the deadline of "+s.policy.Deadline.String())
@@ -108,7 +106,6 @@ func (f Command) setting() (setting, error) {
 	return s, s.policy.Validate()
 }
 
-// orNone reads a duration or "none".
 func orNone(l *problem.List, flag string, v cli.Text) time.Duration {
 	if v == "none" {
 		return lull.NoTimeout
@@ -118,10 +115,7 @@ func orNone(l *problem.List, flag string, v cli.Text) time.Duration {
 	return d
 }
 
-func (f Command) Check() error {
-	_, err := f.setting()
-	return err
-}
+func (f Command) Check() error { _, err := f.setting(); return err }
 
 func (f Command) Run(env cli.Env) error {
 	s, err := f.setting()
@@ -137,4 +131,46 @@ func (f Command) Run(env cli.Env) error {
 	_, atKeyboard := term.Terminal(keyboard, env.Getenv)
 	r := &runner{setting: s, env: env, path: path, quiet: f.Quiet, stream: f.Stream || onScreen, ownGroup: !atKeyboard}
 	return r.run()
+}
+
+type codes struct {
+	code   [256]bool
+	signal bool
+}
+
+// Codes up to 125 are the command's own; shells and lull use 126 and 127 for commands that
+// cannot be run, and more for signals.
+const defaultCodes = "1-125,signal"
+
+func (c codes) has(e attemptError) bool {
+	if e.signal > 0 {
+		return c.signal
+	}
+	return e.code >= 0 && e.code < len(c.code) && c.code[e.code]
+}
+
+func readCodes(l *problem.List, v cli.Texts) (c codes) {
+	if len(v) == 0 {
+		v = cli.Texts{defaultCodes}
+	}
+	for _, part := range v.Split() {
+		if part == "signal" {
+			c.signal = true
+			continue
+		}
+		from, to, isRange := strings.Cut(part, "-")
+		if !isRange {
+			to = from
+		}
+		first, err1 := strconv.ParseUint(from, 10, 8)
+		last, err2 := strconv.ParseUint(to, 10, 8)
+		if err1 != nil || err2 != nil || first == 0 || first > last {
+			l.Add("--transient", strconv.Quote(part), "an exit code from 1 to 255, a range of them such as 100-109, or signal")
+			continue
+		}
+		for i := first; i <= last; i++ {
+			c.code[i] = true
+		}
+	}
+	return c
 }

@@ -8,9 +8,8 @@ import (
 	"sync"
 )
 
-// input gives every attempt the standard input of lull from its beginning. A file is put back
-// to where it was. Of a pipe, what has been read is kept in a file. A terminal and other devices
-// have no beginning, and are passed on.
+// input gives every attempt the standard input of lull from its beginning. A file is put back to where it was. Of a pipe,
+// what has been read is kept in a file. A terminal and other devices have no beginning, and are passed on.
 type input struct {
 	device *os.File
 	file   *os.File
@@ -55,8 +54,8 @@ func (in *input) close() {
 	}
 }
 
-// give makes the input that of c, which is not started yet. If it cannot be read to its end, cut gets the reason, and
-// the command does not see an end. The function that give returns ends that, and returns when it has ended.
+// connect makes the input that of c, which is not started yet. If it cannot be read to its end, cut gets the reason, and
+// the command does not see an end. The function that connect returns ends that, and returns when it has ended.
 func (in *input) connect(c *exec.Cmd, cut chan<- error) (func(), error) {
 	switch {
 	case in.device != nil:
@@ -141,7 +140,6 @@ func (p *pipe) wait(at int64, over <-chan struct{}) (more bool, err error) {
 	}
 }
 
-// read reads once.
 func (p *pipe) read() {
 	buffer := make([]byte, 32<<10)
 	n, err := p.from.Read(buffer)

@@ -20,21 +20,10 @@ func endsCall(s os.Signal) bool {
 	return s == syscall.SIGINT || s == syscall.SIGTERM || s == syscall.SIGHUP || s == syscall.SIGQUIT
 }
 
-func number(s os.Signal) int {
-	if n, ok := s.(syscall.Signal); ok {
-		return int(n)
-	}
-	return 0
-}
+// setGroup gives the command a process group of its own, so that signals reach the processes that it starts too.
+func setGroup(c *exec.Cmd, own bool) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: own} }
 
-// setGroup gives the command a process group of its own, so that signals reach the processes
-// that it starts too.
-func setGroup(c *exec.Cmd, own bool) {
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: own}
-}
-
-// send passes a signal on. A command in the terminal's own process group has had those that
-// the keyboard sends.
+// send passes a signal on. A command in the terminal's own process group has had those that the keyboard sends.
 func send(c *exec.Cmd, own bool, s os.Signal) {
 	if !own && (s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGWINCH) {
 		return
@@ -53,7 +42,6 @@ func signalTo(c *exec.Cmd, own bool, s syscall.Signal) {
 func terminate(c *exec.Cmd, own bool) { signalTo(c, own, syscall.SIGTERM) }
 func kill(c *exec.Cmd, own bool)      { signalTo(c, own, syscall.SIGKILL) }
 
-// endOf is how a process ended.
 func endOf(state *os.ProcessState) attemptError {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return attemptError{signal: int(status.Signal()), name: unix.SignalName(status.Signal())}
@@ -61,7 +49,6 @@ func endOf(state *os.ProcessState) attemptError {
 	return attemptError{code: state.ExitCode()}
 }
 
-// startCode is the exit code for a command that could not be started.
 func startCode(err error) int {
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, syscall.ENOENT):

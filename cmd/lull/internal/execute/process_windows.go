@@ -12,13 +12,6 @@ var passedOn = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
 func endsCall(os.Signal) bool { return true }
 
-func number(s os.Signal) int {
-	if n, ok := s.(syscall.Signal); ok {
-		return int(n)
-	}
-	return 0
-}
-
 func setGroup(*exec.Cmd, bool) {}
 
 // send does nothing: the console has sent the command what it sent to lull.

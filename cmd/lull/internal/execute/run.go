@@ -7,8 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -18,7 +21,6 @@ import (
 	"github.com/lullgo/lull/event"
 )
 
-// runner runs one command to its end.
 type runner struct {
 	setting
 	env      cli.Env
@@ -32,7 +34,6 @@ type runner struct {
 	out      *os.File // what the last attempt printed on standard output; nil if it is passed through
 }
 
-// run makes the call, and returns an error with an exit code.
 func (r *runner) run() error {
 	d, err := lull.NewDependency(filepath.Base(r.argv[0]), r.policy,
 		lull.WithClassifier(r.classify), lull.WithObserver(observer{r}))
@@ -62,7 +63,6 @@ func (r *runner) run() error {
 	return r.exitError(err)
 }
 
-// classify returns the verdict on the end of an attempt.
 func (r *runner) classify(err error) lull.Verdict {
 	if e, ok := errors.AsType[attemptError](err); ok && !e.timedOut && r.transient.has(e) {
 		return lull.Verdict{Kind: lull.KindTransient, Code: strings.ReplaceAll(e.ended(), " ", "_")}
@@ -70,7 +70,6 @@ func (r *runner) classify(err error) lull.Verdict {
 	return lull.Classify(err)
 }
 
-// once makes one attempt.
 func (r *runner) attempt(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -81,7 +80,9 @@ func (r *runner) attempt(ctx context.Context) error {
 	c.Env = append(os.Environ(), fmt.Sprintf("LULL_ATTEMPT=%d", r.number))
 	c.Stdout, c.Stderr = r.env.Stdout, r.env.Stderr
 	if !r.stream {
-		if err := r.newOutput(); err != nil {
+		r.dropOutput()
+		var err error
+		if r.out, err = os.CreateTemp("", "lull-exec-"); err != nil {
 			return startError{err}
 		}
 		c.Stdout = r.out
@@ -141,13 +142,6 @@ func (r *runner) endInTime(ctx context.Context, c *exec.Cmd, cut <-chan error, o
 	return unread
 }
 
-// newOutput makes an empty file for the standard output of the next attempt.
-func (r *runner) newOutput() (err error) {
-	r.dropOutput()
-	r.out, err = os.CreateTemp("", "lull-exec-")
-	return err
-}
-
 func (r *runner) dropOutput() {
 	if r.out != nil {
 		r.out.Close()
@@ -156,7 +150,6 @@ func (r *runner) dropOutput() {
 	}
 }
 
-// copyOutput copies what an attempt has printed.
 func copyOutput(to io.Writer, out *os.File) error {
 	if _, err := out.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -165,7 +158,6 @@ func copyOutput(to io.Writer, out *os.File) error {
 	return err
 }
 
-// observer prints a line for each attempt that failed.
 type observer struct{ *runner }
 
 func (o observer) Observe(_ context.Context, e event.Event) {
@@ -185,7 +177,6 @@ func (o observer) Observe(_ context.Context, e event.Event) {
 	}
 }
 
-// short rounds a duration for people.
 func short(d time.Duration) time.Duration {
 	switch {
 	case d >= 10*time.Second:
@@ -196,7 +187,6 @@ func short(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
-// An attemptError is how a command ended that did not succeed.
 type attemptError struct {
 	code     int    // its exit code, if no signal ended it
 	signal   int    // the number of the signal that ended it, or 0
@@ -204,7 +194,6 @@ type attemptError struct {
 	timedOut bool   // its time was over
 }
 
-// ended is how it ended, without the reason.
 func (e attemptError) ended() string {
 	if e.signal > 0 {
 		return "signal " + e.name
@@ -227,7 +216,6 @@ func (e attemptError) Unwrap() error {
 	return nil
 }
 
-// startError is the error of a command that could not be started.
 type startError struct{ error }
 
 func (e startError) Unwrap() error { return e.error }
@@ -239,7 +227,7 @@ type inputError struct{ error }
 func (e inputError) Error() string { return "standard input was cut short: " + e.error.Error() }
 func (e inputError) Unwrap() error { return e.error }
 
-// failed returns the error of lull for that of the call, with its exit code. In terms of the command line it says why the
+// exitError returns the error of lull for that of the call, with its exit code. In terms of the command line it says why the
 // command was not repeated.
 func (r *runner) exitError(err error) error {
 	if e, ok := errors.AsType[startError](err); ok {
@@ -281,4 +269,77 @@ func (r *runner) exitError(err error) error {
 	}
 	return cli.Fail(code, fmt.Errorf("%s failed after %s (%v); not repeated, because %s",
 		r.argv[0], term.Counted(call.Attempts, "attempt"), short(call.Elapsed), why))
+}
+
+type signals struct {
+	received chan os.Signal
+	done     chan struct{}
+
+	mu       sync.Mutex // guards the rest
+	running  *exec.Cmd  // nil between attempts
+	ownGroup bool       // it has a process group of its own
+	ending   os.Signal  // the first that ends the call, or nil
+}
+
+// catchSignals starts to pass signals on. Cancel is called after one that ends the call.
+func catchSignals(cancel context.CancelFunc) *signals {
+	s := &signals{received: make(chan os.Signal, 16), done: make(chan struct{})}
+	signal.Notify(s.received, passedOn...)
+	go func() {
+		defer close(s.done)
+		for got := range s.received {
+			if s.pass(got) {
+				cancel()
+			}
+		}
+	}()
+	return s
+}
+
+// pass passes a signal on, and reports whether it ends the call.
+func (s *signals) pass(got os.Signal) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ends := endsCall(got)
+	if ends && s.ending == nil {
+		s.ending = got
+	}
+	if s.running != nil {
+		send(s.running, s.ownGroup, got)
+	}
+	return ends
+}
+
+// start starts an attempt. A signal that came just before reaches it too.
+func (s *signals) start(c *exec.Cmd, own bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := c.Start(); err != nil {
+		return err
+	}
+	s.running, s.ownGroup = c, own
+	if s.ending != nil {
+		send(c, own, s.ending)
+	}
+	return nil
+}
+
+func (s *signals) ended() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = nil
+}
+
+// endingSignal returns the number of the signal that ended the call, 0 if none did.
+func (s *signals) endingSignal() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, _ := s.ending.(syscall.Signal)
+	return int(n)
+}
+
+func (s *signals) stop() {
+	signal.Stop(s.received)
+	close(s.received)
+	<-s.done
 }

@@ -1,5 +1,4 @@
-// Package lint is the command lull lint. It reads files, has package cmd/lull/lint check
-// them, and prints the report.
+// Package lint is the command lull lint. It reads files, has package cmd/lull/lint check them, and prints the report.
 package lint
 
 import (
@@ -61,7 +60,6 @@ Exit codes: 0 no finding at or above the threshold, 1 such findings, 2 the comma
 line or a file is wrong, or the output cannot be written.`
 }
 
-// linting is the task that the flags and files of a Command describe.
 type linting struct {
 	files     []lint.File
 	options   lint.Options
@@ -71,15 +69,12 @@ type linting struct {
 	style     term.Style // of the format text
 }
 
-// severities finds the severity of each finding in the format text.
 var severities = regexp.MustCompile(`(?m)^\S.*?:\d+:\d+: (error|warning|note): `)
 
 var colours = map[string]string{"error": term.Bold + term.Red, "warning": term.Bold + term.Yellow, "note": term.Bold}
 
-// formats are in the order in which they are listed.
 var formats = []string{"text", "json", "sarif", "github", "gitlab", "junit"}
 
-// print writes the report in the format.
 func (l linting) print(r lint.Report, w io.Writer) error {
 	switch l.format {
 	case "json":
@@ -124,7 +119,6 @@ func (f Command) Run(env cli.Env) error {
 	return err
 }
 
-// A fixedFile is the new text of a file.
 type fixedFile struct {
 	name     string
 	data     []byte
@@ -187,7 +181,6 @@ func (f Command) lint(env cli.Env) (fixed []fixedFile, err error) {
 	return fixed, nil
 }
 
-// linting reads the flags.
 func (f Command) linting() (linting, error) {
 	var wrong problem.List
 	l := linting{options: lint.Options{Off: map[string]string{}}, format: string(f.Format)}
@@ -210,10 +203,7 @@ func (f Command) linting() (linting, error) {
 	return l, wrong.Err()
 }
 
-func (f Command) Check() error {
-	_, err := f.linting()
-	return err
-}
+func (f Command) Check() error { _, err := f.linting(); return err }
 
 func (Command) Complete() map[string][]string {
 	rules := cli.Names(lint.Rules(), func(r lint.Rule) string { return r.ID })

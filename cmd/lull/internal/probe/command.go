@@ -57,10 +57,7 @@ no proxy is used. The requests are limited in total, per second, and at once.`
 
 const mostBody = 16 << 20
 
-func (f Command) Check() error {
-	_, _, err := f.task()
-	return err
-}
+func (f Command) Check() error { _, _, err := f.task(); return err }
 
 func (Command) Complete() map[string][]string {
 	return map[string][]string{"case": cli.Names(probe.Cases(), func(c probe.Case) string { return c.Name })}

@@ -5,7 +5,13 @@
 package queue
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
@@ -32,8 +38,7 @@ without lull's envelope less is known.
 ` + exitCodes
 }
 
-// Letters selects dead letters. Its flags are text, so that all mistakes are reported at
-// once.
+// Letters selects dead letters. Its flags are text, so that all mistakes are reported at once.
 type Letters struct {
 	Broker cli.Text `arg:"" help:"The broker: amqp://user:password@host:5672/vhost (and ?management=http://host:15672, where a limit on deliveries has to be looked up), nats://host:4222, or sqs://region. Its password may stand in LULL_BROKER_PASSWORD instead."`
 	Queue  cli.Text `arg:"" help:"The queue of dead letters: its name, on NATS that of its stream, on SQS its name or URL."`
@@ -135,4 +140,34 @@ func run[T any](env cli.Env, ctx *kong.Context, do func(cli.Env, T) error, comma
 		args = slices.Delete(args, i, i+1)
 	}
 	return Start(env, args)
+}
+
+const program = "lull-queue"
+
+// Start replaces this process with lull-queue, and returns only if that fails. On Windows,
+// where no process can be replaced, it runs lull-queue to its end.
+func Start(env cli.Env, args []string) error {
+	path, err := find()
+	if err != nil {
+		return fmt.Errorf("%s is not installed: go install github.com/lullgo/lull/cmd/lull/%[1]s@latest (in a checkout of lull without @latest)", program)
+	}
+	if err := syscall.Exec(path, append([]string{path}, args...), os.Environ()); !errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	c := exec.Command(path, args...) // without the context: an interrupt reaches it as well
+	c.Stdin, c.Stdout, c.Stderr = env.Stdin, env.Stdout, env.Stderr
+	err = c.Run()
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
+		return cli.Fail(ended.ExitCode(), errors.New("")) // it has printed its error
+	}
+	return err
+}
+
+func find() (string, error) {
+	if self, err := os.Executable(); err == nil {
+		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), program)); err == nil {
+			return path, nil
+		}
+	}
+	return exec.LookPath(program)
 }

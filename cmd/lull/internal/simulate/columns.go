@@ -24,7 +24,6 @@ func (c column) text(m sim.Summary) string {
 	return c.cell(m)
 }
 
-// columnsFor returns the columns that have something to show for the scenario.
 func columnsFor(s sim.Scenario, all []sim.Summary) (columns []column) {
 	add := func(ok bool, some ...column) {
 		if ok {
@@ -66,16 +65,20 @@ var (
 	peakColumn = column{"peak /", "normal", peakCell, "peak",
 		"attempts per second in the busiest window, as a multiple of normal: the mean before the first fault"}
 	// peakRateColumn is for a scenario that has no normal time.
-	peakRateColumn = column{"peak", "per s", peakRateCell, "peak", "attempts per second in the busiest window"}
-	p99Column      = column{"", "p99", latencyCell, "p99", "time of calls that succeeded, from their first attempt on"}
-	wastedColumn   = column{"", "wasted", func(m sim.Summary) string { return shareCell(m, m.Wasted) }, "wasted", "share of attempts that were worked on for a caller that had gone"}
-	refusedColumn  = column{"", "refused", func(m sim.Summary) string { return shareCell(m, m.Refused) }, "refused",
+	peakRateColumn = column{"peak", "per s", func(m sim.Summary) string {
+		return abbreviated(total(m, func(r sim.Result) float64 { return r.Totals.PeakRate }) / float64(max(1, len(m.Results))))
+	}, "peak", "attempts per second in the busiest window"}
+	p99Column     = column{"", "p99", latencyCell, "p99", "time of calls that succeeded, from their first attempt on"}
+	wastedColumn  = column{"", "wasted", func(m sim.Summary) string { return shareCell(m, m.Wasted) }, "wasted", "share of attempts that were worked on for a caller that had gone"}
+	refusedColumn = column{"", "refused", func(m sim.Summary) string { return shareCell(m, m.Refused) }, "refused",
 		"share of calls that made no attempt, because the caller's own circuit breaker or limit said no"}
 	twiceColumn = column{"done", "twice", countCell(duplicates), "done twice",
 		"operations carried out again that had been carried out before, by retries or by users who came back; of all seeds"}
 	oldestColumn = column{"", "oldest", oldestCell, "oldest",
 		"the longest time that a user waited, from the first call to the success or to giving up; of all seeds"}
-	endColumn = column{"all", "done", endCell, "all done", "when the last call ended"}
+	endColumn = column{"all", "done", func(m sim.Summary) string {
+		return inWords(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.Last) }))
+	}, "all done", "when the last call ended"}
 )
 
 // heldColumn shows what callers hold, as a multiple of none's if none is among the contenders.
@@ -110,7 +113,6 @@ func total[N int | int64 | float64](m sim.Summary, of func(sim.Result) N) (sum N
 	return sum
 }
 
-// ofTopics returns the sum of a figure over all topics and seeds.
 func ofTopics(of func(sim.TopicResult) int64) func(sim.Summary) int64 {
 	return func(m sim.Summary) int64 {
 		return total(m, func(r sim.Result) (n int64) {
@@ -128,8 +130,7 @@ func countCell(of func(sim.Summary) int64) func(sim.Summary) string {
 	return func(m sim.Summary) string { return grouped(float64(of(m))) }
 }
 
-// caughtUpCell is the mean of the longest of the topics, "never" if one was not in time, and
-// "-" if there is no fault.
+// caughtUpCell is the mean of the longest of the topics, "never" if one was not in time, and "-" if there is no fault.
 func caughtUpCell(m sim.Summary) string {
 	never := false
 	sum := meanOf(m, func(r sim.Result) float64 {
@@ -158,10 +159,9 @@ func allAtOnce(s sim.Scenario) bool {
 	return len(s.Topics) == 0 && !slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Arrivals.Kind != sim.AtOnce })
 }
 
-// recoveryCell is the time to recover: "12.3 s", "never", of several seeds
-// "3/5 12.3 s"; "-" if there is nothing to recover from, "few calls" if they are too few for a
-// verdict, and "?" if the run was interrupted before it recovered. Where few calls are made, it
-// is known less exactly: "18 ±40 s".
+// recoveryCell is the time to recover: "12.3 s", "never", of several seeds "3/5 12.3 s"; "-" if there is nothing to recover
+// from, "few calls" if they are too few for a verdict, and "?" if the run was interrupted before it recovered. Where few
+// calls are made, it is known less exactly: "18 ±40 s".
 func recoveryCell(m sim.Summary) string {
 	measured, cut, few := 0, 0, 0
 	half := m.Recovery.Half
@@ -218,10 +218,6 @@ func peakCell(m sim.Summary) string {
 	return estimated(m, m.PeakOverNormal, 1)
 }
 
-func peakRateCell(m sim.Summary) string {
-	return abbreviated(total(m, func(r sim.Result) float64 { return r.Totals.PeakRate }) / float64(max(1, len(m.Results))))
-}
-
 // latencyCell is "-" if nothing succeeded.
 func latencyCell(m sim.Summary) string {
 	if m.P99.Mean == 0 {
@@ -258,10 +254,6 @@ func oldestCell(m sim.Summary) string {
 		longest = max(longest, r.Totals.Oldest)
 	}
 	return inWords(longest)
-}
-
-func endCell(m sim.Summary) string {
-	return inWords(meanOf(m, func(r sim.Result) float64 { return float64(r.Totals.Last) }))
 }
 
 func pooled(s sim.Scenario) bool {

@@ -1,12 +1,12 @@
-// Package simulate is the command lull simulate: it flies retry policies through an
-// outage in virtual time, side by side, with package sim, and prints a table, maps of a
-// sweep, JSON, CSV or a page of HTML (package report).
+// Package simulate is the command lull simulate: it flies retry policies through an outage in virtual time, side by side,
+// with package sim, and prints a table, maps of a sweep, JSON, CSV or a page of HTML (package report).
 //
 // Flags and files become a simulation (setting.go), which runs (run.go) and becomes an
 // outcome; each way of printing one has a file of its own.
 package simulate
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -21,8 +21,7 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// Command is lull simulate. Its flags are text, so that all mistakes are reported at
-// once; simulation reads them.
+// Command is lull simulate. Its flags are text, so that all mistakes are reported at once; simulation reads them.
 type Command struct {
 	Scenario cli.Text  `arg:"" optional:"" help:"A built-in scenario (--list shows them) or a YAML file. Default: metastable-stall."`
 	Policy   cli.Texts `placeholder:"POLICY,..." help:"The policies to compare: presets (--list shows them), lull (the zero Policy), or YAML files. All policies of a file are used. Default: none, full-jitter, aws-legacy-standard, grpc and lull."`
@@ -57,10 +56,7 @@ simulate the code that you ship. Presets describe other libraries as policies.
 Ctrl-C ends the run and prints what was computed until then; the exit code is 1.`
 }
 
-func (f Command) Check() error {
-	_, err := f.simulation()
-	return err
-}
+func (f Command) Check() error { _, err := f.simulation(); return err }
 
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
@@ -69,10 +65,8 @@ func (Command) Complete() map[string][]string {
 	}
 }
 
-// errInterrupted is the error of a run that the user interrupted.
 var errInterrupted = errors.New("interrupted: the figures are of what was simulated until then")
 
-// A result is what comes of a simulation: an outcome, or a stabilityMap.
 type result interface {
 	// print prints it in the form that the flags name.
 	print(f Command, env cli.Env) error
@@ -101,10 +95,6 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 			return err
 		}
 	}
-	page, err := openReport(f.Report)
-	if err != nil {
-		return err
-	}
 	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
 	var result result
 	interrupted := false
@@ -116,16 +106,19 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 		result, interrupted = o, o.interrupted
 	}
 	p.End()
-	if err == nil && !s.where.Part() {
+	if err == nil && !s.where.Part {
 		err = result.print(f, env)
 	}
 	switch {
 	case err != nil:
-		page.discard()
 		return inFileTerms(err)
-	case s.where.Part():
+	case s.where.Part:
 	case f.Report != "":
-		if err := page.write(func(w io.Writer) error { return result.writePage(w, f.command()) }); err != nil {
+		var page bytes.Buffer
+		if err := result.writePage(&page, f.command()); err != nil {
+			return err
+		}
+		if err := cli.WriteWhole(string(f.Report), page.Bytes()); err != nil {
 			return err
 		}
 		if !f.JSON && !f.CSV {

@@ -4,18 +4,22 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"github.com/lullgo/lull/internal/must"
-	"github.com/lullgo/lull/lab/scenario"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/lab/rivals"
+	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // lullProgram runs the program and returns what it printed.
@@ -63,7 +67,9 @@ func TestSimulateSetAndFiles(t *testing.T) {
 	}
 	read := func(args ...string) (v totals) {
 		text := simulate(t, append([]string{tiny, "--json", "--set=services.0.errors=1", "--set=services.0.faults=[]"}, args...)...)
-		must.Succeed(json.Unmarshal([]byte(text), &v))
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
 		return v
 	}
 	v := read("--policy=testdata/policies.yaml,none", "--horizon=10s")
@@ -97,7 +103,9 @@ func TestSimulateInterruptedBeforeItBegan(t *testing.T) {
 
 func TestSimulateReport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.html")
-	must.Succeed(os.WriteFile(path, bytes.Repeat([]byte("old "), 1<<20), 0o644))
+	if err := os.WriteFile(path, bytes.Repeat([]byte("old "), 1<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, extra := range []string{"--seeds=2", "--sweep=clients=1,10", "--json"} {
 		out := simulate(t, tiny, "--report="+path, "--policy=none,lull", extra)
 		page, err := os.ReadFile(path)
@@ -174,7 +182,10 @@ func TestSimulateMap(t *testing.T) {
 	if !strings.Contains(strings.Join(strings.Fields(text), " "), several) {
 		t.Errorf("it does not say what the rows are, of several faults:\n%s", text)
 	}
-	html := must.Have(os.ReadFile(page))
+	html, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{`class="never"`, `class="back"`, "lull simulate testdata/tiny.yaml --policy none,naive-3",
 		several, "naive-3, ", "seed 1", "outage&nbsp;↓", "calls a second&nbsp;→", "or it cannot bear that load in peace"} {
 		if !strings.Contains(string(html), want) {
@@ -191,6 +202,54 @@ func TestSimulateMapOfNothing(t *testing.T) {
 		code, stdout, stderr := lullProgram(t.Context(), append([]string{tiny}, strings.Fields(c.args)...)...)
 		if code == cli.OK || stdout != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit code %d\n%s%s", c.args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestProgressIsPlainAndRareWhereThereIsNoTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := term.NewProgress(&out, func(string) string { return "" }, false)
+		for second := range 35 {
+			p.Show((&tally{done: second / 10, of: make([]sim.Progress, 5), share: float64(second) / 50, events: int64(second) * 2_000_000}).line)
+			time.Sleep(time.Second)
+		}
+		p.End()
+		const want = `simulating: 20.0 %, 1 of 5 runs, 2M events/s, 40 s left
+simulating: 40.0 %, 2 of 5 runs, 2M events/s, 30 s left
+simulating: 60.0 %, 3 of 5 runs, 2M events/s, 20 s left
+`
+		if out.String() != want {
+			t.Errorf("printed\n%swant\n%s", out.String(), want)
+		}
+	})
+}
+
+// What is merged of three parts is byte for byte what one run prints, in every form.
+func TestMergedPartsAreOneRun(t *testing.T) {
+	for _, c := range []struct{ args, forms []string }{
+		{[]string{tiny, "--policy=none,grpc,testdata/policies.yaml", "--seeds=2"}, []string{"", "--json", "--csv"}},
+		{[]string{tiny, "--policy=none,lull", "--sweep=clients=1,10", "--sweep=services.api.faults.0.for=1s,2s", "--set=policy.attempts=2"}, []string{"", "--json", "--csv"}},
+		{[]string{tiny, "--policy=none,lull", "--map"}, []string{"", "--json"}},
+	} {
+		folder := t.TempDir()
+		for part := range 3 {
+			text := simulate(t, append(c.args, fmt.Sprintf("--cells=%d/3", part))...)
+			clitest.Write(t, filepath.Join(folder, fmt.Sprint(part, ".part")), text)
+		}
+		for _, form := range c.forms {
+			args := c.args
+			if form != "" {
+				args = append(args[:len(args):len(args)], form)
+			}
+			want := simulate(t, args...)
+			merged := append(args[:len(args):len(args)], "--merge="+folder+"/*.part")
+			if got := simulate(t, merged...); got != want {
+				t.Errorf("%v: merged\n%s\nwant\n%s", args, got, want)
+			}
+			if code, out, errs := lullProgram(t.Context(), append(merged, "--seed=2")...); code != cli.Failed || out != "" || !strings.Contains(errs, "are in none of the files") {
+				t.Errorf("%v with another seed: exit code %d, printed %q and %q", args, code, out, errs)
+			}
 		}
 	}
 }

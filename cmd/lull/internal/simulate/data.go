@@ -3,13 +3,162 @@ package simulate
 import (
 	"bytes"
 	"encoding"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
+	"math"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/lullgo/lull/lab/sim"
 )
+
+// A figure is a number in a file. It has nine significant digits, fewer than a float, so
+// that two files do not differ by the last bits of a sum.
+type figure float64
+
+func (f figure) String() string {
+	v := float64(f)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return ""
+	}
+	if a := math.Abs(v); v == math.Trunc(v) && a < 1e15 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 8, 64), 64)
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// MarshalJSON writes null for NaN and infinity.
+func (f figure) MarshalJSON() ([]byte, error) {
+	if text := f.String(); text != "" {
+		return []byte(text), nil
+	}
+	return []byte("null"), nil
+}
+
+func figuresOf(values []float64) []figure {
+	all := make([]figure, len(values))
+	for i, v := range values {
+		all[i] = figure(v)
+	}
+	return all
+}
+
+// jsonSimulation is the output of --json. Fields whose names end in _s are in seconds, rates are per second, shares are from
+// 0 to 1. The same version, seed and arguments give the same bytes on any machine, with any number of workers. Fields may be
+// added; none changes its meaning.
+type jsonSimulation struct {
+	Schema   int    `json:"schema"` // 1
+	Scenario any    `json:"scenario"`
+	Policies any    `json:"policies"`
+	Seed     uint64 `json:"seed"`
+	Seeds    int    `json:"seeds"`
+	// Interrupted: some figures are of only a part of the time.
+	Interrupted bool              `json:"interrupted"`
+	Contenders  []json.RawMessage `json:"contenders,omitempty"` // without a sweep
+	Sweep       *jsonSweep        `json:"sweep,omitempty"`
+}
+
+// jsonPolicy is a policy that is compared. A preset may have options that are code and not
+// data; only its name stands for them.
+type jsonPolicy struct {
+	Name   string `json:"name"`
+	Title  string `json:"title"`
+	Preset bool   `json:"preset"`
+	Policy any    `json:"policy"`
+}
+
+type jsonSweep struct {
+	Axes  []sweepAxis `json:"axes"`
+	Cells []jsonCell  `json:"cells"` // row by row: the last axis changes first
+}
+
+type jsonCell struct {
+	Values     []string          `json:"values"` // of the axes, in their order
+	Contenders []json.RawMessage `json:"contenders"`
+}
+
+// jsonSummary is a policy: means over its seeds, and its runs.
+type jsonSummary struct {
+	sim.Summary
+	Runs []run
+}
+
+// A run is a sim.Result with its series, unless it is one of a sweep.
+type run struct {
+	sim.Result
+	Steps json.RawMessage
+}
+
+// fieldsOf are the fields that are written of some types, in their order (see [writeStruct]). The fields' own comments say what
+// they count.
+var fieldsOf = map[reflect.Type]string{
+	reflect.TypeFor[jsonSummary](): "Contender.Name Success Amplification WorstTenSeconds=worst_10s PeakOverNormal Held P99=p99_s Wasted Refused " +
+		"Recovery=recovery_s!Recovered Recovered Runs",
+	reflect.TypeFor[run]():          "Seed Interrupted End Totals Recovery Latency Steps=series? Fleets? Topics? Connections? Links?",
+	reflect.TypeFor[sim.Estimate](): "Mean Half",
+	reflect.TypeFor[sim.Totals](): "Calls Succeeded Refused Unfinished Reasons Attempts Retries AttemptsTimedOut AttemptsFailed Wasted " +
+		"QueueFull RateLimited Errors Dropped Shed? Effects Duplicates Reloads Hits=cache_hits? Misses=cache_misses? Collections? Paused? " +
+		"OutOfMemory? Ejections? Disconnects? Amplification PeakRate PeakAt NormalRate PeakOverNormal WorstMinute WorstTenSeconds=worst_10s Held Oldest Last " +
+		"MeanCompletion Events",
+	reflect.TypeFor[sim.Held]():             "Seconds=calls_s Attempts=attempts_s Disturbed=disturbed_s P50 P99 Max Most MostAt",
+	reflect.TypeFor[sim.Recovery]():         "Measured Few=few_calls From Recovered Time!Recovered First Relapses Within Normal Final",
+	reflect.TypeFor[sim.Latency]():          "Count Mean P50 P90 P99 P999 Max",
+	reflect.TypeFor[sim.ConnectionTotals](): "Dials Failed=dials_failed NoPort Waits Waited Broken Refused Dropped Most",
+	reflect.TypeFor[sim.LinkTotals]():       "Most Dropped Lost",
+	reflect.TypeFor[sim.FleetResult](): "Name Totals.Calls Totals.Succeeded Totals.Refused Totals.Unfinished Totals.Reasons Totals.Attempts " +
+		"Totals.Retries Totals.Disconnects? Totals.Amplification Totals.Held Recovery Latency",
+	reflect.TypeFor[sim.TopicResult](): "Name Sent Handled Dead Left Reasons Attempts Disturbed=attempts_during_faults Deferred Lapsed " +
+		"CaughtUp!Caught",
+}
+
+func printJSON(w io.Writer, o outcome) error {
+	v := jsonSimulation{Schema: 1, Scenario: plainData(o.scenario), Seed: o.seed, Seeds: o.seeds, Interrupted: o.interrupted}
+	policies := make([]jsonPolicy, len(o.contenders))
+	for i, c := range o.contenders {
+		policies[i] = jsonPolicy{c.Name, c.Title, c.preset, plainData(c.Policy)}
+	}
+	v.Policies = policies
+	if o.swept() {
+		v.Sweep = &jsonSweep{Axes: o.axes}
+		for i := range o.cells {
+			v.Sweep.Cells = append(v.Sweep.Cells, jsonCell{o.valuesAt(i), jsonSummaries(o.results[i])})
+		}
+	} else {
+		v.Contenders = jsonSummaries(o.results[0])
+	}
+	return json.NewEncoder(w).Encode(v)
+}
+
+func jsonSummaries(all []sim.Summary) []json.RawMessage {
+	out := []json.RawMessage{}
+	for _, m := range all {
+		runs := make([]run, len(m.Results))
+		for i, r := range m.Results {
+			runs[i] = runOf(r)
+		}
+		out = append(out, plainData(jsonSummary{m, runs}))
+	}
+	return out
+}
+
+func runOf(r sim.Result) run {
+	if r.Series.Step == 0 {
+		return run{Result: r}
+	}
+	values := map[string][]figure{} // printed in the order of the names
+	for _, line := range seriesOf(r) {
+		values[line.name] = figuresOf(line.values)
+	}
+	return run{r, jsonText(map[string]any{"step_s": figure(r.Series.Step.Seconds()), "values": values})}
+}
 
 // plainData returns a scenario or a policy as JSON: every field that is not zero, named
 // in snake_case, in the order of declaration. A duration is in seconds and its name ends
@@ -124,4 +273,99 @@ func snakeCase(name string) string {
 		b.WriteRune(unicode.ToLower(r))
 	}
 	return b.String()
+}
+
+// printSeriesCSV prints a line for every point of every series: contender, seed, end of
+// the step in seconds, name of the series as in JSON (refused.REASON for calls that
+// ended without success, backlog.TOPIC for messages that are not handled), value.
+func printSeriesCSV(w io.Writer, o outcome) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"contender", "seed", "time_s", "series", "value"})
+	for _, m := range o.results[0] {
+		for _, r := range m.Results {
+			seed := strconv.FormatUint(r.Seed, 10)
+			for _, line := range seriesOf(r) {
+				for i, v := range line.values {
+					at := time.Duration(i+1) * r.Series.Step
+					out.Write([]string{m.Contender.Name, seed, figure(at.Seconds()).String(), line.name, figure(v).String()})
+				}
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// A namedSeries is one of sim.Series and its name in files.
+type namedSeries struct {
+	name   string
+	values []float64
+}
+
+// seriesOf returns all series in a fixed order. Durations are in seconds.
+func seriesOf(r sim.Result) []namedSeries {
+	s := r.Series
+	all := []namedSeries{
+		{"calls", s.Calls}, {"first_attempts", s.First}, {"retries", s.Retries},
+		{"goodput", s.Goodput}, {"good", s.Good}, {"failed", s.Failed}, {"wasted", s.Wasted},
+		{"queue", s.Queue}, {"busy", s.Busy}, {"open", s.Open}, {"held", s.Held},
+		{"p50_s", inSeconds(s.P50)}, {"p99_s", inSeconds(s.P99)},
+	}
+	for _, t := range r.Topics {
+		all = append(all, namedSeries{"backlog." + t.Name, t.Backlog})
+	}
+	for _, reason := range slices.Sorted(maps.Keys(s.Refused)) {
+		all = append(all, namedSeries{"refused." + reason, s.Refused[reason]})
+	}
+	return all
+}
+
+func inSeconds(all []time.Duration) []float64 {
+	seconds := make([]float64, len(all))
+	for i, d := range all {
+		seconds[i] = d.Seconds()
+	}
+	return seconds
+}
+
+// printSweepCSV prints a line for each cell and policy: the values of the axes, under their paths, and the summary.
+func printSweepCSV(w io.Writer, o outcome) error {
+	out := csv.NewWriter(w)
+	var head []string
+	for _, x := range o.axes {
+		head = append(head, x.Path)
+	}
+	out.Write(append(head, "contender", "seeds", "recovered", "recovery_s", "recovery_s_half", "success", "success_half",
+		"amplification", "amplification_half", "worst_10s", "worst_10s_half", "held", "held_half", "peak_over_normal", "peak_over_normal_half", "p99_s", "p99_s_half"))
+	for i := range o.cells {
+		for _, m := range o.results[i] {
+			line := o.valuesAt(i)
+			line = append(line, m.Contender.Name, strconv.Itoa(len(m.Results)), strconv.Itoa(m.Recovered))
+			recovery := []string{"", ""}
+			if m.Recovered > 0 {
+				recovery = meanAndHalf(m.Recovery)
+			}
+			line = append(line, recovery...)
+			for _, e := range []sim.Estimate{m.Success, m.Amplification, m.WorstTenSeconds, m.Held, m.PeakOverNormal, m.P99} {
+				line = append(line, meanAndHalf(e)...)
+			}
+			out.Write(line)
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func meanAndHalf(e sim.Estimate) []string {
+	return []string{figure(e.Mean).String(), figure(e.Half).String()}
+}
+
+func (o outcome) valuesAt(cell int) []string {
+	values := make([]string, len(o.axes))
+	for i := len(o.axes) - 1; i >= 0; i-- {
+		n := len(o.axes[i].Values)
+		values[i] = o.axes[i].Values[cell%n]
+		cell /= n
+	}
+	return values
 }

@@ -28,11 +28,9 @@ func inWords(d time.Duration) string {
 	return trimmed(s/3600, 3) + " h"
 }
 
-// seconds returns a number of seconds as a duration.
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// trimmed returns v with that many digits, but no fewer than its whole part has, and
-// without zeros at the end.
+// trimmed returns v with that many digits, but no fewer than its whole part has, and without zeros at the end.
 func trimmed(v float64, digits int) string {
 	whole := 1
 	if a := math.Abs(v); a >= 10 {
@@ -73,8 +71,7 @@ func abbreviated(v float64) string {
 	return trimmed(v, 3)
 }
 
-// percentOf returns a share as a percentage. It reads 0 or 100 only if the share is
-// exactly nothing or all.
+// percentOf returns a share as a percentage. It reads 0 or 100 only if the share is exactly nothing or all.
 func percentOf(share float64) string {
 	switch {
 	case math.IsNaN(share):

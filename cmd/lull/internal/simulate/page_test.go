@@ -1,14 +1,21 @@
 package simulate
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/cmd/lull/internal/cells"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
-	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -50,7 +57,9 @@ func TestBestFiguresAreMarked(t *testing.T) {
 	}
 	// The intervals of the first two shares touch.
 	want := "9 s*, 90.0% ±1.0*, 0.00 ±0.00; 1/2 2 s, 88.5% ±1.0*, 0.00 ±0.00; never, 40.0% ±1.0, 0.00 ±0.00; -, -, -"
-	check.Equal(t, strings.Join(got, ", "), strings.ReplaceAll(want, "; ", ", "), "the list")
+	if text := strings.ReplaceAll(want, "; ", ", "); strings.Join(got, ", ") != text {
+		t.Errorf("got %q, want %q", strings.Join(got, ", "), text)
+	}
 	alike := []sim.Summary{recovered("a", 1, 5), recovered("b", 1, 5)}
 	table = pageTable(columns, alike)
 	markBest(table, columns, alike)
@@ -76,7 +85,9 @@ func TestCellsOfASweep(t *testing.T) {
 		"10 s/90.0%/level-2":     recovered("", 0.9, 10),
 	} {
 		c := sweepCell(m, 1, 100)
-		check.Equal(t, c.Text+"/"+c.More+"/"+c.Class, want, "text, more and class")
+		if got := c.Text + "/" + c.More + "/" + c.Class; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 
@@ -115,5 +126,67 @@ func TestWindows(t *testing.T) {
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestFigures(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 1: "1", 25e6: "25000000", 0.1 + 0.2: "0.3", 1.0 / 3: "0.333333333", 123456.7890123: "123456.789", 1e-7: "1e-07", -2.5: "-2.5",
+		math.Inf(1): "null", math.NaN(): "null", 1e20: "1e+20",
+	} {
+		text, err := json.Marshal(figure(v))
+		if err != nil || string(text) != want {
+			t.Errorf("%v is %s (%v), want %s", v, text, err, want)
+		}
+	}
+}
+
+func TestPoliciesAsJSON(t *testing.T) {
+	p := lull.Policy{
+		Attempts: 4, AttemptTimeout: 1500 * time.Millisecond, Deadline: lull.NoTimeout,
+		Backoff: backoff.Schedule{Kind: backoff.Linear, Base: time.Second, FastFirst: true},
+	}
+	const want = `{"attempts":4,"attempt_timeout_s":1.5,"deadline_s":-1,"backoff":{"kind":"linear","base_s":1,"fast_first":true}}`
+	if got := plainData(p); string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := plainData(lull.Policy{}); string(got) != "{}" {
+		t.Errorf("the zero Policy is %s", got)
+	}
+}
+
+func TestScenariosAsJSON(t *testing.T) {
+	var out bytes.Buffer
+	if err := json.Indent(&out, plainData(fixedScenario()), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	golden.File(t, "testdata/fixed-scenario.json", out.String()+"\n")
+}
+
+func TestCommandCanBeRepeated(t *testing.T) {
+	f := Command{
+		Scenario: "my file.yaml", Policy: cli.Texts{"none,lull", "x.yaml"}, Set: cli.Texts{"services.0.time={kind: fixed, mean: 1s}"},
+		Sweep: cli.Texts{"clients=1,2"}, Seed: "1", Seeds: "3", Report: "o'brien.html", Clients: "25M", Horizon: "10s", Flags: cells.Flags{Workers: "2"}, JSON: true,
+	}
+	const want = `lull simulate 'my file.yaml' --policy none,lull --policy x.yaml --clients 25M --horizon 10s --set 'services.0.time={kind: fixed, mean: 1s}' --sweep clients=1,2 --seed 1 --seeds 3 --report 'o'\''brien.html'`
+	if got := f.command(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What became of messages stands beside the totals, and without topics nothing does.
+func TestTopicsAsJSON(t *testing.T) {
+	r := sim.Result{Topics: []sim.TopicResult{{
+		Name: "orders", Sent: 5, Handled: 3, Dead: 1, Left: 1, Reasons: map[string]int64{"crashed": 1}, Attempts: 9, Disturbed: 4,
+		Deferred: 2, Lapsed: 1, Caught: true, CaughtUp: 1500 * time.Millisecond,
+	}, {Name: "mail"}}}
+	text := plainData(r.Topics)
+	const want = `[{"name":"orders","sent":5,"handled":3,"dead":1,"left":1,"reasons":{"crashed":1},"attempts":9,"attempts_during_faults":4,"deferred":2,"lapsed":1,"caught_up_s":1.5},` +
+		`{"name":"mail","sent":0,"handled":0,"dead":0,"left":0,"reasons":null,"attempts":0,"attempts_during_faults":0,"deferred":0,"lapsed":0,"caught_up_s":null}]`
+	if string(text) != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	if text := plainData(runOf(sim.Result{})); bytes.Contains(text, []byte("topics")) {
+		t.Errorf("topics without any: %s", text)
 	}
 }

@@ -3,7 +3,6 @@ package simulate
 import (
 	"errors"
 	"fmt"
-	"github.com/lullgo/lull/lab/scenario"
 	"math"
 	"os"
 	"slices"
@@ -15,6 +14,8 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/lab/rivals"
+	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -25,7 +26,6 @@ const (
 	longestHorizon  = 10_000 * time.Hour
 )
 
-// A simulation is everything that determines what is simulated.
 type simulation struct {
 	world
 	named []cells.Contender // policies that fleets and hops name
@@ -42,7 +42,6 @@ type world struct {
 	contenders []contender
 }
 
-// change makes one assignment, of --set or of a sweep.
 func (w *world) change(assignment string) error {
 	path, value, assigned := strings.Cut(assignment, "=")
 	switch {
@@ -78,7 +77,6 @@ func (w *world) changePolicies(assignment string) error {
 	return nil
 }
 
-// validate checks the scenario and the policies.
 func (w *world) validate() error {
 	var l problem.List
 	for _, c := range w.contenders {
@@ -90,8 +88,7 @@ func (w *world) validate() error {
 	return m.Err()
 }
 
-// inFileTerms renames the fields of problems as in files: Services[0].Queue.Limit becomes
-// services.0.queue.limit.
+// inFileTerms renames the fields of problems as in files: Services[0].Queue.Limit becomes services.0.queue.limit.
 func inFileTerms(err error) error {
 	var l problem.List
 	if !errors.As(err, &l) {
@@ -108,17 +105,6 @@ func inFileTerms(err error) error {
 	return l
 }
 
-// fleet returns all contenders as package sim takes them.
-func (w *world) fleet() []sim.Contender {
-	cs := make([]sim.Contender, len(w.contenders))
-	for i, c := range w.contenders {
-		cs[i] = c.Contender
-	}
-	return cs
-}
-
-// simulation reads the flags. The error has all mistakes, each with the flag, its value
-// and what is allowed.
 func (f Command) simulation() (simulation, error) {
 	var wrong cli.Mistakes
 	var l problem.List
@@ -129,7 +115,14 @@ func (f Command) simulation() (simulation, error) {
 	l.Check(f.Cells == "" || !f.JSON && !f.CSV && f.Report == "", "--cells", "with --json, --csv or --report", "none of these, but with --merge")
 	l.Check(!f.JSON || !f.CSV, "--json with --csv", "both on standard output", "one of them")
 	l.Check(!f.Map || len(f.Sweep) == 0 && !f.CSV && s.seeds == 1, "--map", "with --sweep, --csv or --seeds", "none of these")
-	l.Check(f.Report == "" || !strings.HasPrefix(string(f.Report), "-"), "--report", f.Report.Quoted(), "the name of a file, such as out.html")
+	switch {
+	case strings.HasPrefix(string(f.Report), "-"):
+		l.Add("--report", f.Report.Quoted(), "the name of a file, such as out.html")
+	case f.Report != "":
+		if err := cli.CanWrite(string(f.Report)); err != nil { // which should not cost a run
+			l.Add("--report", f.Report.Quoted(), "a file that can be written ("+errors.Unwrap(err).Error()+")")
+		}
+	}
 
 	base, err := scenarioNamed(string(f.Scenario))
 	noScenario := err != nil
@@ -171,7 +164,6 @@ func (f Command) simulation() (simulation, error) {
 	return s, wrong.Err()
 }
 
-// A change is an assignment and the flag that it comes from.
 type change struct{ flag, assignment string }
 
 // changes returns the changes of all flags, in the order in which they are made.
@@ -223,7 +215,6 @@ func processes(v string) (int, error) {
 	return int(n), nil
 }
 
-// scenarioNamed returns the built-in scenario of that name, or that of a file.
 func scenarioNamed(v string) (sim.Scenario, error) {
 	if v == "" {
 		v = defaultScenario
@@ -254,4 +245,116 @@ func noName(v string, err error) error {
 // isPath reports whether v is the path of a file, and not a name.
 func isPath(v string) bool {
 	return strings.ContainsAny(v, `/\`) || strings.HasSuffix(v, ".yaml") || strings.HasSuffix(v, ".yml")
+}
+
+// lullName is the preset of the zero Policy, the only one that --set policy.KEY changes.
+const lullName = "lull"
+
+var (
+	defaultContenders = []string{"none", "full-jitter", "aws-legacy-standard", "grpc", lullName}
+	defaultConsumers  = []string{"nack", "watermill", "spring-kafka", "queue"} // of topics
+)
+
+type contender struct {
+	sim.Contender
+	preset bool // --set policy.KEY does not change it
+}
+
+func (c contender) data() cells.Contender {
+	if c.preset {
+		return cells.ContenderOf(c.Contender, c.Name)
+	}
+	return cells.ContenderOf(c.Contender, "")
+}
+
+// contendersOf returns the policies of those names and files, in that order; nil if any
+// of them is wrong. Without names they are those that the scenario is for.
+func contendersOf(asked []string, s sim.Scenario) ([]contender, error) {
+	switch {
+	case len(asked) > 0:
+	case onlyMessages(s):
+		asked = defaultConsumers
+	default:
+		asked = defaultContenders
+	}
+	var wrong cli.Mistakes
+	var all []contender
+	for _, v := range asked {
+		found, err := contendersNamed(v)
+		wrong.Add(err)
+		all = append(all, found...)
+	}
+	seen := map[string]bool{}
+	var l problem.List
+	for _, c := range all {
+		l.Check(!seen[c.Name], "--policy", strconv.Quote(c.Name)+" twice", "names that differ")
+		seen[c.Name] = true
+	}
+	wrong.Add(l.Err())
+	if len(wrong) > 0 {
+		return nil, wrong
+	}
+	return all, nil
+}
+
+func contendersNamed(v string) ([]contender, error) {
+	if !isPath(v) {
+		c, err := presetContender(v)
+		if err != nil {
+			return nil, fmt.Errorf("--policy: %w", noName(v, err))
+		}
+		return []contender{{Contender: c, preset: c.Name != lullName}}, nil
+	}
+	policies, err := config.ReadPolicies(v)
+	if err != nil {
+		return nil, cli.CannotRead(err)
+	}
+	var all []contender
+	for _, p := range policies {
+		all = append(all, contender{Contender: sim.Contender{Name: p.Name, Title: "of " + v, Policy: p.Policy}})
+	}
+	return all, nil
+}
+
+func presetContender(name string) (sim.Contender, error) {
+	p, err := rivals.Find(name)
+	return sim.Contender{Name: p.Name, Title: p.Title, Policy: p.Policy, Options: p.Options(), Verdict: p.Reads.Verdict, Holds: p.Holds}, err
+}
+
+// namedPolicies returns the policies that fleets and hops of the scenario name. A name is
+// looked up among the contenders first, then among the presets; sim knows "none".
+func namedPolicies(s sim.Scenario, contenders []contender) ([]cells.Contender, error) {
+	known := map[string]bool{"": true, "none": true}
+	var named []cells.Contender
+	var wrong cli.Mistakes
+	add := func(name string) {
+		if known[name] {
+			return
+		}
+		known[name] = true
+		for _, c := range contenders {
+			if c.Name == name {
+				named = append(named, c.data())
+				return
+			}
+		}
+		c, err := presetContender(name)
+		if err != nil {
+			wrong.In("policy of the scenario", fmt.Errorf("%w; or give a policy of that name with --policy", err))
+			return
+		}
+		named = append(named, cells.ContenderOf(c, c.Name))
+	}
+	for _, f := range s.Fleets {
+		add(f.Policy)
+	}
+	for _, t := range s.Topics {
+		add(t.Policy)
+	}
+	for _, service := range s.Services {
+		for _, h := range service.Calls {
+			add(h.Policy)
+		}
+	}
+	return named, wrong.Err()
 }

@@ -18,8 +18,7 @@ import (
 
 var mapContenders = []string{"none", "full-jitter", lullName}
 
-// A stabilityMap is --map: for each policy and size of the fleet, at which loads and outages it comes
-// back.
+// A stabilityMap is --map: for each policy and size of the fleet, at which loads and outages it comes back.
 type stabilityMap struct {
 	simulation
 	sizes []int             // of the fleet
@@ -28,7 +27,6 @@ type stabilityMap struct {
 
 const relief = 2 * time.Minute
 
-// mapOf finds the maps, several side by side.
 func mapOf(ctx context.Context, s simulation, p *term.Progress) (stabilityMap, error) {
 	m := stabilityMap{simulation: s, sizes: fleetSizes(s.scenario)}
 	var all []cells.Cell
@@ -72,7 +70,6 @@ const (
 	neverBack
 )
 
-// state is that of a load and an outage, by their indices.
 func state(m sim.Stability, load, outage int) int {
 	switch {
 	case load < m.Back[outage]:
@@ -83,7 +80,6 @@ func state(m sim.Stability, load, outage int) int {
 	return neverBack
 }
 
-// marks are the states on a terminal.
 var marks = [...]string{comesBack: ".", onlyHelped: "+", neverBack: "#"}
 
 const theoryMark = "no retries, by theory"
@@ -95,7 +91,6 @@ func (m stabilityMap) print(f Command, env cli.Env) error {
 	return m.printText(env.Stdout)
 }
 
-// printText prints the maps on a terminal: those of the sizes of the fleet beside one another.
 func (m stabilityMap) printText(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprint(out, scenarioText(m.scenario))
@@ -124,7 +119,6 @@ func (m stabilityMap) printText(w io.Writer) error {
 	return out.Flush()
 }
 
-// meanings are those of the marks.
 func (m stabilityMap) meanings() [3]string {
 	return [...]string{
 		comesBack:  "calls succeed again as before, within " + inWords(m.of[0][0].Watch) + " of the end of the outage",
@@ -133,7 +127,6 @@ func (m stabilityMap) meanings() [3]string {
 	}
 }
 
-// rows describes what the rows are.
 func (m stabilityMap) rows() string {
 	faults := 0
 	for i := range m.scenario.Services {
@@ -145,7 +138,6 @@ func (m stabilityMap) rows() string {
 	return "length of the outage, from the beginning of the first fault to the end of the last: all are stretched alike"
 }
 
-// capacity describes that of the service, if it is known.
 func (m stabilityMap) capacity() string {
 	if n := m.scenario.Capacity(); n > 0 {
 		return fmt.Sprintf("; the service can do %s", grouped(n))
@@ -200,7 +192,6 @@ func (m stabilityMap) block(out io.Writer, never string, maps ...sim.Stability) 
 	}
 }
 
-// jsonStability is the output of --map --json.
 type jsonStability struct {
 	Schema   int        `json:"schema"` // 1
 	Scenario any        `json:"scenario"`

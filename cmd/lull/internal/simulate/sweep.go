@@ -1,20 +1,24 @@
 package simulate
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/lab/sim"
 )
 
-// A sweepAxis is one --sweep: a field and its values.
 type sweepAxis struct {
-	path   string
-	values []string
+	Path   string   `json:"path"`
+	Values []string `json:"values"`
 }
 
 const (
@@ -22,7 +26,6 @@ const (
 	mostValues = 1000
 )
 
-// axes reads the sweeps: rows first, then columns.
 func axes(l *problem.List, sweeps cli.Texts) []sweepAxis {
 	l.Check(len(sweeps) <= mostAxes, "--sweep", fmt.Sprintf("given %d times", len(sweeps)), "at most two of them")
 	var all []sweepAxis
@@ -35,7 +38,7 @@ func axes(l *problem.List, sweeps cli.Texts) []sweepAxis {
 			continue
 		}
 		for _, other := range all {
-			l.Check(other.path != path, "--sweep", path+" twice", "two different fields")
+			l.Check(other.Path != path, "--sweep", path+" twice", "two different fields")
 		}
 		all = append(all, sweepAxis{path, values})
 		cells *= len(values)
@@ -47,7 +50,6 @@ func axes(l *problem.List, sweeps cli.Texts) []sweepAxis {
 	return all
 }
 
-// valuesOf reads a,b,c or from..to/step.
 func valuesOf(list string) ([]string, error) {
 	from, rest, isRange := strings.Cut(list, "..")
 	if !isRange {
@@ -80,8 +82,7 @@ func three[T any](a, b, c string, parse func(string) (T, error)) (x, y, z T, ok 
 	return x, y, z, errA == nil && errB == nil && errC == nil
 }
 
-// steps returns the values from a to b. It includes b if a whole number of steps leads
-// there.
+// steps returns the values from a to b. It includes b if a whole number of steps leads there.
 func steps(a, b, by float64, format func(float64) string) ([]string, error) {
 	n := math.Floor((b-a)/by + 1e-9)
 	if !(by > 0) || !(n >= 0 && n < mostValues) {
@@ -94,18 +95,107 @@ func steps(a, b, by float64, format func(float64) string) ([]string, error) {
 	return values, nil
 }
 
-// cellsOf returns the changes of each pair of values, row by row. Without a sweep that is
-// one cell without changes.
+// cellsOf returns the changes of each pair of values, row by row. Without a sweep that is one cell without changes.
 func cellsOf(axes []sweepAxis) [][]change {
 	cells := [][]change{nil}
 	for _, x := range axes {
 		var more [][]change
 		for _, c := range cells {
-			for _, v := range x.values {
-				more = append(more, append(c[:len(c):len(c)], change{"--sweep", x.path + "=" + v}))
+			for _, v := range x.Values {
+				more = append(more, append(c[:len(c):len(c)], change{"--sweep", x.Path + "=" + v}))
 			}
 		}
 		cells = more
 	}
 	return cells
+}
+
+const mapDefinitions = `What the maps show
+  back after  time from the end of the last fault to the moment from which on calls
+              succeed 95 %% as often as before the first one, and do so up to the
+              end of the run: the mean of %s. "2/5" is how many of the
+              seeds came back, if not all; "?" was not simulated
+  success     share of calls that succeeded, over the whole run
+  held        calls in progress, on average: what callers hold while a call runs
+              or waits
+`
+
+// printMaps prints a sweep: of one field a line for each value and a column for each
+// policy, of two fields a map for each policy.
+func printMaps(w io.Writer, o outcome) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprint(out, o.text())
+	for i, x := range o.axes {
+		fmt.Fprint(out, entry([]string{"rows", "columns"}[i], x.Path))
+	}
+	if o.interrupted {
+		fmt.Fprint(out, term.Fill("\n", `Interrupted. "?" was not simulated, or not to its end.`))
+	}
+	// grid has a line for each value of the first axis.
+	grid := func(title string, heads []string, cell func(row, column int) string) {
+		fmt.Fprintf(out, "\n%s\n", title)
+		rows := [][]string{append([]string{""}, heads...)}
+		for i, v := range o.axes[0].Values {
+			row := []string{"  " + v}
+			for j := range heads {
+				row = append(row, cell(i, j))
+			}
+			rows = append(rows, row)
+		}
+		term.Table(out, rows, term.Width)
+	}
+	policies := cli.Names(o.contenders, func(c contender) string { return c.Name })
+	measure := func(title string, of func(sim.Summary) string) {
+		show := func(cell int, policy string) string {
+			if s, ok := o.summary(cell, policy); ok {
+				return of(s)
+			}
+			return "?"
+		}
+		if len(o.axes) == 1 {
+			grid(title, policies, func(row, column int) string { return show(row, policies[column]) })
+			return
+		}
+		across := o.axes[1].Values
+		for _, policy := range policies {
+			grid(title+": "+policy, across, func(row, column int) string { return show(row*len(across)+column, policy) })
+		}
+	}
+	measured := func(r sim.Result) bool { return r.Recovery.Measured }
+	if slices.ContainsFunc(slices.Concat(o.results...), func(m sim.Summary) bool { return slices.ContainsFunc(m.Results, measured) }) {
+		measure("Back after", mapRecovery)
+	}
+	measure("Success", mapSuccess)
+	measure("Held", func(m sim.Summary) string { return trimmed(m.Held.Mean, 3) })
+	seeds := "one seed"
+	if o.seeds > 1 {
+		seeds = fmt.Sprintf("%d seeds", o.seeds)
+	}
+	fmt.Fprintf(out, "\n"+mapDefinitions, seeds)
+	return out.Flush()
+}
+
+func (o outcome) summary(cell int, policy string) (sim.Summary, bool) {
+	for _, s := range o.results[cell] {
+		if s.Contender.Name == policy && len(s.Results) > 0 {
+			return s, true
+		}
+	}
+	return sim.Summary{}, false
+}
+
+// mapRecovery is a shorter recoveryCell.
+func mapRecovery(m sim.Summary) string {
+	if m.Recovered > 0 && m.Recovered < len(m.Results) {
+		return fmt.Sprintf("%d/%d", m.Recovered, len(m.Results))
+	}
+	m.Recovery.Half = 0
+	return recoveryCell(m)
+}
+
+func mapSuccess(m sim.Summary) string {
+	if m.Results[len(m.Results)-1].Interrupted {
+		return "?"
+	}
+	return percentOf(m.Success.Mean)
 }

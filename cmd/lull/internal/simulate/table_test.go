@@ -10,9 +10,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
-	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/golden"
-	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -46,14 +44,23 @@ func fixedScenario() sim.Scenario {
 // flown returns what comes of the tiny scenario with three policies.
 func flown(t *testing.T, seeds cli.Text) outcome {
 	t.Helper()
-	s := must.Have(Command{Scenario: tiny, Policy: cli.Texts{"none,naive-3,lull"}, Seed: "1", Seeds: seeds}.simulation())
-	return must.Have(s.run(t.Context(), term.NewProgress(io.Discard, func(string) string { return "" }, true)))
+	s, err := Command{Scenario: tiny, Policy: cli.Texts{"none,naive-3,lull"}, Seed: "1", Seeds: seeds}.simulation()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := s.run(t.Context(), term.NewProgress(io.Discard, func(string) string { return "" }, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 func comparison(t *testing.T, o outcome, bars term.Bars) string {
 	t.Helper()
 	var out bytes.Buffer
-	must.Succeed(printComparison(&out, o, bars))
+	if err := printComparison(&out, o, bars); err != nil {
+		t.Fatal(err)
+	}
 	clitest.Width(t, out.String(), tableWidth)
 	return out.String()
 }
@@ -122,9 +129,13 @@ func TestResampled(t *testing.T) {
 
 func TestFaultAxis(t *testing.T) {
 	s := sim.Scenario{Horizon: 20 * time.Second, Services: []sim.Service{{Faults: []sim.Fault{{At: 5 * time.Second, For: 2 * time.Second}, {At: time.Second, For: 100 * ms, Every: 14 * time.Second}}}}}
-	check.Equal(t, faultAxis(s, 20, time.Second, term.Blocks), "0▔···▔▔········▔···· 20 s", "faultAxis(s, 20, time.Second, term.Blocks)")
+	if got := faultAxis(s, 20, time.Second, term.Blocks); got != "0▔···▔▔········▔···· 20 s" {
+		t.Errorf("got %s", got)
+	}
 	s.Services[0].Faults = s.Services[0].Faults[:1]
-	check.Equal(t, faultAxis(s, 20, time.Second, term.ASCII), "0....^^........ 20 s", "faultAxis(s, 20, time.Second, term.ASCII)")
+	if got := faultAxis(s, 20, time.Second, term.ASCII); got != "0....^^........ 20 s" {
+		t.Errorf("got %s", got)
+	}
 }
 
 func TestInWords(t *testing.T) {
@@ -132,19 +143,27 @@ func TestInWords(t *testing.T) {
 		0: "0 s", 1500: "1.5 µs", 51200: "51.2 µs", 12 * ms: "12 ms", 12345 * time.Microsecond: "12.3 ms", 999 * ms: "999 ms", time.Second: "1 s",
 		12345 * ms: "12.3 s", 90 * time.Second: "90 s", 10 * time.Minute: "10 min", 125 * time.Minute: "125 min", 5 * time.Hour: "5 h", 9000 * time.Hour: "9000 h", -time.Second: "-1 s",
 	} {
-		check.Equal(t, inWords(d), want, "inWords(%d)", d)
+		if got := inWords(d); got != want {
+			t.Errorf("inWords(%d) = %q, want %q", d, got, want)
+		}
 	}
 }
 
 func TestNumbersInWords(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 1: "1", 999: "999", 1000: "1,000", 25e6: "25,000,000", -1234: "-1,234", 250.5: "250.5", 0.5: "0.5"} {
-		check.Equal(t, grouped(v), want, "grouped(%v)", v)
+		if got := grouped(v); got != want {
+			t.Errorf("grouped(%v) = %q, want %q", v, got, want)
+		}
 	}
 	for v, want := range map[float64]string{0: "0", 950: "950", 999.7: "1k", 12345: "12.3k", 4.1e6: "4.1M", 2e9: "2G"} {
-		check.Equal(t, abbreviated(v), want, "abbreviated(%v)", v)
+		if got := abbreviated(v); got != want {
+			t.Errorf("abbreviated(%v) = %q, want %q", v, got, want)
+		}
 	}
 	for v, want := range map[float64]string{0: "0%", 1: "100%", 0.5: "50.0%", 0.9999999: "99.99%", 0.9998: "99.98%", 0.00001: "0.01%", 0.0004: "0.04%"} {
-		check.Equal(t, percentOf(v), want, "percentOf(%v)", v)
+		if got := percentOf(v); got != want {
+			t.Errorf("percentOf(%v) = %q, want %q", v, got, want)
+		}
 	}
 }
 
@@ -179,7 +198,9 @@ func TestVerdictsHideNothing(t *testing.T) {
 		{summary(sim.Recovery{}), "-"},
 		{summary(well, sim.Recovery{Measured: true}), "1/2 18 s"},
 	} {
-		check.Equal(t, recoveryCell(c.m), c.want, "%+v", c.m.Results[0].Recovery)
+		if got := recoveryCell(c.m); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.m.Results[0].Recovery, got, c.want)
+		}
 	}
 	for _, c := range []struct {
 		m    sim.Summary
@@ -212,7 +233,10 @@ func TestFleetsInTheTable(t *testing.T) {
 			{Name: "theirs", Calls: "api", Arrivals: sim.Arrivals{Rate: 20}, AttemptTimeout: 5 * ms, Policy: "none"},
 		},
 	}
-	all := must.Have(sim.Compare(t.Context(), s, []sim.Contender{{Name: "lull"}}, sim.CompareOptions{Seeds: 2}))
+	all, err := sim.Compare(t.Context(), s, []sim.Contender{{Name: "lull"}}, sim.CompareOptions{Seeds: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out strings.Builder
 	writeFleets(&out, s, columnsFor(s, all), all)
 	text := strings.Join(strings.Fields(out.String()), " ")

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// understandsEscapes switches the console's handling of escape sequences on. Consoles
-// older than Windows 10 have none.
+// understandsEscapes switches the console's handling of escape sequences on. Consoles older than Windows 10 have none.
 func understandsEscapes(file *os.File) bool {
 	console := windows.Handle(file.Fd())
 	var mode uint32

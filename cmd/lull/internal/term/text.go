@@ -3,6 +3,8 @@ package term
 import (
 	"cmp"
 	"fmt"
+	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,9 +107,80 @@ func Counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Printable escapes control characters, so that the text of a stranger cannot control the
-// terminal.
+// Printable escapes control characters, so that the text of a stranger cannot control the terminal.
 func Printable(s string) string {
 	quoted := strconv.Quote(s)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}
+
+// Table prints rows in columns, the first one to the left and the others to the right. A
+// table that is wider than most is printed in pieces, each with the first column.
+func Table(out io.Writer, rows [][]string, most int) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for from := 1; from < len(widths); {
+		to, width := from+1, widths[0]+widths[from]+4
+		for to < len(widths) && width+widths[to]+2 <= most {
+			width += widths[to] + 2
+			to++
+		}
+		if from > 1 {
+			fmt.Fprintln(out)
+		}
+		for _, row := range rows {
+			line := Pad(row[0], widths[0])
+			for i, cell := range row[from:to] {
+				line += "  " + strings.Repeat(" ", widths[from+i]-utf8.RuneCountInString(cell)) + cell
+			}
+			fmt.Fprintln(out, strings.TrimRight(line, " "))
+		}
+		from = to
+	}
+}
+
+// Bars are the heights of a bar, the lowest first.
+type Bars []rune
+
+// The bars of terminals that know Unicode, and of those that may not.
+var (
+	Blocks = Bars("▁▂▃▄▅▆▇█")
+	ASCII  = Bars(" .:-=+*#")
+)
+
+// BarsFor returns the bars that the locale can show. Without any locale, as on Windows, it is taken to be a modern one.
+func BarsFor(getenv func(string) string) Bars {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(getenv(name)); v != "" {
+			if strings.Contains(v, "utf-8") || strings.Contains(v, "utf8") {
+				return Blocks
+			}
+			return ASCII
+		}
+	}
+	return Blocks
+}
+
+func (b Bars) Highest() rune { return b[len(b)-1] }
+
+// Of returns the bar of a share, 0 to 1.
+func (b Bars) Of(share float64) string {
+	i := int(share * float64(len(b)))
+	return string(b[min(max(i, 0), len(b)-1)])
+}
+
+// Line draws values. Zero is the lowest bar, and nothing else is; what is above top has the highest.
+func (b Bars) Line(values []float64, top float64) string {
+	line := make([]rune, len(values))
+	for i, v := range values {
+		level := 0
+		if v > 0 && top > 0 {
+			level = min(max(int(math.Round(v/top*float64(len(b)-1))), 1), len(b)-1)
+		}
+		line[i] = b[level]
+	}
+	return string(line)
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/lullgo/lull/internal/check"
 )
 
 func TestFill(t *testing.T) {
@@ -18,8 +16,12 @@ func TestFill(t *testing.T) {
 	if got := Fill("\n  time  ", text); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	check.Equal(t, Fill("  a  ", ""), "  a\n", "nothing")
-	check.Equal(t, Fill("", "one"), "one\n", "one word")
+	if got := Fill("  a  ", ""); got != "  a\n" {
+		t.Errorf("nothing is %q", got)
+	}
+	if got := Fill("", "one"); got != "one\n" {
+		t.Errorf("one word is %q", got)
+	}
 }
 
 // A number and its unit are in one line, and so is a name with blanks in it.
@@ -57,7 +59,9 @@ func TestTableIsFolded(t *testing.T) {
 }
 
 func TestPrintable(t *testing.T) {
-	check.Equal(t, Printable("say \"é\"\n\x1b[2J"), `say "é"\n\x1b[2J`, `Printable("say \"é\"\n\x1b[2J")`)
+	if got, want := Printable("say \"é\"\n\x1b[2J"), `say "é"\n\x1b[2J`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 }
 
 func TestBarsFollowTheLocale(t *testing.T) {
@@ -73,13 +77,19 @@ func TestBarsFollowTheLocale(t *testing.T) {
 		{map[string]string{"LANG": "C", "LC_CTYPE": "en_US.UTF-8"}, false},
 	} {
 		got := BarsFor(func(name string) string { return c.env[name] })
-		check.Equal(t, (string(got) == string(ASCII)), c.ascii, "%v: %q", c.env, string(got))
+		if (string(got) == string(ASCII)) != c.ascii {
+			t.Errorf("%v: %q", c.env, string(got))
+		}
 	}
 }
 
 func TestLine(t *testing.T) {
-	check.Equal(t, Blocks.Line([]float64{0, 0.01, 50, 100, 200}, 100), "▁▂▅██", "Blocks.Line([]float64{0, 0.01, 50, 100, 200}, 100)")
-	check.Equal(t, Blocks.Line([]float64{0, 0}, 0), "▁▁", "of nothing")
+	if got := Blocks.Line([]float64{0, 0.01, 50, 100, 200}, 100); got != "▁▂▅██" {
+		t.Errorf("got %s", got)
+	}
+	if got := Blocks.Line([]float64{0, 0}, 0); got != "▁▁" {
+		t.Errorf("of nothing: %s", got)
+	}
 }
 
 func TestProgressWritesOverItselfOnATerminal(t *testing.T) {

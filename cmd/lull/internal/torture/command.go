@@ -64,10 +64,7 @@ var builtIn = map[string]func() torture.Client{
 	"net/http": torture.NetHTTP,
 }
 
-func (f Command) Check() error {
-	_, _, err := f.task()
-	return err
-}
+func (f Command) Check() error { _, _, err := f.task(); return err }
 
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
@@ -152,7 +149,6 @@ func (f Command) Run(env cli.Env) error {
 	return errors.Join(f.Print(env, all), ungraded)
 }
 
-// kept returns the cards that an earlier run has left in the file of --keep.
 func (f Command) kept() ([]*torture.Card, error) {
 	if f.Keep == "" {
 		return nil, nil
@@ -164,7 +160,6 @@ func (f Command) kept() ([]*torture.Card, error) {
 	return kept, err
 }
 
-// finished reports whether a card is that of a client, in this version, and has all cases.
 func finished(card *torture.Card, c chosen, cases []torture.Case) bool {
 	return card.Name == c.client.Name() && card.Version == c.version && !slices.ContainsFunc(cases, func(c torture.Case) bool {
 		_, ok := card.Result(c.Name)
@@ -214,7 +209,6 @@ Ctrl-C ends it, and prints the cards.
 	return s.Cards(), err
 }
 
-// version returns that of a client that is built in.
 func version(name string) string {
 	if name == "net/http" {
 		return runtime.Version()

@@ -17,16 +17,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/lullgo/lull/internal/check"
-	"github.com/lullgo/lull/internal/must"
 )
 
 // save writes the page to a file, and returns its address.
 func save(t *testing.T, p Page) (url string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
-	must.Succeed(os.WriteFile(path, written(t, p), 0o644))
+	if err := os.WriteFile(path, written(t, p), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	return "file://" + filepath.ToSlash(path)
 }
 
@@ -115,7 +114,9 @@ func TestAxesFitWhatIsShown(t *testing.T) {
 			for _, tick := range all[i].fit(quantity{axis: all[i].Axis}).Ticks {
 				want = append(want, tick.Text)
 			}
-			check.Slices(t, got, want, "%s: %s: ticks of the page, and of Go", when, all[i].ID)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %s: the page has ticks %q, and Go %q", when, all[i].ID, got, want)
+			}
 		}
 	}
 	same("all shown")
@@ -150,7 +151,9 @@ func TestFiguresUnderThePointer(t *testing.T) {
 	}
 	for i, s := range p.Summaries {
 		x := s.Results[0].Series
-		check.Equal(t, said[i+1], number(fourDigits(x.First[100]+x.Retries[100])), "%s", s.Contender.Name)
+		if want := number(fourDigits(x.First[100] + x.Retries[100])); said[i+1] != want {
+			t.Errorf("%s: %s, want %s", s.Contender.Name, said[i+1], want)
+		}
 	}
 	b.eval(`lull.charts[0].plot.focus()`, nil)
 	b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": "ArrowRight"}, nil)
@@ -297,7 +300,9 @@ func TestOneRequest(t *testing.T) {
 	b.open(server.URL + "/")
 	b.eval(`new Promise(r => requestAnimationFrame(r))`, nil)
 	quiet(t, b, server.URL+"/")
-	check.Equal(t, len(asked), 1, "requests to the server")
+	if n := len(asked); n != 1 {
+		t.Errorf("the server was asked %d times", n)
+	}
 }
 
 func TestTextsAreTheSameOnBothSides(t *testing.T) {
@@ -309,7 +314,9 @@ func TestTextsAreTheSameOnBothSides(t *testing.T) {
 		var got []string
 		b.eval(fmt.Sprintf(`%s.map(lull.%s)`, strings.ReplaceAll(fmt.Sprint(values), " ", ","), name), &got)
 		for i, v := range values {
-			check.Equal(t, got[i], text(v), "%s of %g: in the page, and in Go", name, v)
+			if got[i] != text(v) {
+				t.Errorf("%s of %g: %q in the page, %q in Go", name, v, got[i], text(v))
+			}
 		}
 	}
 }
@@ -336,7 +343,11 @@ func TestLongSeries(t *testing.T) {
 
 func decodePNG(t *testing.T, data []byte) image.Image {
 	t.Helper()
-	return must.Have(png.Decode(bytes.NewReader(data)))
+	picture, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return picture
 }
 
 // pixels returns about how many pixels of an area have a colour.

@@ -14,7 +14,6 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// A quantity is a series that a chart shows.
 type quantity struct {
 	id, title, about string
 	// axis: "number" (from zero), "count" (whole numbers), "share" (nothing to
@@ -151,7 +150,6 @@ func meaning(name string) string {
 	return " for this reason"
 }
 
-// A chart is one as the template reads it.
 type chart struct {
 	ID, Title, About, Axis, Label string
 	Telling                       aggregate
@@ -216,7 +214,6 @@ func charts(p Page, cs []contender) (all []chart, absent []string, thinned bool)
 	return all, absent, thinned
 }
 
-// extent returns how many steps there are across the page, and how long each is.
 func extent(p Page) (steps int, step time.Duration) {
 	for _, s := range p.Summaries {
 		for _, r := range s.Results {
@@ -270,7 +267,8 @@ func drawChart(q quantity, p Page, cs []contender, steps int, step time.Duration
 	}
 	c.Scale = c.fit(q)
 	c.Matrix = c.matrix()
-	c.Label = c.label()
+	told := cli.Names(c.Lines, func(l line) string { return l.Name + " " + l.Telling })
+	c.Label = fmt.Sprintf("%s through time, a line for each contender; %s: %s", c.Title, c.Telling, strings.Join(told, ", "))
 	c.Table = c.table(q, medians, step)
 	return c, true
 }
@@ -285,7 +283,7 @@ func (c chart) fit(q quantity) scale {
 	}
 	switch {
 	case q.axis == "share":
-		return shares()
+		return linear(1, false, percent)
 	case q.axis != "time":
 		return linear(high, q.axis == "count", number)
 	case low > high:
@@ -302,11 +300,6 @@ func (c chart) matrix() string {
 		at = 1
 	}
 	return fmt.Sprintf("matrix(%.8g 0 0 %.8g %.8g %.8g)", x, -y, at*x, c.Scale.Hi*y)
-}
-
-func (c chart) label() string {
-	told := cli.Names(c.Lines, func(l line) string { return l.Name + " " + l.Telling })
-	return fmt.Sprintf("%s through time, a line for each contender; %s: %s", c.Title, c.Telling, strings.Join(told, ", "))
 }
 
 func aggregated(t aggregate, values []float64) (float64, bool) {

@@ -77,8 +77,7 @@ func thin(values []float64, limit int) []point {
 	return points
 }
 
-// envelope returns f (the least or the greatest) of each interval, at its first and its last
-// step.
+// envelope returns f (the least or the greatest) of each interval, at its first and its last step.
 func envelope(values []float64, limit int, f func(a, b float64) float64) []point {
 	n := len(values)
 	if n <= limit {
@@ -99,8 +98,7 @@ func envelope(values []float64, limit int, f func(a, b float64) float64) []point
 	return points
 }
 
-// pieces splits points at gaps, rounds them to four digits, and leaves out those between two
-// of the same value.
+// pieces splits points at gaps, rounds them to four digits, and leaves out those between two of the same value.
 func pieces(points []point) [][]point {
 	var all [][]point
 	var piece []point
@@ -131,8 +129,7 @@ func fourDigits(v float64) float64 {
 	return r + 0 // never -0
 }
 
-// trace returns a line as an SVG path, and the number of its points. A single point is drawn
-// as a dot, by a line to itself.
+// trace returns a line as an SVG path, and the number of its points. A single point is drawn as a dot, by a line to itself.
 func trace(points []point) (path string, n int) {
 	var b []byte
 	for _, piece := range pieces(points) {

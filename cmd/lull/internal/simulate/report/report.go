@@ -1,5 +1,4 @@
-// Package report writes a comparison of policies as one page of HTML, to be kept, sent and
-// printed.
+// Package report writes a comparison of policies as one page of HTML, to be kept, sent and printed.
 //
 // The page is a single file that loads nothing: style and script are in it, and a Content-Security-Policy with their hashes
 // forbids all else. The charts are SVG, drawn here, so that all of them are there without the script. The path of a line
@@ -16,7 +15,11 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/sim"
@@ -25,8 +28,7 @@ import (
 // A Page is the content of a report.
 type Page struct {
 	Scenario sim.Scenario
-	// ScenarioYAML and PoliciesYAML are the files as they were run, Command reproduces the
-	// page. Empty: left out.
+	// ScenarioYAML and PoliciesYAML are the files as they were run, Command reproduces the page. Empty: left out.
 	ScenarioYAML, PoliciesYAML, Command string
 	// Version of the program, with or without its name. Empty: left out.
 	Version string
@@ -58,13 +60,11 @@ var (
 	page = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// shown is how many contenders are visible at first.
 const shown = 6
 
 // Write writes the page. Its errors are those of w.
 func Write(w io.Writer, p Page) error { return page.Execute(w, newView(p)) }
 
-// A view is the page as its template reads it.
 type view struct {
 	Page
 	Head, Title string
@@ -94,8 +94,7 @@ type contender struct {
 	Interruption string
 }
 
-// colors and dashes of page.css. Their numbers have no common divisor, so that the first
-// thirty contenders differ.
+// colors and dashes of page.css. Their numbers have no common divisor, so that the first thirty contenders differ.
 const colors, dashes = 6, 5
 
 func newView(p Page) view {
@@ -163,7 +162,6 @@ func contenders(p Page) []contender {
 	return cs
 }
 
-// facts returns the parts of the line below the title.
 func facts(p Page) []string {
 	var fs []string
 	if p.Scenario.Name != "" {
@@ -185,3 +183,130 @@ func facts(p Page) []string {
 	}
 	return fs
 }
+
+// Figures are a table with a row for each contender, or for each of its fleets or seeds.
+type Figures struct {
+	Columns []Column
+	Rows    []Row
+}
+
+// A Column has a heading, and a sentence about it. Without the sentence it is explained by another column.
+type Column struct{ Name, About string }
+
+// A Row has a cell for each column.
+type Row struct {
+	Name  string // of the contender
+	Cells []Cell
+}
+
+// A Cell is a figure. Best: no other figure of its column is certainly better.
+type Cell struct {
+	Text string
+	Best bool
+}
+
+// Maps have a map for each contender, with a cell for each value of a parameter, or for each pair of values of two.
+type Maps struct {
+	Title, About string
+	Legend       []MapCell // texts and classes
+	X, Y         Parameter // X is across, Y is down. Without values of Y there is only X.
+	Grids        []Grid
+}
+
+// A Parameter has a name and the values of its axis, as they were typed.
+type Parameter struct {
+	Name   string
+	Values []string
+}
+
+// A Grid is the map of one contender: Cells[y][x].
+type Grid struct {
+	Name  string
+	Cells [][]MapCell
+}
+
+// A MapCell has More in small letters below its Text. Class gives its colour, and Tip is shown under the pointer.
+type MapCell struct{ Text, More, Class, Tip string }
+
+// A Window is a time in which something is wrong. It is shaded on every chart.
+type Window struct {
+	From, To time.Duration
+	Kind     string // fault or surge
+	// Mark is the text above the charts, What the sentence in the list. Of a fault that
+	// repeats only the first window has them.
+	Mark, What string
+}
+
+// A placedWindow is a window with the places at which it is drawn. Row is the row of the mark.
+type placedWindow struct {
+	Window
+	X, Width, LabelX, Anchor string
+	Row                      int
+}
+
+// When returns the time of the window in words.
+func (w Window) When() string {
+	if w.From == w.To {
+		return span(w.From)
+	}
+	return span(w.From) + " to " + span(w.To)
+}
+
+// RowY returns the baseline of the mark.
+func (w placedWindow) RowY() int { return 11 + rowHeight*w.Row }
+
+const rowHeight = 15
+
+// arranged returns the windows with their places. There is room for the marks on a
+// phone without overlap; if three rows are too few, marks become the numbers of the list.
+func arranged(all []Window, horizon time.Duration) []placedWindow {
+	ws := make([]placedWindow, len(all))
+	for i, w := range all {
+		from, to := part(w.From, horizon), part(w.To, horizon)
+		ws[i] = placedWindow{Window: w, X: place(from), Width: place(to - from), LabelX: place(from), Anchor: "start"}
+		if from > 0.5 {
+			ws[i].LabelX, ws[i].Anchor = place(to), "end"
+		}
+	}
+	if !inRows(ws, horizon) {
+		n := 0
+		for i := range ws {
+			if ws[i].What != "" {
+				n++
+				ws[i].Mark = strconv.Itoa(n)
+			}
+		}
+		inRows(ws, horizon)
+	}
+	return ws
+}
+
+func inRows(ws []placedWindow, horizon time.Duration) bool {
+	const rows, letter, gap = 3, 6.0 / 290, 8.0 / 290 // of a plot 290 pixels wide
+	var taken [rows][][2]float64
+	fits := true
+	for i := range ws {
+		w := &ws[i]
+		if w.Mark == "" {
+			continue
+		}
+		width := float64(utf8.RuneCountInString(w.Mark)) * letter
+		left := part(w.From, horizon)
+		if w.Anchor == "end" {
+			left = part(w.To, horizon) - width
+		}
+		if left < 0 || left+width > 1 {
+			fits = false
+		}
+		w.Row = slices.IndexFunc(taken[:], func(row [][2]float64) bool {
+			return !slices.ContainsFunc(row, func(t [2]float64) bool { return left < t[1]+gap && t[0] < left+width+gap })
+		})
+		if w.Row < 0 {
+			fits, w.Row = false, 0
+		}
+		taken[w.Row] = append(taken[w.Row], [2]float64{left, left + width})
+	}
+	return fits
+}
+
+func part(d, of time.Duration) float64 { return d.Seconds() / of.Seconds() }

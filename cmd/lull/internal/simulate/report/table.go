@@ -8,19 +8,16 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// A table is a chart in figures.
 type table struct {
 	Caption string
 	Rows    []row
 }
 
-// A row is one of any table of figures.
 type row struct {
 	Name, About string
 	Cells       []string
 }
 
-// tableRows is how many rows a chart's table has at most.
 const tableRows = 24
 
 // table returns the mean of each line over stretches of the same length.

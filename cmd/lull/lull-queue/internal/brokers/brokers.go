@@ -36,8 +36,7 @@ type Opener func(ctx context.Context, u *url.URL) (Broker, error)
 // Kinds are the kinds of brokers, by the scheme of their URLs.
 var Kinds = map[string]Opener{}
 
-// Parse parses the URL of a broker. The error names what is allowed, and never has a
-// password in it.
+// Parse parses the URL of a broker. The error names what is allowed, and never has a password in it.
 func Parse(text string) (*url.URL, error) {
 	allowed := "want a URL that begins with " + strings.Join(slices.Sorted(maps.Keys(Kinds)), "://, ") + "://"
 	u, err := url.Parse(text)
@@ -52,8 +51,7 @@ func Parse(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// redacted returns u without what may be a secret: the password, and the user, which on
-// NATS may be a token.
+// redacted returns u without what may be a secret: the password, and the user, which on NATS may be a token.
 func redacted(u *url.URL) string {
 	open := *u
 	if open.User != nil {

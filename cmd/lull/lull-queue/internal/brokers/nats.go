@@ -19,8 +19,7 @@ import (
 
 func init() { Kinds["nats"], Kinds["tls"] = openNATS, openNATS }
 
-// stream is NATS JetStream. Its queues of dead letters are streams; messages are sent to a
-// subject.
+// stream is NATS JetStream. Its queues of dead letters are streams; messages are sent to a subject.
 type stream struct {
 	conn *nats.Conn
 	js   jetstream.JetStream
@@ -82,7 +81,6 @@ func (s *stream) Sender(ctx context.Context, name string) (queue.Sender, error) 
 	return lullnats.NewSender(s.js, in, name)
 }
 
-// mostSubjects is how many subjects an error lists.
 const mostSubjects = 10
 
 // noSubject returns the error for a subject that no stream has. It lists the subjects of the

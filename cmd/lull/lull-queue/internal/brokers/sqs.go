@@ -19,11 +19,9 @@ import (
 
 func init() { Kinds["sqs"] = openSQS }
 
-// account is Amazon SQS, in one region.
 type account struct{ client *sqs.Client }
 
-// openSQS takes sqs://REGION, with ?profile=NAME and ?endpoint=URL. It finds credentials as
-// the AWS tools do.
+// openSQS takes sqs://REGION, with ?profile=NAME and ?endpoint=URL. It finds credentials as the AWS tools do.
 func openSQS(ctx context.Context, u *url.URL) (Broker, error) {
 	q := u.Query()
 	options := []func(*config.LoadOptions) error{
@@ -45,7 +43,6 @@ func openSQS(ctx context.Context, u *url.URL) (Broker, error) {
 	})}, nil
 }
 
-// url returns the URL of the queue with that name or URL.
 func (a *account) url(ctx context.Context, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -19,8 +19,7 @@ import (
 	"github.com/lullgo/lull/queue"
 )
 
-// Away is a cells.Away: it hands the cells out, and takes their results. When it returns, none of them is left
-// in the queue.
+// Away is a cells.Away: it hands the cells out, and takes their results. When it returns, none of them is left in the queue.
 func Away(ctx context.Context, address string, all []cells.Cell, done func(i int, r json.RawMessage) error) (err error) {
 	s, err := connect(ctx, address, "lull")
 	if err != nil {
@@ -53,7 +52,6 @@ func Away(ctx context.Context, address string, all []cells.Cell, done func(i int
 	return nil
 }
 
-// An order is what was handed out.
 type order struct {
 	*server
 	all     []cells.Cell
@@ -132,7 +130,6 @@ func (o *order) take(value jetstream.KeyValueEntry) error {
 	return nil
 }
 
-// send sends the cells that are left, in their order.
 func (o *order) send(ctx context.Context) error {
 	to, err := lullnats.NewSender(o.js, stream, subject+o.id)
 	if err != nil {
@@ -173,7 +170,6 @@ func (o *order) written(ctx context.Context) (n uint64, err error) {
 	return n, err
 }
 
-// dead returns an error if one of the cells has become a dead letter.
 func (o *order) dead(ctx context.Context) error {
 	n, err := o.written(ctx)
 	if err != nil || n == o.letters {

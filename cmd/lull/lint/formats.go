@@ -1,0 +1,345 @@
+package lint
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"strings"
+)
+
+type document struct {
+	Version    int              `json:"version"`
+	Files      []string         `json:"files"`
+	Unreadable []string         `json:"unreadable"`
+	Skipped    []Skip           `json:"skipped"`
+	Errors     int              `json:"errors"`
+	Warnings   int              `json:"warnings"`
+	Notes      int              `json:"notes"`
+	Ignored    int              `json:"ignored"`
+	Findings   []Finding        `json:"findings"`
+	Rules      map[string]about `json:"rules"`
+}
+
+type about struct {
+	Severity Severity `json:"severity"`
+	Title    string   `json:"title"`
+	Why      string   `json:"why"`
+	Sources  []Source `json:"sources"`
+}
+
+// JSON writes the report as one JSON document, including the findings that are ignored.
+func (r Report) JSON(w io.Writer) error {
+	d := document{
+		Version: 1, Files: some(r.Files), Unreadable: some(r.Unreadable), Skipped: some(r.Skipped),
+		Errors: r.Count(Error), Warnings: r.Count(Warning) - r.Count(Error), Notes: r.Count(Note) - r.Count(Warning),
+		Ignored: r.Ignored(), Findings: some(r.Findings), Rules: map[string]about{},
+	}
+	for _, f := range r.Findings {
+		if rule, err := FindRule(f.Rule); err == nil {
+			d.Rules[f.Rule] = about{rule.Severity, rule.Title, paragraph(rule.Why), rule.Sources}
+		}
+	}
+	return encode(w, d)
+}
+
+func encode(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// some returns l, as an empty list if it is nil: JSON then has [] and not null.
+func some[T any](l []T) []T {
+	if l == nil {
+		return []T{}
+	}
+	return l
+}
+
+// The parts of SARIF (Static Analysis Results Interchange Format, OASIS, version 2.1.0) for a report.
+// https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool        sarifTool         `json:"tool"`
+		Invocations []sarifInvocation `json:"invocations"`
+		ColumnKind  string            `json:"columnKind"`
+		Results     []sarifResult     `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name           string      `json:"name"`
+		Version        string      `json:"version,omitempty"`
+		InformationURI string      `json:"informationUri"`
+		Rules          []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID                   string       `json:"id"`
+		ShortDescription     sarifMessage `json:"shortDescription"`
+		FullDescription      sarifMessage `json:"fullDescription"`
+		Help                 sarifMessage `json:"help"`
+		HelpURI              string       `json:"helpUri,omitempty"`
+		DefaultConfiguration struct {
+			Level Severity `json:"level"`
+		} `json:"defaultConfiguration"`
+	}
+	sarifMessage struct {
+		Text     string `json:"text"`
+		Markdown string `json:"markdown,omitempty"`
+	}
+	sarifInvocation struct {
+		ExecutionSuccessful bool `json:"executionSuccessful"`
+	}
+	sarifResult struct {
+		RuleID              string             `json:"ruleId"`
+		RuleIndex           int                `json:"ruleIndex"`
+		Level               Severity           `json:"level"`
+		Message             sarifMessage       `json:"message"`
+		Locations           []sarifLocation    `json:"locations"`
+		PartialFingerprints map[string]string  `json:"partialFingerprints,omitempty"`
+		Suppressions        []sarifSuppression `json:"suppressions,omitempty"`
+	}
+	sarifLocation struct {
+		PhysicalLocation struct {
+			ArtifactLocation struct {
+				URI string `json:"uri"`
+			} `json:"artifactLocation"`
+			Region struct {
+				StartLine   int `json:"startLine"`
+				StartColumn int `json:"startColumn"`
+			} `json:"region"`
+		} `json:"physicalLocation"`
+	}
+	sarifSuppression struct {
+		Kind          string `json:"kind"`
+		Justification string `json:"justification"`
+	}
+)
+
+const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+// SARIF writes the report in SARIF 2.1.0, which code hosts and editors show beside the lines. Findings that are ignored are
+// suppressed results. version is that of the program; empty: it is left out.
+func (r Report) SARIF(w io.Writer, version string) error {
+	run := sarifRun{
+		Invocations: []sarifInvocation{{len(r.Unreadable) == 0}},
+		ColumnKind:  "unicodeCodePoints",
+		Results:     []sarifResult{},
+	}
+	run.Tool.Driver = sarifDriver{Name: "lull lint", Version: version, InformationURI: "https://github.com/lullgo/lull"}
+	index := map[string]int{}
+	for i, rule := range catalogue() {
+		index[rule.ID] = i
+		s := sarifRule{
+			ID: rule.ID, ShortDescription: sarifMessage{Text: rule.Title}, FullDescription: sarifMessage{Text: paragraphs(rule.Why)[0]},
+			Help: sarifMessage{Text: rule.Explain(), Markdown: rule.Markdown()},
+		}
+		s.DefaultConfiguration.Level = rule.Severity
+		for _, source := range rule.Sources {
+			if s.HelpURI == "" {
+				s.HelpURI = source.URL
+			}
+		}
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, s)
+	}
+	for _, f := range r.Findings {
+		res := sarifResult{
+			RuleID: f.Rule, RuleIndex: index[f.Rule], Level: f.Severity,
+			Message:             sarifMessage{Text: f.inFull()},
+			Locations:           make([]sarifLocation, 1),
+			PartialFingerprints: map[string]string{"ruleAndField/v1": f.Rule + " " + f.Path},
+		}
+		at := &res.Locations[0].PhysicalLocation
+		at.ArtifactLocation.URI = fileURI(f.File)
+		at.Region.StartLine, at.Region.StartColumn = max(f.Line, 1), max(f.Column, 1)
+		if f.Ignored != nil {
+			kind := "external"
+			if f.Ignored.By == "comment" {
+				kind = "inSource"
+			}
+			res.Suppressions = []sarifSuppression{{kind, f.Ignored.Reason}}
+		}
+		run.Results = append(run.Results, res)
+	}
+	return encode(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
+}
+
+func (f Finding) inFull() string {
+	var b strings.Builder
+	b.WriteString(f.Message)
+	for _, line := range table(f.Sum) {
+		b.WriteString("\n  " + line)
+	}
+	b.WriteString("\nFix: " + f.Fix.Text)
+	return b.String()
+}
+
+// fileURI is a path as a URI reference, with slashes. A relative path stays relative.
+func fileURI(file string) string {
+	file = slashed(file)
+	switch {
+	case len(file) > 2 && file[1] == ':' && file[2] == '/':
+		return (&url.URL{Scheme: "file", Path: "/" + file}).String()
+	case strings.HasPrefix(file, "/"):
+		return (&url.URL{Scheme: "file", Path: file}).String()
+	}
+	return (&url.URL{Path: file}).String()
+}
+
+func slashed(file string) string { return path.Clean(strings.ReplaceAll(file, `\`, "/")) }
+
+// The parts of JUnit's XML that a report has. There is no standard: these are the elements and
+// attributes that Jenkins, GitLab and Azure Pipelines read.
+// https://github.com/testmoapp/junitxml
+type (
+	junitSuites struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Name     string       `xml:"name,attr"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Errors   int          `xml:"errors,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Errors   int         `xml:"errors,attr"`
+		Skipped  int         `xml:"skipped,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Class   string       `xml:"classname,attr"`
+		Name    string       `xml:"name,attr"`
+		File    string       `xml:"file,attr"`
+		Line    int          `xml:"line,attr,omitempty"`
+		Failure *junitResult `xml:"failure"`
+		Error   *junitResult `xml:"error"`
+		Skipped *junitResult `xml:"skipped"`
+		Out     string       `xml:"system-out,omitempty"`
+	}
+	junitResult struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr,omitempty"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// JUnit writes the report as the XML of JUnit, which most CI systems show: a test suite for each file, and a test case for
+// each finding. Findings of at least the severity least are failures, and mistakes of files are errors. Others are cases
+// that pass, with the finding as their output; ignored ones are skipped. A file without findings has one case that passes.
+// If least is above Error only mistakes of files do not pass.
+func (r Report) JUnit(w io.Writer, least Severity) error {
+	all := junitSuites{Name: "lull lint"}
+	index := map[string]int{}
+	for _, name := range r.Files {
+		index[name] = len(all.Suites)
+		all.Suites = append(all.Suites, junitSuite{Name: slashed(name)})
+	}
+	for _, f := range r.Findings {
+		s := &all.Suites[index[f.File]]
+		c := junitCase{Class: s.Name, File: s.Name, Line: f.Line, Name: fmt.Sprintf("%s:%d:%d %s", s.Name, f.Line, f.Column, f.Rule)}
+		result := &junitResult{Message: f.Message, Type: f.Severity.String(), Text: f.inFull()}
+		switch {
+		case f.Ignored != nil:
+			c.Skipped = &junitResult{Message: f.Ignored.Reason}
+			s.Skipped++
+		case f.Rule == ruleMistake:
+			c.Error = result
+			s.Errors++
+		case f.Severity >= least:
+			c.Failure = result
+			s.Failures++
+		default:
+			c.Out = f.Severity.String() + ": " + f.inFull()
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	for i := range all.Suites {
+		s := &all.Suites[i]
+		if len(s.Cases) == 0 {
+			s.Cases = []junitCase{{Class: s.Name, File: s.Name, Name: s.Name}}
+		}
+		s.Tests = len(s.Cases)
+		all.Tests, all.Failures, all.Errors = all.Tests+s.Tests, all.Failures+s.Failures, all.Errors+s.Errors
+	}
+	text, err := xml.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, text)
+	return err
+}
+
+// An entry of GitLab's code quality report, a subset of the format of Code Climate.
+// https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
+type gitlabEntry struct {
+	Description string `json:"description"`
+	CheckName   string `json:"check_name"`
+	Fingerprint string `json:"fingerprint"`
+	Severity    string `json:"severity"`
+	Location    struct {
+		Path  string `json:"path"`
+		Lines struct {
+			Begin int `json:"begin"`
+		} `json:"lines"`
+	} `json:"location"`
+}
+
+var gitlabSeverities = [severities]string{"info", "major", "critical"}
+
+// GitLab writes the findings that are not ignored as a code quality report of GitLab, which shows
+// them in merge requests. A finding keeps its fingerprint when its line moves.
+func (r Report) GitLab(w io.Writer) error {
+	all := []gitlabEntry{}
+	seen := map[string]int{}
+	for _, f := range r.Findings {
+		if f.Ignored != nil {
+			continue
+		}
+		e := gitlabEntry{Description: f.Message + ". Fix: " + f.Fix.Text, CheckName: f.Rule, Severity: gitlabSeverities[min(f.Severity, Error)]}
+		e.Location.Path, e.Location.Lines.Begin = slashed(f.File), max(f.Line, 1)
+		key := fmt.Sprintf("%q %q %q", f.Rule, e.Location.Path, f.Path)
+		seen[key]++
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", key, seen[key])) // several findings may be about one field
+		e.Fingerprint = hex.EncodeToString(sum[:16])
+		all = append(all, e)
+	}
+	return encode(w, all)
+}
+
+// Characters with a meaning in workflow commands of GitHub Actions. The first three have it
+// everywhere, the others only in properties.
+// https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts
+var (
+	githubText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	githubProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+var githubCommands = [severities]string{"notice", "warning", "error"}
+
+// GitHub writes the findings that are not ignored as commands of GitHub Actions, which shows them beside the changed lines.
+func (r Report) GitHub(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	for _, f := range r.Findings {
+		if f.Ignored != nil {
+			continue
+		}
+		fmt.Fprintf(b, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", githubCommands[min(f.Severity, Error)],
+			githubProperty.Replace(slashed(f.File)), max(f.Line, 1), max(f.Column, 1), githubProperty.Replace(f.Rule), githubText.Replace(f.inFull()))
+	}
+	return b.Flush()
+}
