@@ -42,7 +42,7 @@ import (
 // more than c. Completions are counted; times are not measured. The two are the same while
 // requests wait (Little's law), and failures that return at once do not count as speed.
 //
-// Before l, half as many again as L are tried (twice as many at first). That costs nobody
+// Before l, half as many again as L are tried (a quarter more at first). That costs nobody
 // a place. If it achieves more, or there is not more to do, the limit was too low and is
 // now larger. So a lower limit is looked for only under overload. While fewer are in
 // flight than the limit allows, nothing is learned, and nothing needs to be.
