@@ -11,8 +11,7 @@ import (
 
 // What the zero Config means.
 const (
-	DefaultInitial    = 8
-	DefaultMax        = 1000
+	DefaultMax        = 10_000
 	DefaultMaxWait    = 100 * time.Millisecond
 	DefaultMaxQueue   = 1000
 	DefaultRetryRatio = 0.2
@@ -28,17 +27,16 @@ const maxRatio = 10
 // and how many of them may be retries. It is plain, comparable data; the zero Config
 // is the recommended one.
 type Config struct {
-	// Limit is the number of requests in flight. Zero, the recommended value: the limit
-	// adapts by comparing throughputs. Initial, Min and Max bound it.
+	// Limit is the number of requests in flight. Zero, the recommended value: the limit is
+	// Max until there is evidence of overload, and then adapts by comparing throughputs. Min and
+	// Max bound it.
 	Limit int
-	// Initial is the first adaptive limit. Zero: 8, or the nearest that Min and Max
-	// allow. When there is more to do, a limit that is too low doubles with each
-	// comparison.
-	Initial int
 	// Min is the least adaptive limit. Zero: 1. A connection pool of ten that all
 	// requests need is a reason for a Min of ten, or for a Limit of ten.
 	Min int
-	// Max is the largest adaptive limit. Zero: 1000, or Min if that is more.
+	// Max is the largest adaptive limit: as many requests as the process can hold at a time.
+	// Zero: 10,000, or Min if that is more. A process that has no memory for so many requests
+	// needs a Max; one that holds more without overload, a larger one.
 	Max int
 
 	// MaxWait is the longest that a request may wait for its turn. Zero: 100 ms, or
@@ -72,13 +70,11 @@ func (c Config) Validate() error {
 	number("Limit", c.Limit, "adaptive")
 	if c.Limit > 0 {
 		const adaptive = "zero beside a Limit, which does not adapt"
-		l.Check(c.Initial == 0, "Initial", c.Initial, adaptive)
 		l.Check(c.Min == 0, "Min", c.Min, adaptive)
 		l.Check(c.Max == 0, "Max", c.Max, adaptive)
 	} else {
-		number("Initial", c.Initial, "8")
 		number("Min", c.Min, "1")
-		if number("Max", c.Max, "1000") {
+		if number("Max", c.Max, "10000") {
 			l.Check(c.Max == 0 || c.Max >= c.Min, "Max", c.Max, fmt.Sprintf("no less than the Min of %d", c.Min))
 		}
 	}
@@ -119,9 +115,9 @@ func (c Config) rules() (r rules, k knee) {
 		r.queue = 0
 	}
 	if r.fixed {
-		return r, newKnee(c.Limit, c.Limit, c.Limit)
+		return r, newKnee(c.Limit, c.Limit)
 	}
 	least := cmp.Or(c.Min, 1)
 	most := cmp.Or(c.Max, max(DefaultMax, least))
-	return r, newKnee(least, most, cmp.Or(c.Initial, DefaultInitial))
+	return r, newKnee(least, most)
 }

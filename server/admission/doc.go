@@ -5,8 +5,9 @@
 //	...
 //	return http.ListenAndServe(addr, m.Handler(mux))
 //
-// A request is admitted if fewer are in flight than the limit, which adapts. Otherwise it waits for a short
-// time, in the order of its [Priority], first attempts before retries. Without pressure the oldest is served
+// A request is admitted if fewer are in flight than the limit. The limit is Config.Max (10,000) until there
+// is evidence of overload: requests queue in the server, so that the number in flight and the time grow, but
+// the throughput does not. Then it adapts. Beyond the limit a request waits for a short time, in the order of its [Priority], first attempts before retries. Without pressure the oldest is served
 // first. Pressure begins when requests have waited, or were refused, for as long as MaxWait: then waits are
 // short, the newest is served first, and retries and hedges are refused. (CoDel, RFC 8289; adaptive LIFO and
 // controlled delay in Maurer, "Fail at scale", ACM Queue 13(8), 2015; "overloaded; don't retry" in chapter 21
@@ -16,7 +17,7 @@
 // A Controller has no clock ([Gate] and [Middleware] have one), starts no goroutine, and draws no random
 // numbers of its own. It does not know the cost of a request: for requests of 1 ms and of 10 s use two, and
 // exclude those that are long by design ([WithSkip]). The limit looks at throughput, not at memory: a server
-// that runs out of that should have a Max or a Limit. That an HTTP caller has gone is not noticed before the
+// that runs out of memory at 10,000 requests should have a Max or a Limit. That an HTTP caller has gone is not noticed before the
 // request's body was read.
 //
 // A request that is admitted at once costs about 75 ns and no allocation. The HTTP middleware

@@ -106,7 +106,7 @@ func ExampleGate() {
 	fmt.Println(s.Admitted(admission.First), "admitted,", s.InFlight, "in flight, limit", s.Limit)
 	// Output:
 	// <nil>
-	// 1 admitted, 0 in flight, limit 8
+	// 1 admitted, 0 in flight, limit 10000
 }
 
 func ExampleConfig_Validate() {

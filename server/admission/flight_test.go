@@ -88,6 +88,7 @@ func TestSlowdown(t *testing.T) {
 			return 1
 		}
 		var good, sent, calls [4]int
+		w.at(10*time.Second, func() { w.wasted, w.took = 0, nil }) // the requests that came before there was a limit
 		for i, at := range []time.Duration{10, 20, 50, 80} {
 			w.at(at*time.Second, func() { good[i], sent[i], calls[i] = w.good, w.sent, w.calls })
 		}
@@ -151,7 +152,7 @@ func TestBursts(t *testing.T) {
 // A server that fails what it has no worker for, in half the time, looks faster the more is sent
 // to it, if failures count.
 func TestFastFailures(t *testing.T) {
-	w := &world{c: must(t, Config{}), workers: 4, service: constant(20 * ms), broken: 10 * ms, rate: always(600)}
+	w := &world{c: limited(must(t, Config{}), 8), workers: 4, service: constant(20 * ms), broken: 10 * ms, rate: always(600)}
 	w.from = 20 * time.Second
 	w.run(1, 60*time.Second)
 	got := w.share(60*time.Second, 20*ms)
@@ -202,7 +203,7 @@ func TestTriesAreTakenBack(t *testing.T) {
 // A limit that is thirty times too high is halved until it fits: with the 128 requests
 // that it begins with inside, the server takes 640 ms for each.
 func TestTooHigh(t *testing.T) {
-	w := &world{c: must(t, Config{Initial: 128}), workers: 4, service: exponential(20 * ms), rate: always(600)}
+	w := &world{c: limited(must(t, Config{}), 128), workers: 4, service: exponential(20 * ms), rate: always(600)}
 	var fits time.Duration
 	for at := time.Duration(0); at < time.Minute; at += 100 * ms {
 		w.at(at, func() {
@@ -234,7 +235,7 @@ func TestNoOverloadNoRefusals(t *testing.T) {
 			if share := float64(w.good) / float64(w.calls); share < 0.995 { // some are not over at the end
 				t.Errorf("load %v, seed %d: %.4f of %d calls succeed, limit %d", load, seed, share, w.calls, w.c.Snapshot(w.now).Limit)
 			}
-			if least := slices.Min(w.limits); load <= 0.2 && least < DefaultInitial {
+			if least := slices.Min(w.limits); load <= 0.2 && least < 8 {
 				t.Errorf("load %v, seed %d: the limit fell to %d", load, seed, least)
 			}
 		}

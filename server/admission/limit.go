@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The adaptive limit: how many requests in flight are enough.
+// The adaptive limit after evidence of overload (evidence.go): how many requests in flight are enough.
 //
 // A server with room for c requests at a time, each of which takes S, has the
 // throughput
@@ -42,12 +42,12 @@ import (
 // more than c. Completions are counted; times are not measured. The two are the same while
 // requests wait (Little's law), and failures that return at once do not count as speed.
 //
-// Before l, half as many again as L are tried (twice as many at first). That costs nobody
+// Before l, half as many again as L are tried (a quarter more at first). That costs nobody
 // a place. If it achieves more, or there is not more to do, the limit was too low and is
 // now larger. So a lower limit is looked for only under overload. While fewer are in
 // flight than the limit allows, nothing is learned, and nothing needs to be.
 //
-// Cost: some 20 ns a request, and 260 bytes.
+// Cost: some 20 ns a request, and 410 bytes with the evidence.
 const (
 	leastRounds   = 4    // least completions in a window, as a multiple of the limit
 	mostRounds    = 16   // most of them, unless coarse needs more
@@ -67,7 +67,8 @@ const (
 type phase uint8
 
 const (
-	cruising phase = iota // at the limit
+	open     phase = iota // no evidence of overload: at the most
+	cruising              // at the limit
 	draining              // at half of it, as soon as enough have departed
 	halved                // at half of it
 	restored              // at the limit again, to compare
@@ -103,12 +104,14 @@ type knee struct {
 	lowerTook  time.Duration // how long its window took
 	grown      bool          // l is the limit before it grew, not its half
 	cruised    time.Duration
-	usual      float64 // mean time of a request when the limit was last found right, ns
+	usual      float64       // mean time of a request when the limit was last found right, ns
+	lastFull   time.Duration // when the limit was last in use
+
+	evidence evidence // while open
 }
 
-func newKnee(least, most, initial int) knee {
-	initial = min(max(initial, least), most)
-	return knee{least: least, most: most, limit: initial, current: initial, step: 1}
+func newKnee(least, most int) knee {
+	return knee{least: least, most: most, limit: most, current: most}
 }
 
 // advance records that inFlight requests were in flight until now.
@@ -162,7 +165,13 @@ func (k *knee) learn(took time.Duration) {
 // departed records a completion after the time took, which leaves inFlight in flight.
 // advance was called for the same moment.
 func (k *knee) departed(took time.Duration, inFlight int, useful bool) {
-	k.learn(took)
+	if k.phase == open {
+		k.watch(took, inFlight, useful)
+		return
+	}
+	if k.skip <= k.current {
+		k.learn(took)
+	}
 	switch {
 	case k.phase == draining:
 		if inFlight <= k.current {
@@ -179,18 +188,22 @@ func (k *knee) departed(took time.Duration, inFlight int, useful bool) {
 	if useful {
 		k.useful++
 	}
-	if k.all < k.length() {
-		return
-	}
 	took = k.last - k.since
-	if took <= 0 {
+	full := k.area >= saturated*float64(k.current)*float64(took)
+	idle := !full && k.missed == 0 && took >= calmFor // no reason to wait for more
+	if k.all < k.length() && !idle || took <= 0 {
 		return
 	}
-	full := k.area >= saturated*float64(k.current)*float64(took)
 	rate, mean := float64(k.useful)/float64(took), k.area/float64(k.all)
 	failing, missed := k.useful < k.all*4/5, k.missed > 0
 	k.restart()
-	if !full {
+	if full {
+		k.lastFull = k.last
+	} else {
+		if k.last-k.lastFull >= calmFor {
+			k.reopen()
+			return
+		}
 		// There was too little to do to learn anything.
 		// A limit that has grown beyond the demand may stay, since it refuses nobody. It
 		// goes back if what it lets in fails, at once.
@@ -265,6 +278,12 @@ func (k *knee) decide(after float64) {
 	} else if differ(after, k.rateBefore) {
 		high = 0
 	}
+	if best := math.Max(after, k.rateBefore); !k.grown && k.lowerLimit < k.limit && k.lowerRate >= unsteady*best {
+		// Less achieves more: callers do not wait for as long as this limit takes.
+		k.limit, k.agreements, k.step, k.triedLarger = k.lowerLimit, 0, stepLeast, false
+		k.enter(cruising, k.limit)
+		return
+	}
 	k.rateBefore = after
 	if high <= 0 || k.lowerLimit == k.limit {
 		k.compareNext = true
@@ -304,7 +323,7 @@ func (k *knee) decide(after float64) {
 		k.limit = k.lowerLimit
 	default:
 		k.meanKnee, k.step = c, stepLeast
-		k.limit = min(max(int(c+math.Max(headroom*c, math.Sqrt(c))), k.least), k.most)
+		k.limit = k.enough(c)
 		if agrees {
 			k.agreements = min(k.agreements+1, maxAgreements)
 		} else {
@@ -320,3 +339,8 @@ func (k *knee) decide(after float64) {
 
 // differ reports whether two figures differ by more than chance explains.
 func differ(a, b float64) bool { return a > unsteady*b || b > unsteady*a }
+
+// enough returns the limit for a knee at c.
+func (k *knee) enough(c float64) int {
+	return min(max(int(c+math.Max(headroom*c, math.Sqrt(c))), k.least), k.most)
+}

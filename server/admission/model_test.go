@@ -27,6 +27,7 @@ type world struct {
 	attempts int                             // that a call makes at most; 0: 1
 	obeys    bool                            // callers follow the advice not to retry
 	priority func(*rand.Rand) Priority
+	cached   float64 // share of the attempts that are answered after a millisecond, without a worker
 	limiter  limiter // instead of the controller's own
 
 	rng    *rand.Rand
@@ -177,6 +178,11 @@ func (a *attempt) decided(d Decision) {
 		w.at(w.now+w.broken, func() { w.c.Depart(w.now, &a.Ticket, Failed); a.end(false, Decision{}) })
 		return
 	}
+	if w.cached > 0 && w.rng.Float64() < w.cached {
+		a.started = w.now
+		w.at(w.now+ms, a.answered)
+		return
+	}
 	a.work()
 }
 
@@ -205,6 +211,11 @@ func (a *attempt) served() {
 		next.work()
 		next.started = started
 	}
+	a.answered()
+}
+
+func (a *attempt) answered() {
+	w := a.w
 	r := Done
 	if a.finished {
 		w.wasted++
@@ -284,4 +295,12 @@ func must(t testing.TB, c Config, opts ...Option) *Controller {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// limited is c after evidence of overload, with a first limit.
+func limited(c *Controller, limit int) *Controller {
+	c.knee.close(0, 0)
+	c.knee.limit = limit
+	c.knee.enter(cruising, limit)
+	return c
 }

@@ -60,7 +60,8 @@ func TestSetMax(t *testing.T) {
 // What a bound refuses is no reason for a higher limit.
 func TestSetMaxTeachesTheLimitNothing(t *testing.T) {
 	grown := func(most int) int {
-		d := newDesk(t, Config{Initial: 8, MaxWait: -1})
+		d := newDesk(t, Config{MaxWait: -1})
+		limited(d.c, 8)
 		d.setMax(0, most)
 		var now time.Duration
 		for range 200 {
