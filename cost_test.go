@@ -56,7 +56,7 @@ func TestTheSuccessPathAllocatesNothing(t *testing.T) {
 // What a dependency remembers is allocated when there is something to remember.
 func TestADependencyThatHasSeenLittleIsSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		template := newDependency(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond}})
+		template := newDependency(t, lull.Policy{Attempts: 3, AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout, Backoff: backoff.Schedule{Kind: backoff.Constant, Base: time.Millisecond}})
 		const n = 1000
 		all := make([]*lull.Dependency, n)
 		each := func(do func(i int)) uint64 {

@@ -54,7 +54,7 @@ func newAccountModel(c Config) *accountModel {
 		c.Ratio = 0.1
 	}
 	if c.Stock == 0 {
-		c.Stock = 2
+		c.Stock = 20
 	}
 	return &accountModel{
 		cfg: c, news: true,
@@ -233,7 +233,8 @@ func TestAQuietProcessHasNoWindow(t *testing.T) {
 		}
 	}
 	for c, want := range map[Config]time.Duration{
-		{}:                                     1500 * time.Millisecond,
+		{}:                                     150 * time.Millisecond,
+		{Stock: 2}:                             1500 * time.Millisecond,
 		{Stock: 10}:                            300 * time.Millisecond,
 		{Ratio: 0.2, Stock: 1, Earn: Arrivals}: 6 * time.Second,
 		{Unlimited: true}:                      0,

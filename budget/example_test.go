@@ -35,7 +35,7 @@ func ExampleNew() {
 	}
 	fmt.Println("after 15 successes:", b.Balance(time.Second))
 	// Output:
-	// retries in 1000 calls that fail: 2
+	// retries in 1000 calls that fail: 20
 	// after 15 successes: 1
 }
 
@@ -109,7 +109,7 @@ func ExampleConfig_CanStartLate() {
 	fmt.Println(retry(time.Hour), b.Balance(time.Hour))
 	// Output:
 	// remembers something: false
-	// true 1
+	// true 19
 }
 
 // The whole of one call: the retry is paid before the wait, released when its

@@ -144,9 +144,10 @@ func TestWhatABudgetBuys(t *testing.T) {
 		{"Ratio, quiet", func() Budget { return mustRatio(t, Config{}) }, quiet, [3]float64{99, 95, 90}},
 		{"Ratio, busy", func() Budget { return mustRatio(t, Config{}) }, busy, [3]float64{99.9999, 99.987, 98.9}},
 		{"Bucket of 1", func() Budget { return must.Have(NewBucket(Config{Stock: 1})) }, busy, [3]float64{99.91, 98.2, 94.5}},
-		{"Bucket of 2", func() Budget { return must.Have(NewBucket(Config{})) }, busy, [3]float64{99.995, 99.4, 96.6}},
+		{"Bucket of 2", func() Budget { return must.Have(NewBucket(Config{Stock: 2})) }, busy, [3]float64{99.995, 99.4, 96.6}},
 		{"Bucket of 10", func() Budget { return must.Have(NewBucket(Config{Stock: 10})) }, busy, [3]float64{99.9999, 99.987, 98.7}},
-		{"Account, quiet", func() Budget { return mustAccount(t, Config{}) }, quiet, [3]float64{99.995, 99.4, 96.6}},
+		{"Bucket of 20", func() Budget { return must.Have(NewBucket(Config{})) }, busy, [3]float64{99.9999, 99.987, 98.9}},
+		{"Account, quiet", func() Budget { return mustAccount(t, Config{}) }, quiet, [3]float64{99.9999, 99.987, 98.9}},
 		{"Account, busy", func() Budget { return mustAccount(t, Config{}) }, busy, [3]float64{99.9999, 99.987, 98.9}},
 		{"unlimited", func() Budget { return must.Have(NewBucket(Config{Unlimited: true})) }, busy, [3]float64{99.9999, 99.987, 99.9}},
 	} {

@@ -18,14 +18,14 @@ func TestRepeatConflict(t *testing.T) {
 		forRetry bool
 		want     int // of five in a row
 	}{
-		{"paid from the stock of two", engine.Policy{}, engine.Spec{}, false, 2},
+		{"paid from the stock", engine.Policy{Budget: budget.Config{Stock: 2}}, engine.Spec{}, false, 2},
 		{"no budget", engine.Policy{Budget: budget.Config{Unlimited: true}}, engine.Spec{}, false, 5},
 		{"one attempt", engine.Policy{Attempts: 1}, engine.Spec{}, false, 0},
 		{"once", engine.Policy{}, engine.Spec{Once: true}, false, 0},
 		{"not replayable", engine.Policy{}, engine.Spec{NotReplayable: true}, false, 0},
 		{"for a retry", engine.Policy{}, engine.Spec{}, true, 0},
 		{"for a retry, by the spec", engine.Policy{}, engine.Spec{ForRetry: true}, false, 0},
-		{"for a retry, nested always", engine.Policy{Nested: engine.NestedAlways}, engine.Spec{}, true, 2},
+		{"for a retry, nested always", engine.Policy{Nested: engine.NestedAlways, Budget: budget.Config{Stock: 2}}, engine.Spec{}, true, 2},
 	} {
 		plan, err := engine.NewPlan(x.policy, engine.Parts{})
 		if err != nil {

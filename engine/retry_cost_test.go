@@ -54,11 +54,11 @@ func again(c *engine.Call, now time.Duration, step engine.Step) (engine.Step, ti
 // The cost of a call's retries is put back if the call succeeds, all of it, and nothing if it
 // fails.
 func TestRetriesThatHelpedCostNothing(t *testing.T) {
-	d := newDependency(t, lull.Policy{Attempts: 4, Breaker: breaker.Config{Off: true}})
+	d := newDependency(t, lull.Policy{Attempts: 4, Budget: budget.Config{Stock: 2}, Breaker: breaker.Config{Off: true}})
 	now := time.Duration(0)
 	for i := range 100 {
 		step, end := callOf(t, d, now, time.Millisecond, transient, transient, success)
-		if step.Reason != engine.Success || d.Budget().Balance(end) != budget.DefaultStock {
+		if step.Reason != engine.Success || d.Budget().Balance(end) != 2 {
 			t.Fatalf("call %d: %v, and %v tokens are left", i, step.Reason, d.Budget().Balance(end))
 		}
 		now = end + time.Minute
@@ -119,10 +119,11 @@ func TestHintsAreFreeAsLongAsTheyAreGood(t *testing.T) {
 	if step, _ := callOf(t, d, now, time.Millisecond, inTenSecs); step.Reason != engine.BudgetExhausted {
 		t.Errorf("after an update: %+v, want none left", step)
 	}
-	for n := range 20 {
+	for n := range 10 * budget.DefaultStock {
 		callOf(t, d, now+time.Duration(n)*time.Minute, time.Millisecond, success)
 	}
 	// One that is paid for and succeeds, and hints are good again.
+	now += 10 * budget.DefaultStock * time.Minute
 	for _, want := range []float64{budget.DefaultStock - 1, budget.DefaultStock} {
 		now += time.Hour
 		c := begun(t, d, now)
@@ -239,5 +240,29 @@ func TestRule15HowLongATimeoutWaits(t *testing.T) {
 		if !step.Done || step.Reason != engine.Unanswered {
 			t.Errorf("%+v: %+v in the end", c, step)
 		}
+	}
+}
+
+// What one process knows of timeouts is nothing that another process of its fleet knows, also without budget and breaker.
+func TestRule15TimeoutsOfOtherProcesses(t *testing.T) {
+	plan, err := engine.NewPlan(lull.Policy{AttemptTimeout: time.Second, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}}, engine.Parts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet := make([]engine.State, 2)
+	plan.InitFleet(fleet, nil)
+	start := func(s *engine.State, now time.Duration) *engine.Call {
+		c, step := s.Start(now, engine.Spec{})
+		if step = c.Attempt(now, nil); step.Done {
+			t.Fatalf("%+v", step)
+		}
+		return &c
+	}
+	start(&fleet[0], time.Second).Next(time.Second+time.Millisecond, success, nil)
+	c, other := start(&fleet[0], 2*time.Second), start(&fleet[1], 2*time.Second+time.Millisecond)
+	step := c.Next(3*time.Second, timedOut, nil)
+	other.Next(3*time.Second+time.Millisecond, timedOut, nil)
+	if step = c.Attempt(3*time.Second+step.Wait, nil); step.Done {
+		t.Errorf("%+v, because of a timeout in another process", step)
 	}
 }

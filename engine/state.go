@@ -78,7 +78,7 @@ func (p *Plan) InitFleet(fleet []State, changed func(breaker.Change)) {
 
 // blankMemory returns the memory of a state that has nothing to remember.
 func (p *Plan) blankMemory(id *identity) *memory {
-	m := &memory{plan: p, blank: !p.empty}
+	m := &memory{plan: p, blank: !p.Stateless()}
 	m.id.Store(id)
 	return m
 }

@@ -207,7 +207,7 @@ func ExampleNewHandler() {
 	fmt.Println(resp.StatusCode, "after attempts:", o.Attempts, "-", o.Reason)
 	// Output:
 	// bounded by the client's time: true
-	// attempts at the store: 3
+	// attempts at the store: 5
 	// 503 after attempts: 1 - overloaded
 }
 

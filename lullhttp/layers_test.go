@@ -168,7 +168,7 @@ func TestRetriesOfSDKsAreNotMultiplied(t *testing.T) {
 }
 
 // Rule 13: the innermost call of lull that failed is final, also where its failure is a
-// response and not an error: two transports, one over the other, make three attempts.
+// response and not an error: two transports, one over the other, make the attempts of one.
 func TestRule13TransportsDoNotMultiply(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -178,13 +178,13 @@ func TestRule13TransportsDoNotMultiply(t *testing.T) {
 		code    string
 		options []lullhttp.Option
 	}{
-		{"unavailable", 503, 3, engine.Permanent, engine.CodeRetriedBelow, nil},
-		{"unavailable, and a classifier that would repeat it", 503, 3, engine.Permanent, engine.CodeRetriedBelow,
+		{"unavailable", 503, 5, engine.Permanent, engine.CodeRetriedBelow, nil},
+		{"unavailable, and a classifier that would repeat it", 503, 5, engine.Permanent, engine.CodeRetriedBelow,
 			[]lullhttp.Option{lullhttp.WithClassifier(func(*http.Response, error) lull.Verdict {
 				return lull.Verdict{Kind: lull.KindTransient}
 			})}},
 		{"not found", 404, 1, engine.Permanent, "404", nil},
-		{"an error", 0, 3, engine.Permanent, engine.CodeRetriedBelow, nil},
+		{"an error", 0, 5, engine.Permanent, engine.CodeRetriedBelow, nil},
 	} {
 		run(t, c.name, func(t *testing.T) {
 			made := 0

@@ -5,14 +5,13 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
-	"github.com/lullgo/lull/budget"
 )
 
 // CommandLine is for programs that make a few calls one after the other, and end:
 // command-line tools, scripts, jobs. WorstCase: 1 minute.
 //
-// Such a program has no other calls to learn from. So a timeout is repeated, and ten
-// retries are in stock: a tool of ten calls makes at most twenty attempts if nothing works.
+// Such a program has no other calls to learn from. So a timeout is repeated. If nothing works,
+// its calls together make as many retries as are in stock, 20.
 // For a fleet of a thousand that start together (a cron job) use the zero policy.
 // docs/which-policy.md has the argument and the figures.
 func CommandLine() lull.Policy {
@@ -21,6 +20,5 @@ func CommandLine() lull.Policy {
 		Deadline: time.Minute,
 		Timeouts: lull.TimeoutsAlways,
 		Backoff:  backoff.Schedule{Base: 200 * time.Millisecond, Cap: 10 * time.Second},
-		Budget:   budget.Config{Stock: 10},
 	}
 }

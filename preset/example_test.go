@@ -29,7 +29,7 @@ func ExampleCommandLine() {
 		attempts += call.Attempts()
 	}
 	fmt.Println(attempts, "attempts")
-	// Output: 13 attempts
+	// Output: 18 attempts
 }
 
 // A thousand phones make one call each while everything fails at once. A stock is for each
@@ -57,7 +57,7 @@ func ExampleEdge() {
 		fmt.Printf("%s: %d attempts for 1000 calls\n", c.name, attempts)
 	}
 	// Output:
-	// zero: 3000 attempts for 1000 calls
+	// zero: 5000 attempts for 1000 calls
 	// edge: 2000 attempts for 1000 calls
 }
 

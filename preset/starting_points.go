@@ -23,8 +23,8 @@ func InternalService() lull.Policy {
 }
 
 // ExternalAPI is for somebody else's API over the internet: patience with rate limits. Such
-// calls are few, so a timeout is repeated although no other call was answered, and there
-// are three retries in stock. WorstCase: 1 minute.
+// calls are few, so a timeout is repeated although no other call was answered. Only three
+// retries are in stock, since others pay for that service. WorstCase: 1 minute.
 func ExternalAPI() lull.Policy {
 	return lull.Policy{
 		Attempts:       4,
@@ -38,8 +38,7 @@ func ExternalAPI() lull.Policy {
 }
 
 // BackgroundWorker is for work that nobody waits for, within ten minutes. Timeouts are
-// repeated, and there are ten retries in stock: for a handful of processes, not for a
-// fleet. WorstCase: 10 minutes.
+// repeated: for a handful of processes, not for a fleet. WorstCase: 10 minutes.
 func BackgroundWorker() lull.Policy {
 	return lull.Policy{
 		Attempts:       8,
@@ -48,6 +47,5 @@ func BackgroundWorker() lull.Policy {
 		Backoff:        backoff.Schedule{Base: time.Second, Cap: time.Minute},
 		HintLimit:      5 * time.Minute,
 		Timeouts:       lull.TimeoutsAlways,
-		Budget:         budget.Config{Stock: 10},
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
-	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 )
@@ -108,7 +107,6 @@ func Policy() lull.Policy {
 		Backoff:        backoff.Schedule{Base: time.Second, Cap: 10 * time.Minute},
 		HintLimit:      time.Hour,
 		Timeouts:       lull.TimeoutsAlways,
-		Budget:         budget.Config{Stock: 10},
 		Breaker:        breaker.Config{OpenFor: time.Second},
 	}
 }

@@ -399,7 +399,7 @@ func TestConflictsAreRepeatedAtOnceOnce(t *testing.T) {
 			{waiting, "40P01", 3, 4, 2, nil},
 			{waiting, "53300", 1, 2, 1, nil},
 			{lull.Policy{Attempts: 1}, "40P01", 1, 1, 0, lull.ErrAttemptsExhausted},
-			{lull.Policy{}, "40P01", 100, 3, 1, lull.ErrBudgetExhausted}, // two are in stock
+			{lull.Policy{Budget: budget.Config{Stock: 2}}, "40P01", 100, 3, 1, lull.ErrBudgetExhausted},
 		} {
 			var o observed
 			runs := 0

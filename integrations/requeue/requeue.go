@@ -30,7 +30,6 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
-	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 )
 
@@ -41,7 +40,6 @@ func Policy() lull.Policy {
 		Attempts: 20,
 		Deadline: lull.NoTimeout,
 		Backoff:  backoff.Schedule{Base: 5 * time.Millisecond, Cap: 1000 * time.Second},
-		Budget:   budget.Config{Stock: 10},
 		Breaker:  breaker.Config{OpenFor: time.Second}, // of which each probe is an item that fails once more
 	}
 }

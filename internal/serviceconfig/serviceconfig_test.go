@@ -551,7 +551,7 @@ func TestThrottlingAndBudgets(t *testing.T) {
 
 func TestAPolicyAsAServiceConfig(t *testing.T) {
 	c, lost := made(t, lull.Policy{}, serviceconfig.MethodName{Service: "a.A", Method: "Get"})
-	const want = `{"methodConfig":[{"name":[{"service":"a.A","method":"Get"}],"timeout":"30s","retryPolicy":{"maxAttempts":5,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`
+	const want = `{"methodConfig":[{"name":[{"service":"a.A","method":"Get"}],"timeout":"30s","retryPolicy":{"maxAttempts":5,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":42,"tokenRatio":0.1}}`
 	if got := string(marshal(t, c)); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
@@ -576,13 +576,13 @@ func TestAPolicyThatHedgesAsAServiceConfig(t *testing.T) {
 		want  string
 		lost  []string
 	}{
-		{hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond}, `"hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"0.02s","nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
+		{hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond}, `"hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"0.02s","nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":42,"tokenRatio":0.1}}`,
 			[]string{"AttemptTimeout", "Hedge.Share", "Hedge.InFlight", "RateLimitedBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
-		{hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond, Share: -1, InFlight: -1}, `"hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"0.02s","nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
+		{hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond, Share: -1, InFlight: -1}, `"hedgingPolicy":{"maxAttempts":3,"hedgingDelay":"0.02s","nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":42,"tokenRatio":0.1}}`,
 			[]string{"AttemptTimeout", "RateLimitedBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
-		{hedge.Config{Attempts: 2, Delay: hedge.AtOnce, Share: -1, InFlight: -1}, `"hedgingPolicy":{"maxAttempts":2,"nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
+		{hedge.Config{Attempts: 2, Delay: hedge.AtOnce, Share: -1, InFlight: -1}, `"hedgingPolicy":{"maxAttempts":2,"nonFatalStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":42,"tokenRatio":0.1}}`,
 			[]string{"AttemptTimeout", "RateLimitedBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
-		{hedge.Config{Attempts: 2}, `"retryPolicy":{"maxAttempts":2,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":6,"tokenRatio":0.1}}`,
+		{hedge.Config{Attempts: 2}, `"retryPolicy":{"maxAttempts":2,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":42,"tokenRatio":0.1}}`,
 			[]string{"AttemptTimeout", "Hedge", "Backoff.Jitter", "RateLimitedBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}},
 	} {
 		sc, lost := made(t, lull.Policy{Hedge: c.hedge})
@@ -774,8 +774,8 @@ func TestBudgetsAsThrottling(t *testing.T) {
 		{budget.Config{Window: time.Second}, budget.GRPCConfig{MaxTokens: 4, TokenRatio: 0.1}}, // no stock: as little as gRPC can
 		{budget.Config{Window: time.Second, Stock: 3.5}, budget.GRPCConfig{MaxTokens: 10, TokenRatio: 0.1}},
 		{budget.Config{Stock: 1e6, Ratio: budget.MaxRatio}, budget.GRPCConfig{MaxTokens: 1000, TokenRatio: budget.MaxRatio}},
-		{budget.Config{Ratio: budget.MinRatio}, budget.GRPCConfig{MaxTokens: 6, TokenRatio: 0.001}},
-		{budget.Config{Ratio: 0.12345}, budget.GRPCConfig{MaxTokens: 6, TokenRatio: 0.123}}, // gRPC has three decimals
+		{budget.Config{Ratio: budget.MinRatio}, budget.GRPCConfig{MaxTokens: 42, TokenRatio: 0.001}},
+		{budget.Config{Ratio: 0.12345}, budget.GRPCConfig{MaxTokens: 42, TokenRatio: 0.123}}, // gRPC has three decimals
 	} {
 		p := plain()
 		p.Budget = c.budget

@@ -216,7 +216,7 @@ func TestShortfalls(t *testing.T) {
 
 func TestTotalOutagesBoundAttempts(t *testing.T) {
 	w := World{Name: "w", From: 60 * s, To: 70 * s, Total: true, Scenario: sim.Scenario{Fleets: []sim.Fleet{{Processes: 3}}}}
-	for over, want := range map[float64]int{6: 0, 7: 1} {
+	for over, want := range map[float64]int{60: 0, 61: 1} {
 		ours := backAfter(0)
 		ours[0].Over = over
 		if got := outcome(w, ours, backAfter(0), backAfter(0)).Shortfalls(); len(got) != want {

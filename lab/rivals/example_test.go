@@ -40,7 +40,7 @@ func Example() {
 	// Output:
 	// go-retryablehttp  5000 attempts for 1000 calls
 	// aws-standard-2.1  1035 attempts for 1000 calls
-	// lull              1002 attempts for 1000 calls
+	// lull              1020 attempts for 1000 calls
 }
 
 // A team that has changed a default sets that in the policy.

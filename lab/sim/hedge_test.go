@@ -43,10 +43,10 @@ func TestHedgesBeginWhenTheyShould(t *testing.T) {
 		Fleets:   []Fleet{{Calls: "api", Processes: 1, Arrivals: Arrivals{Kind: AtOnce}}},
 	}
 	r := play(t, s, lull.Policy{Hedge: hedge.Config{Attempts: 4, Delay: 30 * millisecond, Share: -1}})
-	if got := r.Totals; got.Calls != 1 || got.Succeeded != 1 || got.Attempts != 3 || got.Last != 100*millisecond {
+	if got := r.Totals; got.Calls != 1 || got.Succeeded != 1 || got.Attempts != 4 || got.Last != 100*millisecond {
 		t.Errorf("%+v", got)
 	}
-	wantTimes(t, "hedges", moments(r.Series, r.Series.Retries), 30*millisecond, 60*millisecond)
+	wantTimes(t, "hedges", moments(r.Series, r.Series.Retries), 30*millisecond, 60*millisecond, 90*millisecond)
 }
 
 // When every answer is slow, hedges stop: at no time is the load more than what the
