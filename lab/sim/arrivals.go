@@ -54,7 +54,7 @@ func (s *stream) arrive(w *world) {
 	at := w.now
 	s.findNext(at)
 	w.pickStream()
-	w.newCall(s.origin, p, key, w.patience(s.origin))
+	w.newCall(s.origin, p, key, s.origin.patience(w.now))
 }
 
 // pickStream finds the stream whose arrival comes first.

@@ -23,7 +23,8 @@ type origin struct {
 	network   Network
 	instant   bool // no latency and no loss
 
-	fleet          *Fleet // nil for a hop
+	fleet          *Fleet    // nil for a hop
+	threads        []threads // by process; nil: any number
 	index          uint16
 	reusesFlights  bool           // a place of a flight is used for several calls of one process
 	pooled         bool           // attempts need connections
@@ -98,21 +99,24 @@ func (w *world) newCall(o *origin, p uint32, key uint64, deadline time.Duration)
 	if o.reusesFlights {
 		f.process, f.reloads = p, 0
 	}
-	if o.redials != nil {
+	switch {
+	case o.redials != nil:
 		w.loseConnection(i, f, o, p, false)
-		return
+	case o.threads == nil || w.takeThread(i, f, o, p):
+		w.startCall(i, f, o, p, deadline)
 	}
-	w.startCall(i, f, o, p, deadline)
 }
 
 // startCall starts the call that f stands for, maybe not its first.
 func (w *world) startCall(i uint32, f *flight, o *origin, process uint32, deadline time.Duration) {
-	f.began = w.now
 	if o.pooled || o.chooses {
 		f.process = process
 	}
-	if o.hop == nil {
-		w.rec.callBegins(w.now, o)
+	if o.threads == nil { // else it has begun
+		f.began = w.now
+		if o.hop == nil {
+			w.rec.callBegins(w.now, o)
+		}
 	}
 	spec := o.spec
 	spec.Deadline = deadline
@@ -130,12 +134,12 @@ func (w *world) startCall(i uint32, f *flight, o *origin, process uint32, deadli
 	w.askForAttempt(i, f)
 }
 
-// patience is the callers' own deadline for a call that begins now.
-func (w *world) patience(o *origin) time.Duration {
+// patience is the callers' own deadline for a call that began at the given time.
+func (o *origin) patience(began time.Duration) time.Duration {
 	if o.callerDeadline == 0 {
 		return 0
 	}
-	return saturating.Add(w.now, o.callerDeadline)
+	return saturating.Add(began, o.callerDeadline)
 }
 
 // askForAttempt asks the engine whether the next attempt may begin.
@@ -225,7 +229,11 @@ func (w *world) continueFlight(kind int, i uint32, f *flight) {
 			w.dialOnce(i, f, o)
 			return
 		}
-		w.startCall(i, f, o, o.stateIndex(f.process), w.patience(o))
+		began := w.now
+		if o.threads != nil {
+			began = f.began
+		}
+		w.startCall(i, f, o, o.stateIndex(f.process), o.patience(began))
 	}
 }
 
@@ -322,6 +330,9 @@ func (w *world) endCall(i uint32, f *flight, why lull.Reason) {
 		began = w.userBegan(i, f)
 	}
 	w.rec.userLeft(w.now, began)
+	if o.threads != nil {
+		w.freeThread(o, f.process)
+	}
 	if o.links != nil && why != engine.Success {
 		o.links.links[f.process].dialling = false
 	}

@@ -110,6 +110,9 @@ func anyScenario(d dice) (Scenario, lull.Policy) {
 		case Closed:
 			a.Each, a.Think = d(3), Distribution{Kind: Uniform, Min: millisecond, Max: d.ms(20, 500)}
 		}
+		if a.Kind != Closed && f.Reload.Times == 0 && d.yes() {
+			f.Threads, f.Backlog = 1+d(3), d(4)
+		}
 		s.Fleets = append(s.Fleets, f)
 	}
 	p := lull.Policy{
@@ -187,7 +190,7 @@ func withLinks(d dice, s *Scenario) {
 			continue
 		}
 		f.NotIdempotent, f.Keyed, f.Arrivals.Each = false, false, 0
-		f.Network.Pool, f.Network.Endpoints, f.Link = Pool{}, Endpoints{}, Link{On: true}
+		f.Network.Pool, f.Network.Endpoints, f.Link, f.Threads, f.Backlog = Pool{}, Endpoints{}, Link{On: true}, 0, 0
 		if from := &s.Services[d(len(s.Services))]; from.Name != f.Calls && d.yes() {
 			f.Link.From = from.Name
 			if from.Heap.Size > 0 {
@@ -344,6 +347,11 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 		want("connections with work", p.open-p.idle.n)
 	}
 	want("hedged calls", len(w.races))
+	for _, o := range w.origins {
+		for _, x := range o.threads {
+			want("threads", x.busy+x.waiting.n)
+		}
+	}
 	want("attempts at hosts that were chosen", len(w.hostChoices))
 	want("calls that know where they were", len(w.hostsTried))
 	for _, v := range w.services {

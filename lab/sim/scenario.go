@@ -57,6 +57,12 @@ type Fleet struct {
 	// idempotent may be repeated where the service keeps a record
 	// (Service.Deduplicates), and is repeated, with two effects, where it does not.
 	Keyed bool
+	// Threads is how many calls a process can have in progress, whether an attempt is in flight or a
+	// retry is waited for: the threads, or connections, that serve those who call. Others wait until
+	// one of these has ended: up to Backlog of them, those that came first before others. A call
+	// beyond that ends at once, with the reason Limited. Zero: no bound. Threads exclude Closed
+	// arrivals, Reload, Redial and Link.
+	Threads, Backlog int
 	// Reload: users whose call failed come back.
 	Reload Reload
 	// Redial: each process keeps a connection that must last, and Arrivals are when it is lost. A

@@ -284,6 +284,9 @@ func (b *builder) fleet(i int, f *Fleet) {
 	o.hedges = o.hedges && !f.NotIdempotent // nor with a key, as in lullhttp
 	o.redials = newRedials(f)
 	o.reusesFlights = f.Arrivals.Kind == Closed || f.Reload.Times > 0 || f.Redial || f.Link.On
+	if f.Threads > 0 {
+		o.threads = make([]threads, o.processes)
+	}
 	if f.Link.On {
 		o.hedges = false // a process dials once at a time
 		o.links = w.newLinks(o, from, b.seed)
