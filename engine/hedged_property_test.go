@@ -180,7 +180,7 @@ func (w *world) attemptEnded(c *contest, r *racer) {
 	v := r.verdict
 	step := c.hedged.Ended(w.now, &r.HedgedAttempt, v, w.r.Uint64)
 	known := v.Kind == lull.KindPermanent && v.Code != engine.CodeRetriedBelow
-	final := v.Kind == lull.KindSuccess || v.Kind == lull.KindCanceled || known
+	final := v.Kind == lull.KindSuccess || v.Kind == engine.KindCanceled || known
 	switch {
 	case final != step.Done && final:
 		w.fatalf("after %+v the call goes on", v)

@@ -114,7 +114,7 @@ func (w *world) verdict() (v lull.Verdict, panics bool) {
 	case n < 1:
 		panics = true
 	case n < 3:
-		v.Kind = lull.KindCanceled
+		v.Kind = engine.KindCanceled
 	case w.down && n < 70, n < 12:
 		v = lull.Verdict{Kind: lull.KindTransient, Code: "503", NeverSent: w.r.IntN(3) == 0}
 	case w.down && n < 80, n < 15:

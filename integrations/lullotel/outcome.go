@@ -56,7 +56,7 @@ func OutcomeOf(r lull.Reason, by int) Outcome {
 		return FailedDeadline
 	case engine.CircuitOpen:
 		return FailedBreaker
-	case engine.Limited, engine.Throttled:
+	case engine.Limited, engine.Throttled, engine.TooManyWaiting:
 		return FailedLimited
 	case engine.Canceled:
 		return Canceled
