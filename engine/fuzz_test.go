@@ -132,5 +132,8 @@ func FuzzCall(f *testing.F) {
 		if l := d.Limiter(); l != nil && l.InFlight() != 0 {
 			t.Fatalf("%d permits are out when all calls have ended", l.InFlight())
 		}
+		if n := d.State().Waiting(); n != 0 {
+			t.Fatalf("%d calls wait when all have ended", n)
+		}
 	})
 }

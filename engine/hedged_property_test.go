@@ -252,6 +252,9 @@ func TestHedgedCallsKeepTheirPromises(t *testing.T) {
 		if l := w.d.Limiter(); l != nil && l.InFlight() != 0 {
 			w.fatalf("all calls have ended, but %d permits are out", l.InFlight())
 		}
+		if n := w.d.State().Waiting(); n != 0 {
+			w.fatalf("all calls have ended, but %d are counted that wait", n)
+		}
 		if n := w.d.Hedger().InFlight(); n != 0 {
 			w.fatalf("all calls have ended, but %d hedges are in flight", n)
 		}
@@ -322,6 +325,9 @@ func FuzzHedgedCall(f *testing.F) {
 			c.Abandon(now)
 			if l := d.Limiter(); l != nil && l.InFlight() != 0 {
 				t.Fatalf("%d permits are out", l.InFlight())
+			}
+			if n := d.State().Waiting(); n != 0 {
+				t.Fatalf("%d calls wait", n)
 			}
 			if n := d.Hedger().InFlight(); n != 0 {
 				t.Fatalf("%d hedges are in flight", n)
