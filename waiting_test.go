@@ -18,7 +18,8 @@ import (
 // end at once with their own error. Later calls find room again, however the waits ended.
 func TestCallsThatWaitAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, lull.Policy{Budget: plenty, Breaker: breaker.Config{Off: true}, Limit: bulkhead.Config{InFlight: 4, MaxWait: time.Second, MaxQueue: 1000}})
+		limit := bulkhead.Config{InFlight: 4, MaxWait: time.Second, MaxQueue: 1000}
+		d := newDependency(t, lull.Policy{Budget: plenty, Breaker: breaker.Config{Off: true}, Limit: limit})
 		for range 2 {
 			ctx, cancel := context.WithCancel(t.Context())
 			var mu sync.Mutex

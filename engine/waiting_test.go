@@ -143,6 +143,11 @@ func TestInPeaceNoRetryIsRefused(t *testing.T) {
 	}
 }
 
+// The layer above must not repeat what this one does not: its retries would wait, too.
+func TestTooManyWaitingIsFinal(t *testing.T) {
+	checks.Equal(t, engine.TooManyWaiting.GaveUp(), true, "gave up")
+}
+
 // A retry without a wait holds nothing.
 func TestARetryAtOnceDoesNotWait(t *testing.T) {
 	d := crowded(t, lull.Policy{Backoff: backoff.Schedule{Kind: backoff.Immediate}})
@@ -217,7 +222,8 @@ func TestMessagesDoNotWaitHere(t *testing.T) {
 	for _, v := range []lull.Verdict{transient, timedOut} {
 		d := crowded(t, lull.Policy{AttemptTimeout: time.Second})
 		failAtOnce(t, d, leastWait, 10*ms, inTenSecs)
-		of := engine.Delivery{Attempt: 1, RetryLeft: engine.Never, KeepLeft: engine.Never, BrokerCapabilities: engine.BrokerCapabilities{MaxDelay: engine.Never}}
+		of := engine.Delivery{Attempt: 1, RetryLeft: engine.Never, KeepLeft: engine.Never}
+		of.MaxDelay = engine.Never
 		c, _ := d.State().ResumeDelivery(10*ms, engine.Spec{}, of)
 		c.Attempt(10*ms, nil)
 		r := c.Handled(10*ms, engine.Handled{Verdict: v}, of, nil, nil)
