@@ -217,19 +217,37 @@ func TestCallsThatWaitCountAfterAnUpdate(t *testing.T) {
 	checks.Equal(t, d.State().Waiting(), 0, "counted after the end")
 }
 
-// A message does not wait in its consumer's memory, so calls that do are not in its way.
+// A message does not wait in its consumer's memory. So nothing changes for it when many calls do.
 func TestMessagesDoNotWaitHere(t *testing.T) {
 	for _, v := range []lull.Verdict{transient, timedOut} {
-		d := crowded(t, lull.Policy{AttemptTimeout: time.Second})
-		failAtOnce(t, d, leastWait, 10*ms, inTenSecs)
-		of := engine.Delivery{Attempt: 1, RetryLeft: engine.Never, KeepLeft: engine.Never}
-		of.MaxDelay = engine.Never
-		c, _ := d.State().ResumeDelivery(10*ms, engine.Spec{}, of)
-		c.Attempt(10*ms, nil)
-		r := c.Handled(10*ms, engine.Handled{Verdict: v}, of, nil, nil)
-		checks.Equal(t, r.Outcome, engine.Retry, "after %s", v.Code)
-		checks.Equal(t, d.State().Waiting(), leastWait, "counted after %s", v.Code)
+		var alone engine.Redelivery
+		for _, beside := range []int{0, leastWait} {
+			d := crowded(t, lull.Policy{AttemptTimeout: time.Second})
+			failAtOnce(t, d, beside, 10*ms, inTenSecs)
+			of := engine.Delivery{Attempt: 1, RetryLeft: engine.Never, KeepLeft: engine.Never}
+			of.MaxDelay = engine.Never
+			c, _ := d.State().ResumeDelivery(10*ms, engine.Spec{}, of)
+			c.Attempt(10*ms, nil)
+			r := c.Handled(10*ms, engine.Handled{Verdict: v}, of, nil, nil)
+			if beside == 0 {
+				alone = r
+			}
+			checks.Equal(t, r, alone, "after %s, beside %d calls", v.Code, beside)
+			checks.Equal(t, d.State().Waiting(), beside, "counted after %s", v.Code)
+		}
 	}
+}
+
+// A driver that reports the end of an attempt which never began makes no call count twice.
+func TestACallWaitsOnce(t *testing.T) {
+	d := crowded(t, lull.Policy{})
+	c := begun(t, d, 0)
+	for range 3 {
+		c.Next(0, transient, nil)
+		checks.Equal(t, d.State().Waiting(), 1, "counted")
+	}
+	c.Abandon(0)
+	checks.Equal(t, d.State().Waiting(), 0, "counted after the end")
 }
 
 // Whatever calls do at random, exactly those that wait are counted, and never too many.
