@@ -198,6 +198,7 @@ var (
 	ErrLimited           error = reasonError(engine.Limited)
 	ErrUnanswered        error = reasonError(engine.Unanswered)
 	ErrThrottled         error = reasonError(engine.Throttled)
+	ErrTooManyWaiting    error = reasonError(engine.TooManyWaiting)
 	ErrRetriedAbove      error = reasonError(engine.RetriedAbove)
 )
 
@@ -230,5 +231,6 @@ var reasonTable = map[Reason]struct{ why, setting string }{
 	engine.Canceled:          {"the caller's context has ended", ""},
 	engine.Unanswered:        {"the dependency answered no other call quickly meanwhile", "Policy.Timeouts; for a process with few calls: preset.CommandLine"},
 	engine.Throttled:         {"the client's own throttle held it back", "Policy.Throttle"},
+	engine.TooManyWaiting:    {"too many calls wait for a retry already", "Policy.Limit"},
 	engine.RetriedAbove:      {"it was made for a request that is itself a retry", "Policy.Nested"},
 }

@@ -46,7 +46,7 @@ func onceOf(dependency string) string {
 // holds retries back.
 func (r *run) repeats(why Reason) bool {
 	switch why {
-	case engine.BudgetExhausted, engine.RetriedAbove:
+	case engine.BudgetExhausted, engine.RetriedAbove, engine.TooManyWaiting:
 		return true
 	case engine.CircuitOpen:
 		return r.call.Attempts() > 0

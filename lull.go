@@ -45,7 +45,6 @@ const (
 	KindRateLimited  = engine.KindRateLimited
 	KindOverloaded   = engine.KindOverloaded
 	KindPermanent    = engine.KindPermanent
-	KindCanceled     = engine.KindCanceled
 )
 
 // NoTimeout switches a timeout off: Policy.AttemptTimeout, Policy.Deadline.

@@ -52,7 +52,7 @@ func TestAdaptiveThrottleHoldsFirstAttemptsBack(t *testing.T) {
 		{lull.Verdict{Kind: lull.KindSuccess}, false},
 		{lull.Verdict{}, false},
 		{lull.Verdict{Kind: lull.KindPermanent, Code: "404"}, false},
-		{lull.Verdict{Kind: lull.KindCanceled}, false},
+		{lull.Verdict{Kind: engine.KindCanceled}, false},
 		{rateLimited, true},
 		{lull.Verdict{Kind: lull.KindOverloaded, Code: "503"}, true},
 		{lull.Verdict{Kind: lull.KindTransient, Code: "503"}, true},

@@ -84,7 +84,7 @@ type Call struct {
 	receipt        budget.Receipt // of the last retry
 	token          breaker.Ticket
 	pass           pass
-	queueCheck     bool  // the call waits for the answers to others, since its attempt may be queued
+	waits          waiting
 	deferred       bool  // the breaker learns of the end from LearnBreaker, not from finish
 	stream         bool  // Spec.Stream
 	hinted         bool  // the attempt under way, or waited for, is at the time that the server asked for
@@ -195,7 +195,7 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	c.attempts, c.reason, c.repeat = 0, Success, anyTime
 	c.shown, c.paid, c.permit, c.ended, c.hinted = noAttempt, false, false, false, false
 	if !p.empty { // else nobody reads them
-		c.receipt, c.paidRetries, c.queueCheck, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, false, breaker.Ticket{}, noPass, false, spec.Stream, 0
+		c.receipt, c.paidRetries, c.waits, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, forNothing, breaker.Ticket{}, noPass, false, spec.Stream, 0
 	}
 	c.repeatAs(spec)
 	if limit := p.policy.Deadline; limit > 0 {
@@ -213,7 +213,7 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 // admit asks the breaker, and counts the call. It returns why the call was refused, or Success.
 func (c *Call) admit(s *State, now time.Duration, spec *Spec) Reason {
 	m := s.mem.Load()
-	if m.blank {
+	if m.blank() {
 		if m.plan.lazy {
 			// Nothing has ever failed here, so there is nothing to ask.
 			c.token = breaker.LateTicket(now)
@@ -320,7 +320,7 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	if no := c.recheck(now); no != Success {
 		return c.finish(now, no, random)
 	}
-	if c.queueCheck {
+	if c.waits == forAnswers {
 		if step := c.checkQueue(now, random); step.Done {
 			return c.finishWith(now, step, random)
 		}
@@ -340,6 +340,7 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	}
 	switch {
 	case c.tryStart(now):
+		c.endWait()
 		return Step{}
 	case c.s.Plan().policy.Limit.MaxWait > 0:
 		return Step{Decision: Decision{Full: true}}
@@ -423,6 +424,7 @@ func (c *Call) Admitted(now time.Duration, random func() uint64) Step {
 		return c.finish(now, no, random)
 	}
 	c.start(now)
+	c.endWait()
 	return Step{}
 }
 
@@ -468,9 +470,14 @@ func (c *Call) NestedIn(attempt int) {
 //  7. The wait (the server's plus jitter, or backoff) ends before the deadline.
 //  8. After a timeout, the dependency answers others (Policy.Timeouts). If that is not known
 //     yet, the retry waits, and Attempt decides.
-//  9. The retry budget pays, before the wait. A retry at the time that the server asked for
+//  9. Not too many calls wait already (Policy.Limit).
+//  10. The retry budget pays, before the wait. A retry at the time that the server asked for
 //     may be free.
 func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
+	return c.next(now, v, situation{}, random)
+}
+
+func (c *Call) next(now time.Duration, v Verdict, with situation, random func() uint64) Step {
 	if c.Over() {
 		return done(c.reason)
 	}
@@ -478,8 +485,8 @@ func (c *Call) Next(now time.Duration, v Verdict, random func() uint64) Step {
 	c.release(now)
 	shows := c.evidenceOf(c.began, v)
 	c.reportToThrottle(now, throttleEvidence(v, shows))
-	free := shows == noEvidence && !c.refund(now, paid, &c.receipt)
-	step := c.decide(now, v, shows, situation{free: free}, random)
+	with.free = shows == noEvidence && !c.refund(now, paid, &c.receipt)
+	step := c.decide(now, v, shows, with, random)
 	if step.Done {
 		return c.finishWith(now, step, random)
 	}
@@ -555,6 +562,7 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 	if c.pass != noPass {
 		c.endPass(now)
 	}
+	c.endWait()
 	c.reason = r
 	c.ended = true
 	outcome := c.breakerEvidence(r)
@@ -562,7 +570,7 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 		c.s.answered.record(c.began, c.took(now, r == Success))
 	}
 	m := c.s.mem.Load()
-	if m.blank {
+	if m.blank() {
 		if outcome != breaker.Failure {
 			return done(r)
 		}
@@ -598,7 +606,7 @@ func (c *Call) Succeed(now time.Duration, due bool) {
 		c.s.answered.record(c.began, c.took(now, true))
 	}
 	m := c.s.mem.Load()
-	if m.blank {
+	if m.blank() {
 		return
 	}
 	c.recordPatience(m, now)

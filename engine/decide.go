@@ -13,10 +13,12 @@ import (
 // situation is what decide must know beside the verdict. The zero situation is that of a call
 // whose attempts follow one another.
 type situation struct {
-	hedged         bool   // attempts may run beside one another
-	othersInFlight bool   // some are in flight
-	stopReason     Reason // why no further attempt may begin; Success: one may
-	free           bool   // the next attempt is free: this one was, and failed on the caller's side
+	hedged         bool          // attempts may run beside one another
+	othersInFlight bool          // some are in flight
+	stopReason     Reason        // why no further attempt may begin; Success: one may
+	atLeast        time.Duration // the wait that followed from earlier attempts
+	message        bool          // another call makes the retry, so this one does not wait
+	free           bool          // the next attempt is free: this one was, and failed on the caller's side
 }
 
 // decide returns what follows an attempt that ended with v, for plain, hedged and resumed calls.
@@ -77,24 +79,36 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with situati
 	if timedOut(v) && !c.mayRepeatTimeout(c.began) {
 		return done(Unanswered)
 	}
-	if with.othersInFlight || with.free {
+	step.Wait = max(step.Wait, with.atLeast)
+	if with.othersInFlight {
 		return step
+	}
+	if with.free {
+		return c.countWait(step, with)
 	}
 	c.hinted = v.After > 0 && p.freeHints
 	if c.hinted && c.s.memory().hintedRetriesAreFree() {
 		c.receipt = 0
-		return step
+		return c.countWait(step, with)
 	}
 	if c.mayBeQueued(v) {
 		c.hinted = false
 		if wait := c.Timeout(c.began); !c.noQueue() && wait < c.left(now) {
-			c.receipt, c.queueCheck = 0, true
+			if with.message {
+				return done(Unanswered)
+			}
 			step.Wait = max(step.Wait, wait)
+			if step = c.countWait(step, with); !step.Done {
+				c.receipt, c.waits = 0, forAnswers
+			}
 			return step
 		}
 		if c.looksQueued() {
 			return done(Unanswered)
 		}
+	}
+	if step = c.countWait(step, with); step.Done {
+		return step
 	}
 	return c.paidStep(now, budgetClass(v), step, random)
 }
@@ -173,7 +187,7 @@ func (c *Call) looksQueued() bool {
 // checkQueue ends the wait for the answers to other attempts. The budget pays for the retry, unless
 // these show that there may be a queue.
 func (c *Call) checkQueue(now time.Duration, random func() uint64) Step {
-	c.queueCheck = false
+	c.waits = forRetry
 	if c.looksQueued() {
 		return done(Unanswered)
 	}

@@ -113,7 +113,7 @@ func FuzzCall(f *testing.F) {
 				default:
 					v := lull.Verdict{Kind: engine.VerdictKind(in.byte() % 10), After: in.duration(), NeverSent: in.byte()%2 == 0, Code: []string{"", "503", engine.CodeUnclassified, engine.CodeTimeout}[in.byte()%4]}
 					step = c.Next(now, v, luck)
-					if !step.Done && (step.Wait < 0 || v.Kind != lull.KindTransient && v.Kind != lull.KindRateLimited) {
+					if !step.Done && (step.Wait < 0 || v.Kind != lull.KindTransient && v.Kind != lull.KindRateLimited && v.Kind != engine.KindCallerTransient) {
 						t.Fatalf("after %+v the engine says %+v", v, step)
 					}
 					if !step.Done && v.After > 0 && step.Wait < v.After {
@@ -131,6 +131,9 @@ func FuzzCall(f *testing.F) {
 		}
 		if l := d.Limiter(); l != nil && l.InFlight() != 0 {
 			t.Fatalf("%d permits are out when all calls have ended", l.InFlight())
+		}
+		if n := d.State().Waiting(); n != 0 {
+			t.Fatalf("%d calls wait when all have ended", n)
 		}
 	})
 }

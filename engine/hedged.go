@@ -93,6 +93,7 @@ func (c *HedgedCall) Hedge(now time.Duration, r *HedgedAttempt, random func() ui
 	}
 	no, step := c.another(now, r, random)
 	if no == Success && step.Wait == 0 {
+		c.endWait()
 		c.attempts++
 		c.inFlight++
 		r.began, r.live, r.passed = now, true, c.pass == passed
@@ -126,7 +127,7 @@ func (c *HedgedCall) another(now time.Duration, r *HedgedAttempt, random func() 
 	if no := c.recheck(now); no != Success {
 		return no, Step{}
 	}
-	if c.queueCheck { // nothing is in flight
+	if c.waits == forAnswers { // nothing is in flight
 		if step := c.checkQueue(now, random); step.Done {
 			return step.Reason, step
 		}
@@ -209,7 +210,7 @@ func (c *HedgedCall) Ended(now time.Duration, r *HedgedAttempt, v Verdict, rando
 	c.Release(now, r)
 	free := shows == noEvidence && !c.refund(now, paid, &r.receipt)
 	c.began, c.receipt = r.began, r.receipt
-	step := c.decide(now, v, shows, situation{hedged: true, othersInFlight: c.inFlight > 0, stopReason: c.stop, free: free}, random)
+	step := c.decide(now, v, shows, situation{hedged: true, othersInFlight: c.inFlight > 0, stopReason: c.stop, atLeast: c.notBefore - now, free: free}, random)
 	switch {
 	case step.Done && (v.Kind == KindSuccess || v.Kind == KindCanceled || shows == refusedByReply):
 		return c.decided(now, step, random)

@@ -180,7 +180,7 @@ func (w *world) attemptEnded(c *contest, r *racer) {
 	v := r.verdict
 	step := c.hedged.Ended(w.now, &r.HedgedAttempt, v, w.r.Uint64)
 	known := v.Kind == lull.KindPermanent && v.Code != engine.CodeRetriedBelow
-	final := v.Kind == lull.KindSuccess || v.Kind == lull.KindCanceled || known
+	final := v.Kind == lull.KindSuccess || v.Kind == engine.KindCanceled || known
 	switch {
 	case final != step.Done && final:
 		w.fatalf("after %+v the call goes on", v)
@@ -252,6 +252,9 @@ func TestHedgedCallsKeepTheirPromises(t *testing.T) {
 		if l := w.d.Limiter(); l != nil && l.InFlight() != 0 {
 			w.fatalf("all calls have ended, but %d permits are out", l.InFlight())
 		}
+		if n := w.d.State().Waiting(); n != 0 {
+			w.fatalf("all calls have ended, but %d are counted that wait", n)
+		}
 		if n := w.d.Hedger().InFlight(); n != 0 {
 			w.fatalf("all calls have ended, but %d hedges are in flight", n)
 		}
@@ -322,6 +325,9 @@ func FuzzHedgedCall(f *testing.F) {
 			c.Abandon(now)
 			if l := d.Limiter(); l != nil && l.InFlight() != 0 {
 				t.Fatalf("%d permits are out", l.InFlight())
+			}
+			if n := d.State().Waiting(); n != 0 {
+				t.Fatalf("%d calls wait", n)
 			}
 			if n := d.Hedger().InFlight(); n != 0 {
 				t.Fatalf("%d hedges are in flight", n)

@@ -25,6 +25,7 @@ type Plan struct {
 	// These follow from the policy.
 	timed        bool          // the breaker counts slow calls
 	limited      bool          // there is a concurrency limit
+	mostWaiting  int32         // how many calls may wait for a retry at a time
 	empty        bool          // there is nothing to remember; every State has the memory fresh
 	lazy         bool          // a State's own memory is made when a call first fails
 	quietGap     time.Duration // lazy only: calls closer together than this make it, too (budget.Config.QuietGap)
@@ -57,6 +58,7 @@ func NewPlan(p Policy, parts Parts) (*Plan, error) {
 		rateLimited: p.rateLimited().Prepare(),
 		timed:       p.Breaker.SlowRate > 0,
 		limited:     p.Limit.InFlight > 0,
+		mostWaiting: p.mostWaiting(),
 	}
 	if c := p.breakerConfig(); !c.Off {
 		pl.breakers, _ = breaker.Prepare(c)

@@ -78,7 +78,10 @@ type Policy struct {
 	// Both assume that the dependency refuses all calls alike: a resource with a quota of its own
 	// needs a dependency of its own.
 	Throttle throttle.Config
-	// Limit bounds the attempts in flight. Its zero value sets no limit.
+	// Limit bounds the attempts in flight. Its zero value sets no limit. The calls that wait for a
+	// retry are bounded, too: ten for each attempt that may be in flight, but at least 100; 10,000
+	// without a limit. One more ends at once (TooManyWaiting). A policy with neither budget nor
+	// breaker nor any limit counts nothing, and has no bound.
 	Limit bulkhead.Config
 }
 

@@ -33,6 +33,7 @@ type world struct {
 	calls, retries     int
 	invited, helped    int // of the retries: at the server's time; of calls that succeeded
 	successes, refused int
+	waiting            int // calls that wait for a retry
 }
 
 // caller is one call, and what the world remembers of it to hold against the engine.
@@ -46,6 +47,7 @@ type caller struct {
 	attempts int
 	waitEnds time.Duration
 	ended    bool
+	waits    bool
 
 	wasHeldBack bool // the next attempt, by the throttle
 }
@@ -114,7 +116,7 @@ func (w *world) verdict() (v lull.Verdict, panics bool) {
 	case n < 1:
 		panics = true
 	case n < 3:
-		v.Kind = lull.KindCanceled
+		v.Kind = engine.KindCanceled
 	case w.down && n < 70, n < 12:
 		v = lull.Verdict{Kind: lull.KindTransient, Code: "503", NeverSent: w.r.IntN(3) == 0}
 	case w.down && n < 80, n < 15:
@@ -303,6 +305,7 @@ func (w *world) admitted(c *caller) {
 func (w *world) run(c *caller) {
 	c.attempts++
 	c.wasHeldBack = false
+	w.endWait(c)
 	if got := c.call.Attempts(); got != c.attempts {
 		w.fatalf("the engine counts %d attempts, the world %d", got, c.attempts)
 	}
@@ -365,6 +368,10 @@ func (w *world) done(c *caller) {
 		w.fatalf("at %v a wait of %v was begun, the deadline is %v", w.now, step.Wait, c.deadline)
 	}
 	c.waitEnds = w.now + step.Wait
+	if step.Wait > 0 {
+		c.waits = true
+		w.waiting++
+	}
 	if w.r.IntN(50) == 0 { // the caller goes away while it waits
 		w.after(time.Duration(w.r.Int64N(int64(step.Wait)+1)), func() {
 			c.waitEnds = math.MaxInt64
@@ -380,6 +387,7 @@ func (w *world) end(c *caller, step engine.Step) {
 		w.fatalf("a call ended twice")
 	}
 	c.ended = true
+	w.endWait(c)
 	if step.Reason == engine.Success {
 		w.successes++
 		w.helped += max(c.attempts-1, 0)
@@ -389,6 +397,13 @@ func (w *world) end(c *caller, step engine.Step) {
 		w.fatalf("a call that ended with %v goes on", step.Reason)
 	}
 	c.call.Abandon(w.now)
+}
+
+func (w *world) endWait(c *caller) {
+	if c.waits {
+		c.waits = false
+		w.waiting--
+	}
 }
 
 // paidFor holds the retries so far against what was earned. A budget has its
@@ -434,7 +449,12 @@ func TestEngineKeepsItsPromises(t *testing.T) {
 		if w.d, err = lull.NewDependency("world", w.policy); err != nil {
 			w.fatalf("%v", err)
 		}
-		w.play(callsEach, 500, w.arrive, w.paidFor)
+		w.play(callsEach, 500, w.arrive, func() {
+			w.paidFor()
+			if got := w.d.State().Waiting(); got != w.waiting {
+				w.fatalf("at %v %d calls wait, and %d are counted", w.now, w.waiting, got)
+			}
+		})
 		if l := w.d.Limiter(); l != nil && (l.InFlight() != 0 || l.Waiting() != 0) {
 			w.fatalf("all calls have ended, but %d permits are out and %d wait", l.InFlight(), l.Waiting())
 		}

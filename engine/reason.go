@@ -34,6 +34,8 @@ const (
 	Unanswered
 	// Throttled: the client's own throttle held the attempt back (Policy.Throttle).
 	Throttled
+	// TooManyWaiting: so many calls wait for a retry that this one must not (Policy.Limit).
+	TooManyWaiting
 	// TooManyLate: too many of the recent calls are late, so none is hedged (Policy.Hedge.Share).
 	// No call ends for this reason.
 	TooManyLate
@@ -76,6 +78,7 @@ var reasonWords = [reasons]struct{ label, meaning string }{
 	Canceled:          {"canceled", "the caller has gone away"},
 	Unanswered:        {"unanswered", "timed out while the dependency answered nobody else quickly"},
 	Throttled:         {"throttled", "held back by the client's own throttle"},
+	TooManyWaiting:    {"too_many_waiting", "too many calls wait for a retry already"},
 	TooManyLate:       {"too_many_late", "too many of the recent calls are late"},
 	TooManyHedges:     {"too_many_hedges", "too many hedges are in flight"},
 	RetriedAbove:      {"retried_above", "made on behalf of a retry, which is not retried once more"},
@@ -104,13 +107,13 @@ func (r Reason) Meaning() string {
 
 // GaveUp reports whether a caller further up must not retry a call that ended for this reason,
 // since retries would multiply: its attempts, budget or time were used up, the circuit was open,
-// the throttle closed, or the server asked to stop or to wait too long. It is false where a
+// the throttle closed, too many calls waited, or the server asked to stop or to wait too long. It is false where a
 // caller may know better: the operation could not be repeated safely, nothing is known of the
 // failure, or there was no room here.
 func (r Reason) GaveUp() bool {
 	switch r {
 	case AttemptsExhausted, BudgetExhausted, Deadline, CircuitOpen, Throttled,
-		Overloaded, HintTooLong, Unanswered, RetriedAbove:
+		Overloaded, HintTooLong, Unanswered, RetriedAbove, TooManyWaiting:
 		return true
 	}
 	return false

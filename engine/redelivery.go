@@ -289,10 +289,7 @@ func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most 
 	if h.Verdict.Kind != KindSuccess {
 		h.Verdict = h.Verdict.Failed(h.CutOff)
 	}
-	step := c.Next(now, h.Verdict, random)
-	if c.queueCheck { // a message does not wait here
-		step = done(Unanswered)
-	}
+	step := c.next(now, h.Verdict, situation{message: true}, random)
 	if !c.Over() {
 		c.finish(now, Resumed, random)
 	}

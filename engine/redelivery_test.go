@@ -93,7 +93,7 @@ func TestHandled(t *testing.T) {
 		{"stopping, and permanent", stopping(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindPermanent}}, engine.Redelivery{Outcome: engine.DeadLetter, Reason: engine.Permanent}},
 		{"stopping, and a panic", stopping(1), engine.Handled{Verdict: transient, Panicked: true}, engine.Redelivery{Outcome: engine.Retry, After: time.Second}},
 
-		{"deferred by its handler", delivered(5), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindCanceled}, Chosen: engine.Redelivery{Outcome: engine.Defer, After: 24 * time.Hour}}, engine.Redelivery{Outcome: engine.Defer, After: 12 * time.Hour}},
+		{"deferred by its handler", delivered(5), engine.Handled{Verdict: lull.Verdict{Kind: engine.KindCanceled}, Chosen: engine.Redelivery{Outcome: engine.Defer, After: 24 * time.Hour}}, engine.Redelivery{Outcome: engine.Defer, After: 12 * time.Hour}},
 		{"dropped by its handler", delivered(1), engine.Handled{Verdict: lull.Verdict{Kind: lull.KindPermanent}, Chosen: engine.Redelivery{Outcome: engine.Drop}}, engine.Redelivery{Outcome: engine.Drop}},
 
 		{"behind a circuit, not called", delivered(5), engine.Handled{Verdict: transient, Behind: true, RetryAt: 20 * time.Second}, engine.Redelivery{Outcome: engine.Defer, After: 20 * time.Second}},
@@ -123,7 +123,7 @@ func TestHandledOpensNoCircuit(t *testing.T) {
 		{Verdict: transient, Panicked: true},
 		{Verdict: transient, CutOff: engine.CutByCaller},
 		{},
-		{Verdict: lull.Verdict{Kind: lull.KindCanceled}, Chosen: engine.Redelivery{Outcome: engine.Defer}},
+		{Verdict: lull.Verdict{Kind: engine.KindCanceled}, Chosen: engine.Redelivery{Outcome: engine.Defer}},
 	} {
 		s := newDependency(t, messages()).State()
 		for range 10 {

@@ -30,19 +30,19 @@ type identity struct {
 
 // memory has what a state remembers. Parts that are switched off are nil.
 type memory struct {
-	plan *Plan
-	id   atomic.Pointer[identity] // nil: never updated, and not observed
-	// blank: there is nothing to remember yet, so there are no parts, and states may share the
-	// memory. It stays so while the plan is lazy and no call has failed.
-	blank bool
-
+	plan     *Plan
+	id       atomic.Pointer[identity] // nil: never updated, and not observed
 	budget   budget.Budget
 	breaker  *breaker.Breaker
 	limiter  *bulkhead.Limiter
 	throttle *throttle.Throttle
 	hedger   *hedge.Hedger
+	// waiting is how many calls wait for a retry, under this version and others (Update). It is nil
+	// if the memory is blank.
+	waiting *atomic.Int32
 	// failedHints is how many retries in a row have failed at times that the server asked for.
 	failedHints   atomic.Int32
+	ownWaiting    atomic.Int32 // waiting of the first version
 	latestTimeout atomic.Int64 // the latest start of an attempt that timed out
 	// patience is nil until an attempt times out whose call was near its deadline.
 	patience atomic.Pointer[patience]
@@ -56,6 +56,10 @@ func (m *memory) recordTimeout(began time.Duration) {
 		}
 	}
 }
+
+// blank reports whether there is nothing to remember yet, so that there are no parts, and states
+// may share the memory. It stays so while the plan is lazy and no call has failed.
+func (m *memory) blank() bool { return m.waiting == nil }
 
 // Init makes s a state under p that remembers nothing. changed, if not nil, receives every change
 // of its breaker, on the goroutine of the call that made it.
@@ -78,7 +82,10 @@ func (p *Plan) InitFleet(fleet []State, changed func(breaker.Change)) {
 
 // blankMemory returns the memory of a state that has nothing to remember.
 func (p *Plan) blankMemory(id *identity) *memory {
-	m := &memory{plan: p, blank: !p.Stateless()}
+	m := &memory{plan: p}
+	if p.Stateless() {
+		m.waiting = &m.ownWaiting
+	}
 	m.id.Store(id)
 	return m
 }
@@ -131,7 +138,7 @@ func (m *memory) closed(now time.Duration) bool {
 func (s *State) memory() *memory {
 	for {
 		m := s.mem.Load()
-		if !m.blank {
+		if !m.blank() {
 			return m
 		}
 		if made := m.plan.newMemory(m.id.Load(), nil); s.mem.CompareAndSwap(m, made) {
@@ -143,6 +150,7 @@ func (s *State) memory() *memory {
 // newMemory returns a memory of nothing with its parts. retryBudget, if not nil, is its budget.
 func (p *Plan) newMemory(id *identity, retryBudget budget.Budget) *memory {
 	m := &memory{plan: p, budget: retryBudget}
+	m.waiting = &m.ownWaiting
 	m.id.Store(id)
 	// The policy was validated, so nothing here can fail.
 	switch {
@@ -180,7 +188,7 @@ func (s *State) mustRecord(began time.Duration) bool {
 		return false
 	}
 	since, due := s.answered.sinceLatest(began)
-	if m.blank && since < m.plan.quietGap && s.answered.latestStart() >= 0 {
+	if m.blank() && since < m.plan.quietGap && s.answered.latestStart() >= 0 {
 		s.memory()
 	}
 	return due
@@ -223,7 +231,7 @@ func (s *State) Update(now time.Duration, p Policy) error {
 	v := new(State)
 	v.mem.Store(plan.blankMemory(id))
 	v.answered.word.Store(old.answered.word.Load())
-	if !was.empty && !(old.mem.Load().blank && was.lazy && plan.lazy) {
+	if !was.empty && !(old.mem.Load().blank() && was.lazy && plan.lazy) {
 		v.mem.Store(plan.inherit(now, id, old.memory()))
 	}
 	id.latest.Store(v)
@@ -234,7 +242,7 @@ func (s *State) Update(now time.Duration, p Policy) error {
 func (s *State) identify(id *identity) {
 	for {
 		m := s.mem.Load()
-		if !m.blank && m != m.plan.fresh { // its own
+		if !m.blank() && m != m.plan.fresh { // its own
 			m.id.Store(id)
 			return
 		}
@@ -256,6 +264,7 @@ func (p *Plan) inherit(now time.Duration, id *identity, m *memory) *memory {
 		retryBudget = m.budget
 	}
 	mine := p.newMemory(id, retryBudget)
+	mine.waiting = m.waiting
 	if retryBudget == nil && m.budget != nil && mine.budget != nil {
 		budget.Inherit(now, mine.budget, m.budget)
 	}

@@ -20,7 +20,7 @@ func TestVerdictsOfFailures(t *testing.T) {
 	reset := lull.Verdict{Kind: lull.KindTransient, Code: "connection_reset"}
 	timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
 	unreadable := lull.Verdict{Kind: engine.KindCallerSide, Code: "request_body"}
-	canceled := func(v lull.Verdict) lull.Verdict { v.Kind = lull.KindCanceled; return v }
+	canceled := func(v lull.Verdict) lull.Verdict { v.Kind = engine.KindCanceled; return v }
 	for _, c := range []struct{ v, failed, gone, late, committed lull.Verdict }{
 		{lull.Verdict{}, unknown, canceled(unknown), timeout, lull.Verdict{}},
 		{named, named, canceled(named), timeout, named},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/attempt"
 	"github.com/lullgo/lull/outlier"
 )
@@ -169,7 +170,7 @@ func (v endpointAttempt) report(ctx, caller context.Context, resp *http.Response
 	}
 	o := outlier.Success
 	switch {
-	case resp == nil && (ctx.Err() == context.Canceled || verdict.Kind == lull.KindUnclassified) || verdict.Kind == lull.KindCanceled || verdict.CallerSide():
+	case resp == nil && (ctx.Err() == context.Canceled || verdict.Kind == lull.KindUnclassified) || verdict.Kind == engine.KindCanceled || verdict.CallerSide():
 		o = outlier.Neutral
 	case resp == nil:
 		o = outlier.LocalOrigin

@@ -70,7 +70,7 @@ func (r *race) exchange(slot int) *exchange {
 func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	x := &r.first
 	if slot > 0 && !r.newExchange(slot, &x) {
-		return lull.Verdict{Kind: lull.KindCanceled, Code: "canceled"}
+		return lull.Verdict{Kind: engine.KindCanceled, Code: "canceled"}
 	}
 	v := x.attempt(ctx)
 	if x.t.beforeRetry != nil && v.Kind != lull.KindSuccess {

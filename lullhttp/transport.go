@@ -275,7 +275,7 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 		return x.send(ctx, out)
 	}
 	at := x.picks.redirect(x.t, out)
-	v := lull.Verdict{Kind: lull.KindCanceled} // should it panic
+	v := lull.Verdict{Kind: engine.KindCanceled} // should it panic
 	defer func() { at.report(ctx, x.req.Context(), x.resp, v) }()
 	v = x.send(ctx, out)
 	return v
@@ -356,7 +356,7 @@ func (x *exchange) callerHasLeft() (lull.Verdict, bool) {
 		x.err = context.DeadlineExceeded
 		return lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, true
 	}
-	return lull.Verdict{Kind: lull.KindCanceled, Code: "canceled"}, true
+	return lull.Verdict{Kind: engine.KindCanceled, Code: "canceled"}, true
 }
 
 // outgoingRequest returns the request of an attempt. It is the caller's own for a first attempt

@@ -22,7 +22,7 @@ import (
 // a decision of the handler stands.
 func TestInterrupted(t *testing.T) {
 	transient := func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient} }
-	canceled := func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindCanceled} }
+	canceled := func(error) lull.Verdict { return lull.Verdict{Kind: engine.KindCanceled} }
 	for name, c := range map[string]struct {
 		classify func(error) lull.Verdict
 		err      func(context.Context) error

@@ -238,7 +238,7 @@ func (w *workInHand) handlerEnd() (h engine.Handled, reason string) {
 	if decides {
 		h.Verdict = lull.Verdict{Kind: lull.KindPermanent, Code: by.outcome.String()}
 		if by.outcome == Defer {
-			h.Verdict.Kind = lull.KindCanceled
+			h.Verdict.Kind = engine.KindCanceled
 		}
 		h.Chosen = engine.Redelivery{Outcome: by.outcome, After: by.after, Reason: engine.Permanent}
 		return h, by.reason

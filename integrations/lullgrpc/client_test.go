@@ -123,7 +123,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		`WithNotIdempotent("/a/b/c")`:      lullgrpc.WithNotIdempotent("/a/b/c"),
 		"a number of bytes":                lullgrpc.WithReplayBuffer(-1),
 		"a code from 1 to 16":              lullgrpc.WithCode(codes.OK, lull.KindTransient),
-		"success, transient, rate_limited": lullgrpc.WithCode(codes.Internal, lull.KindCanceled),
+		"success, transient, rate_limited": lullgrpc.WithCode(codes.Internal, engine.KindCanceled),
 		"Attempts":                         lullgrpc.WithPolicy(lull.Policy{Attempts: -1}, "/a.A/"),
 		"retryThrottling.maxTokens":        lullgrpc.WithServiceConfig(lullgrpc.ServiceConfig{Throttling: new(grpcThrottle)}, lullgrpc.ServiceConfigOptions{}),
 	} {

@@ -98,7 +98,7 @@ func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 	req, ok := r.request()
 	if !ok {
 		other.err = context.Canceled
-		return lull.Verdict{Kind: lull.KindCanceled}
+		return lull.Verdict{Kind: engine.KindCanceled}
 	}
 	other.reply = inFormOf(r.try.reply, r.kind.New().Interface())
 	return r.send(ctx, slot, req, other, r.observed(r.shared, other))

@@ -31,7 +31,7 @@ func TestAHedgeThatComesTooLate(t *testing.T) {
 		t.Fatalf("%v after %d attempts", res.Reason, attempts)
 	}
 	req.Reset() // -race checks it
-	if v := r.Attempt(t.Context(), 1); v.Kind != lull.KindCanceled || attempts != 1 || r.Err(1) == nil {
+	if v := r.Attempt(t.Context(), 1); v.Kind != engine.KindCanceled || attempts != 1 || r.Err(1) == nil {
 		t.Errorf("%v, %d attempts, %v", v.Kind, attempts, r.Err(1))
 	}
 }

@@ -37,6 +37,7 @@ func TestEveryReasonHasItsOutcome(t *testing.T) {
 		{engine.AttemptsExhausted, 3, "failed_exhausted"}, {engine.BudgetExhausted, 2, "failed_budget"},
 		{engine.Deadline, 0, "failed_deadline"}, {engine.Deadline, 2, "failed_deadline"},
 		{engine.CircuitOpen, 0, "failed_breaker"}, {engine.Limited, 0, "failed_limited"}, {engine.Throttled, 1, "failed_limited"},
+		{engine.TooManyWaiting, 1, "failed_limited"},
 		{engine.Canceled, 1, "canceled"}, {lull.Reason(200), 1, "failed_terminal"},
 	} {
 		r := newRig(t)

@@ -26,7 +26,8 @@ const (
 	FailedDeadline
 	// FailedBreaker: the circuit was open, before the first attempt or before another.
 	FailedBreaker
-	// FailedLimited: the concurrency limit or the throttle of this process had no room.
+	// FailedLimited: the concurrency limit or the throttle of this process had no room, or too many
+	// calls waited for a retry.
 	FailedLimited
 	// Canceled: the caller went away.
 	Canceled
@@ -56,7 +57,7 @@ func OutcomeOf(r lull.Reason, by int) Outcome {
 		return FailedDeadline
 	case engine.CircuitOpen:
 		return FailedBreaker
-	case engine.Limited, engine.Throttled:
+	case engine.Limited, engine.Throttled, engine.TooManyWaiting:
 		return FailedLimited
 	case engine.Canceled:
 		return Canceled

@@ -107,7 +107,7 @@ func (k *keeper) dial(ctx context.Context, dial func(context.Context) error) (st
 	select {
 	case g.dials <- struct{}{}:
 	case <-ctx.Done():
-		return k.redial.Failed(g.d.Now(), lull.Verdict{Kind: lull.KindCanceled}, nil), false
+		return k.redial.Failed(g.d.Now(), lull.Verdict{Kind: engine.KindCanceled}, nil), false
 	}
 	defer func() { <-g.dials }()
 	spec := engine.Spec{Operation: "dial", Once: true}
@@ -148,7 +148,7 @@ func (k *keeper) lost(ctx context.Context) engine.Step {
 // connection.
 func kind(ctx context.Context, err error, of engine.VerdictKind) engine.VerdictKind {
 	if hasEnded(ctx) || final(err) {
-		return lull.KindCanceled
+		return engine.KindCanceled
 	}
 	return of
 }

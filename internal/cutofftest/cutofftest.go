@@ -121,7 +121,7 @@ func Test(t *testing.T, newCall func(t *testing.T, p lull.Policy) Call) {
 				for range 5 {
 					err := call(t.Context(), func(context.Context) error { return returned() })
 					e, ok := errors.AsType[*lull.Error](err)
-					if !ok || e.Reason == engine.Canceled || e.Verdict.Kind == lull.KindCanceled {
+					if !ok || e.Reason == engine.Canceled || e.Verdict.Kind == engine.KindCanceled {
 						t.Fatalf("%v: %+v, though the caller still waits", err, e)
 					}
 				}

@@ -41,7 +41,7 @@ func TestReads(t *testing.T) {
 		}
 	}
 	// What is no failure, or final, is nobody's to read otherwise.
-	for _, v := range []lull.Verdict{{}, {Kind: lull.KindSuccess}, {Kind: lull.KindPermanent, Code: "404"}, {Kind: lull.KindCanceled}} {
+	for _, v := range []lull.Verdict{{}, {Kind: lull.KindSuccess}, {Kind: lull.KindPermanent, Code: "404"}, {Kind: engine.KindCanceled}} {
 		if got := (Reads{}).Verdict(v); got != v {
 			t.Errorf("%+v became %+v", v, got)
 		}
