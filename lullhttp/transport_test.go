@@ -444,19 +444,14 @@ func TestAllocations(t *testing.T) {
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 	})
 	cl := client(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, lullhttp.WithBase(base))
-	getWithin := func(limit time.Duration, rt http.RoundTripper) float64 {
-		ctx, cancel := t.Context(), func() {}
-		if limit > 0 {
-			ctx, cancel = context.WithTimeout(ctx, limit)
-		}
-		defer cancel()
+	getIn := func(ctx context.Context, rt http.RoundTripper) float64 {
 		req, _ := http.NewRequestWithContext(ctx, "GET", "http://example.test/", nil)
 		return testing.AllocsPerRun(1000, func() {
 			resp, _ := rt.RoundTrip(req)
 			resp.Body.Close()
 		})
 	}
-	get := func(rt http.RoundTripper) float64 { return getWithin(0, rt) }
+	get := func(rt http.RoundTripper) float64 { return getIn(t.Context(), rt) }
 	bare, with := get(base), get(cl.Transport)
 	t.Logf("allocations: %v without, %v with lull", bare, with)
 	if with > bare+1 {
@@ -468,8 +463,12 @@ func TestAllocations(t *testing.T) {
 	if zero > bare+1 {
 		t.Errorf("%v allocations under the zero policy, %v without lull", zero, bare)
 	}
+	near, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	far, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+	defer cancel()
 	rt := client(t, lull.Policy{AttemptTimeout: time.Hour, Deadline: 3 * time.Hour}, lullhttp.WithBase(base)).Transport
-	if later, nearer := getWithin(2*time.Hour, rt), getWithin(time.Minute, rt); later > bare+2 || nearer > bare {
+	if later, nearer := getIn(far, rt), getIn(near, rt); later > bare+2 || nearer > bare {
 		t.Errorf("%v and %v allocations for callers with a later and a nearer deadline, %v without lull", later, nearer, bare)
 	}
 }
