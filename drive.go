@@ -24,7 +24,9 @@ import (
 func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) engine.Result {
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
-	r := run{ctx: ctx, d: d, operation: spec.Operation, start: now}
+	var r run
+	r.setCaller(ctx)
+	r.d, r.operation, r.start = d, spec.Operation, now
 	if no := r.startCall(&spec, now); no != engine.Success {
 		return r.ended(nil, now, doneFor(no), Verdict{})
 	}
@@ -66,7 +68,8 @@ type run struct {
 	start          time.Duration
 	callerDeadline time.Duration // the deadline of ctx; 0, never: none
 	call           engine.Call
-	timer          *time.Timer // for all waits
+	reserved       *attempt.Context // for the first attempt; nil: it is allocated
+	timer          *time.Timer      // for all waits
 	times          attemptTimes
 	earlier        *event.Earlier // the attempts whose failures were reported
 }
@@ -97,6 +100,8 @@ func (t *attemptTimes) waited(now time.Duration) time.Duration {
 	}
 	return t.idle
 }
+
+func (r *run) setCaller(ctx context.Context) { r.ctx, r.reserved = attempt.CallerOf(ctx) }
 
 // startCall starts the call, with the caller's deadline if that is the nearer. It returns why the
 // call may not start, or Success.
@@ -227,7 +232,10 @@ func (r *run) attemptContext(now time.Duration) *attempt.Context {
 	if until == engine.Never && r.call.Attempts() == 1 && !r.call.Probe() && attempt.From(r.ctx) == nil {
 		return nil
 	}
-	in := new(attempt.Context)
+	in := r.reserved
+	if in == nil || r.call.Attempts() > 1 {
+		in = new(attempt.Context)
+	}
 	r.initContext(in, until)
 	return in
 }

@@ -31,9 +31,6 @@ func WithBeforeRetry(prepare func(next *http.Request, last error) error) Option 
 // runBeforeRetry calls the user's function for an attempt after the first. It returns false, and
 // the verdict, if that has failed.
 func (x *exchange) runBeforeRetry(out *http.Request) (lull.Verdict, bool) {
-	if x.t.beforeRetry == nil || x.attempts == 1 {
-		return lull.Verdict{}, true
-	}
 	if out.Header == nil {
 		out.Header = make(http.Header)
 	} else {

@@ -32,7 +32,10 @@ func WithBodyIdleTimeout(d time.Duration) Option {
 }
 
 func limitIdle(resp *http.Response, limit time.Duration, detached driver.Detached) {
-	if _, upgraded := resp.Body.(io.Writer); upgraded || bodiless(resp) {
+	if bodiless(resp) {
+		return
+	}
+	if _, upgraded := resp.Body.(io.Writer); upgraded {
 		return
 	}
 	resp.Body = &idleBody{ReadCloser: resp.Body, limit: limit, detached: detached}

@@ -135,9 +135,13 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if spec.NotReplayable {
 		return x.callOnce(ctx, d, spec)
 	}
-	if mayRace && d.Hedges() {
+	plan := d.Plan()
+	if mayRace && plan.Hedges() {
 		race := &race{first: x}
 		return race.drive(ctx, d, spec)
+	}
+	if plan.AttemptTimeout() > 0 && !hasBody(req) {
+		ctx = x.reserveContext(ctx)
 	}
 	r := d.Drive(ctx, spec, x.attempt, x.discard, x.lastError)
 	if r.Attempts == 1 && r.Reason == engine.Success && x.resp != nil {
@@ -240,7 +244,8 @@ type exchange struct {
 	// The endpoints that its attempts have used, if the host has endpoints.
 	picks *endpointPicks
 
-	// Only of an attempt that has a context of its own.
+	// Only of an attempt that has a context of its own. Before the first attempt it is the memory
+	// that reserveContext has made, or nil.
 	out *outgoing
 }
 
@@ -252,10 +257,27 @@ type outgoing struct {
 	responseBody io.ReadCloser   // the response's body
 }
 
+// outgoingWithContext is outgoing with the attempt's context.
+type outgoingWithContext struct {
+	outgoing
+	own attempt.Context
+}
+
 // outgoingWithBody is outgoing for a request whose body is wrapped as well.
 type outgoingWithBody struct {
 	outgoing
 	requestBody outgoingBody
+}
+
+// reserveContext makes the request of a first attempt, and the context of its own that it will
+// need, in one allocation. It returns the context for Drive.
+func (x *exchange) reserveContext(caller context.Context) context.Context {
+	if _, bounded := caller.Deadline(); bounded {
+		return caller // it may be the nearer one
+	}
+	both := new(outgoingWithContext)
+	x.out = &both.outgoing
+	return both.own.For(caller)
 }
 
 // attempt makes one attempt.
@@ -271,9 +293,14 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 		x.err = err
 		return lull.Verdict{Kind: engine.KindCallerSide, Code: "get_body", NeverSent: true}
 	}
-	if x.picks == nil {
-		return x.send(ctx, out)
+	if x.picks != nil {
+		return x.sendToEndpoint(ctx, out)
 	}
+	return x.send(ctx, out)
+}
+
+// sendToEndpoint is send for a host with endpoints.
+func (x *exchange) sendToEndpoint(ctx context.Context, out *http.Request) lull.Verdict {
 	at := x.picks.redirect(x.t, out)
 	v := lull.Verdict{Kind: engine.KindCanceled} // should it panic
 	defer func() { at.report(ctx, x.req.Context(), x.resp, v) }()
@@ -283,8 +310,10 @@ func (x *exchange) attempt(ctx context.Context) lull.Verdict {
 
 // send sends the request of an attempt, and returns its verdict.
 func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
-	if v, ok := x.runBeforeRetry(out); !ok {
-		return v
+	if x.attempts > 1 && x.t.beforeRetry != nil {
+		if v, ok := x.runBeforeRetry(out); !ok {
+			return v
+		}
 	}
 	resp, err := x.t.base.RoundTrip(out)
 	if err != nil || resp == nil || resp.Body == nil {
@@ -385,13 +414,15 @@ func (x *exchange) outgoingRequest(ctx context.Context) (*http.Request, error) {
 	own := ctx != req.Context()
 	wraps := hasBody(req) && (own || !inMemory(req))
 	if !adds && x.picks == nil && x.replay == nil && !own && !wraps && !x.needsProgress && !t.limited {
+		x.out = nil
 		return req, nil
 	}
 	var wrapped *outgoingBody
-	if wraps {
+	switch {
+	case wraps:
 		both := new(outgoingWithBody)
 		x.out, wrapped = &both.outgoing, &both.requestBody
-	} else {
+	case x.out == nil || x.attempts > 1:
 		x.out = new(outgoing)
 	}
 	out := &x.out.req

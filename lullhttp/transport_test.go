@@ -437,20 +437,21 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// Over a stub, with the timeouts off, lull adds at most one allocation, and the zero policy
-// two: the attempt's context and the copy of the request.
+// Over a stub, with the timeouts off, lull adds at most one allocation, and the zero policy one: the copy of the request with the
+// attempt's context. For a caller with a later deadline these are two. For one with a nearer deadline there is neither.
 func TestAllocations(t *testing.T) {
 	base := roundTripper(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 	})
 	cl := client(t, lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, lullhttp.WithBase(base))
-	get := func(rt http.RoundTripper) float64 {
-		req, _ := http.NewRequest("GET", "http://example.test/", nil)
+	getIn := func(ctx context.Context, rt http.RoundTripper) float64 {
+		req, _ := http.NewRequestWithContext(ctx, "GET", "http://example.test/", nil)
 		return testing.AllocsPerRun(1000, func() {
 			resp, _ := rt.RoundTrip(req)
 			resp.Body.Close()
 		})
 	}
+	get := func(rt http.RoundTripper) float64 { return getIn(t.Context(), rt) }
 	bare, with := get(base), get(cl.Transport)
 	t.Logf("allocations: %v without, %v with lull", bare, with)
 	if with > bare+1 {
@@ -459,8 +460,16 @@ func TestAllocations(t *testing.T) {
 	zero := get(client(t, lull.Policy{}, lullhttp.WithBase(base)).Transport)
 	told := get(client(t, lull.Policy{}, lullhttp.WithBase(base), sendsTime).Transport)
 	t.Logf("under the zero policy %v, and to a host that reads the time %v", zero, told)
-	if zero > bare+2 {
+	if zero > bare+1 {
 		t.Errorf("%v allocations under the zero policy, %v without lull", zero, bare)
+	}
+	near, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	far, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+	defer cancel()
+	rt := client(t, lull.Policy{AttemptTimeout: time.Hour, Deadline: 3 * time.Hour}, lullhttp.WithBase(base)).Transport
+	if later, nearer := getIn(far, rt), getIn(near, rt); later > bare+2 || nearer > bare {
+		t.Errorf("%v and %v allocations for callers with a later and a nearer deadline, %v without lull", later, nearer, bare)
 	}
 }
 

@@ -20,6 +20,22 @@ type Context struct {
 	Operation        string
 }
 
+// For returns c as the context for lull.Dependency.Drive, in place of the context of its caller. If the first attempt
+// needs a context of its own, Drive uses c and allocates none. So a driver can allocate c together with what else an
+// attempt needs.
+func (c *Context) For(caller context.Context) context.Context {
+	c.Context = caller
+	return c
+}
+
+// CallerOf returns the caller's context, and the Context on which For was called, or nil.
+func CallerOf(ctx context.Context) (context.Context, *Context) {
+	if c, own := ctx.(*Context); own && c.State == nil {
+		return c.Context, c
+	}
+	return ctx, nil
+}
+
 // key finds the Context in a context.
 type key struct{}
 
