@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -216,7 +217,7 @@ func TestShortfalls(t *testing.T) {
 
 func TestTotalOutagesBoundAttempts(t *testing.T) {
 	w := World{Name: "w", From: 60 * s, To: 70 * s, Total: true, Scenario: sim.Scenario{Fleets: []sim.Fleet{{Processes: 3}}}}
-	for over, want := range map[float64]int{6: 0, 7: 1} {
+	for over, want := range map[float64]int{3 * budget.DefaultStock: 0, 3*budget.DefaultStock + 1: 1} {
 		ours := backAfter(0)
 		ours[0].Over = over
 		if got := outcome(w, ours, backAfter(0), backAfter(0)).Shortfalls(); len(got) != want {

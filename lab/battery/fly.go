@@ -25,6 +25,10 @@ type Figures struct {
 	Back         time.Duration
 	// Over is how many attempts more than 1.1 × calls there were in the worst minute.
 	Over float64
+	// Worst is the most attempts for each call in ten seconds, from the outage on.
+	Worst float64
+	// Held is how many calls were in progress on average: what callers hold, in call-seconds a second.
+	Held float64
 }
 
 // Share is the share of calls that succeeded, 0 if there were none.
@@ -358,6 +362,7 @@ func FiguresOf(r *sim.Result) Figures {
 	f := Figures{
 		Good: r.Totals.Succeeded, Attempts: r.Totals.Attempts, Over: worstMinute(&r.Series, 1+budget.DefaultRatio),
 		Settled: r.Recovery.Recovered, Back: r.Recovery.Time, Few: r.Recovery.Few,
+		Worst: r.Totals.WorstTenSeconds, Held: r.HeldRate(),
 	}
 	for _, n := range r.Totals.Reasons {
 		f.Calls += n

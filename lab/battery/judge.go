@@ -209,6 +209,19 @@ func (f *Flown) Amplification() float64 {
 	return float64(attempts) / float64(max(calls, 1))
 }
 
+// Worst is how many attempts there were for each call in the worst ten seconds.
+func (f *Flown) Worst() float64 { return mean(f.Runs, func(r Figures) float64 { return r.Worst }) }
+
+// Held is how many calls were in progress on average.
+func (f *Flown) Held() float64 { return mean(f.Runs, func(r Figures) float64 { return r.Held }) }
+
+func mean(runs []Figures, of func(Figures) float64) (sum float64) {
+	for _, r := range runs {
+		sum += of(r)
+	}
+	return sum / float64(max(len(runs), 1))
+}
+
 // Best is the rival that has the most successes, if they are more than ours by more than chance
 // and a tenth of a point; else nil.
 func (o *Outcome) Best() *Flown {

@@ -11,7 +11,6 @@ type Known struct {
 const (
 	pauses  = "a process with few calls lets few pass while its breaker is open, and cannot know that there is no queue"
 	blind   = "a process with few calls seldom has another one that was answered, and cannot tell a sick host from a line"
-	hasty   = "the breaker opens before the first success can have come"
 	invited = "a retry that the server asked for is free: it was put off, and comes in a later minute"
 )
 
@@ -26,7 +25,5 @@ var KnownShortfalls = []Known{
 	{"bh300-at10s-p100-r5-cancel", Back, pauses},
 	{"gw300-p100-r50-504in5s", Back, pauses},
 	{"sick1of3-p100-at500ms", Floor, blind},
-	{"slowok5s-err0.3-bursts4sper60-p10", Success, hasty},
 	{"maintenance-r10-p1", Attempts, invited},
-	{"maintenance-r100-p100", Attempts, invited},
 }

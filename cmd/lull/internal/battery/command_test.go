@@ -61,6 +61,15 @@ func TestAgainst(t *testing.T) {
 	if _, second, _ := run(t, append(hang, "--json", "--against", path)...); !strings.Contains(second, `"succeeded": 1,`) {
 		t.Errorf("the flight of a rival is not taken from the file:\n%s", second)
 	}
+	for i := range all.Worlds[0].Contenders { // a file from before what is held was counted
+		for k := range all.Worlds[0].Contenders[i].Runs {
+			all.Worlds[0].Contenders[i].Runs[k].Held = nil
+		}
+	}
+	clitest.Write(t, path, string(must.Have(json.Marshal(all))))
+	if _, second, _ := run(t, append(hang, "--json", "--against", path)...); second != first {
+		t.Errorf("with an old file:\n%s\nwithout:\n%s", second, first)
+	}
 }
 
 // What is merged of two parts is byte for byte what one run prints, with what is flown only of
