@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/queue"
@@ -29,7 +30,7 @@ type Command struct {
 	Family  cli.Texts `placeholder:"FAMILY,..." help:"Only these families of worlds. --list shows them."`
 	World   cli.Texts `placeholder:"WORLD,..." help:"Only these worlds. * matches any text, as in bh300-*."`
 	Policy  cli.Text  `placeholder:"POLICY" default:"lull" help:"The policy to judge: a preset, or a YAML file, whose first policy is used. Default: lull, the zero Policy."`
-	Rivals  cli.Texts `placeholder:"PRESET,..." help:"The policies to compare it with. Default: none, full-jitter, token-bucket, aws-standard-2.1, grpc, breaker-5s, budget10+breaker5s, dotnet-standard and finagle."`
+	Rivals  cli.Texts `placeholder:"PRESET,..." help:"The policies to compare it with. all: every preset. Default: none, aws-standard-2.1, breaker-5s, token-bucket, envoy-retry-budget, finagle, full-jitter, grpc, budget10+breaker5s and dotnet-standard."`
 	Seeds   cli.Texts `sep:"none" placeholder:"5" help:"Runs of each policy in each world: 1 to 100. Default: 5, or 1 with --quick."`
 	Against cli.Text  `placeholder:"FILE" help:"A file with the output of an earlier run with --json. Runs of the rivals with the same world and seed are taken from there, and only missing runs are made."`
 	Quick   bool      `help:"Shorter worlds, without the largest fleets, for a first look."`
@@ -41,25 +42,30 @@ type Command struct {
 }
 
 func (Command) Help() string {
-	return `Simulates a policy and its rivals in a battery of worlds. Each world is simulated
+	return fmt.Sprintf(`Simulates a policy and its rivals in a battery of worlds. Each world is simulated
 with its outage and without ("in peace"). The output lists the demands that the
 policy does not meet, and the worlds where a rival does better, and by how much.
 
-The demands:
+The demands, in every world, with its outage and in peace:
 
-  - In a world that does not change: no fewer successes than without retries.
-  - After an outage: back no later than without retries. 2 s, or 2 % of the
-    outage, are allowed.
-  - No rival is both quicker back and better in peace.
-  - In a total outage: at most 1.1 attempts for each call, and two more for each
-    process.
+  - success: no fewer successes than without retries.
+  - back: back after an outage no later than without retries.
+  - held: while a dependency hangs, callers hold at most 1.3 times as much as
+    without retries, in calls that are in progress.
+  - undominated: no rival that retries is better in one of successes, time to
+    recover, what callers hold and attempts, and worse in none.
+  - attempts: in a total outage, at most 1.1 attempts for each call, and %d more
+    for each process.
+
+Differences count if they are more than chance, and more than 0.2 points of
+success, 2 s or 2 %% of the outage, 10 %% of what is held, 3 %% of the attempts.
 
 Examples:
 
   lull battery --quick
       the zero Policy, in a minute or two
   lull battery --family hangs,gateways --policy mine.yaml
-      your own policy, where dependencies hang`
+      your own policy, where dependencies hang`, budget.DefaultStock)
 }
 
 type task struct {
@@ -73,7 +79,7 @@ func (f Command) Check() error { _, err := f.task(); return err }
 
 func (Command) Complete() map[string][]string {
 	presets := slices.DeleteFunc(cli.Names(rivals.All(), func(p rivals.Preset) string { return p.Name }), func(name string) bool { return name == "lull" })
-	return map[string][]string{"family": families(), "policy": append([]string{"lull"}, presets...), "rivals": presets}
+	return map[string][]string{"family": families(), "policy": append([]string{"lull"}, presets...), "rivals": append([]string{"all"}, presets...)}
 }
 
 func families() []string {
@@ -119,7 +125,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 func (t *task) fly(ctx context.Context, all []battery.Flight, done func(i int, f battery.Figures)) error {
 	fly := make([]cells.Cell, len(all))
 	for i, n := range all {
-		preset := n.Of
+		preset := n.Contender.Name
 		if preset == t.plan.Judged.Name {
 			preset = t.preset
 		}
@@ -169,6 +175,9 @@ func (f Command) task() (task, error) {
 	rivals := f.Rivals.Split()
 	if len(rivals) == 0 {
 		rivals = battery.Rivals
+	}
+	if slices.Equal(rivals, []string{"all"}) {
+		rivals, t.plan.Rivals = nil, battery.Presets()
 	}
 	for _, name := range rivals {
 		c, err := battery.Preset(name)

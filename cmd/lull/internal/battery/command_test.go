@@ -72,8 +72,7 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
-// What is merged of two parts is byte for byte what one run prints, with what is flown only of
-// those rivals that were quicker.
+// What is merged of two parts is byte for byte what one run prints.
 func TestMergedPartsAreOneRun(t *testing.T) {
 	args := []string{"--quick", "--quiet", "--rivals", "full-jitter,grpc", "--policy", "token-bucket", "--world", "bh60-at10s-p1-r5-cancel,flap-errors2of10-p1,sick1of3-p100-at500ms"}
 	folder := t.TempDir()

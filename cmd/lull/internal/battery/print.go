@@ -38,11 +38,18 @@ func printText(w io.Writer, t task, flown []battery.Outcome, all bool) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%s in %s, %s\n", t.plan.Judged.Name, term.Counted(len(flown), "world"), term.Counted(t.seeds, "seed"))
 	unmet := 0
-	rows := [][]string{{"demand", "world", ""}}
+	rows := [][]string{{"demand", "world", "", ""}}
+	more := []int{0} // worlds with the same shortfall: many have the same peace
 	for i := range flown {
 		for _, s := range flown[i].Shortfalls() {
-			rows = append(rows, []string{string(s.Demand), s.World, s.Text})
 			unmet++
+			k := slices.IndexFunc(rows, func(row []string) bool { return row[0] == string(s.Demand) && row[3] == s.Text })
+			if k < 0 {
+				rows, more = append(rows, []string{string(s.Demand), s.World, "", s.Text}), append(more, 0)
+				continue
+			}
+			more[k]++
+			rows[k][2] = fmt.Sprintf("and %d", more[k])
 		}
 	}
 	fmt.Fprintf(out, "\nDemands that are not met: %d\n", unmet)
