@@ -158,10 +158,10 @@ func calls(good, calls int64) []Figures {
 	return []Figures{{Good: good, Calls: calls, Attempts: calls, Held: 1}}
 }
 
-// cost returns runs of which everything is the same but what they cost.
+// cost returns runs of a million calls, with so many attempts for ten thousand of them.
 func cost(attempts int64, held ...float64) (all []Figures) {
 	for _, h := range held {
-		all = append(all, Figures{Good: 10_000, Calls: 10_000, Attempts: attempts, Held: h})
+		all = append(all, Figures{Good: 1e6, Calls: 1e6, Attempts: 100 * attempts, Held: h})
 	}
 	return all
 }
@@ -219,6 +219,7 @@ func TestShortfalls(t *testing.T) {
 		{"a rival holds less", outcome(outage, cost(10_000, 10), cost(10_000, 10), cost(10_000, 8.9)), "undominated rival"},
 		{"by less than a tenth", outcome(outage, cost(10_000, 10), cost(10_000, 10), cost(10_000, 9.2)), ""},
 		{"by chance", outcome(outage, cost(10_000, 10, 10, 10), cost(10_000, 10, 10, 10), cost(10_000, 10, 4, 10)), ""},
+		{"or so few calls say nothing", outcome(outage, calls(90, 100), calls(90, 100), []Figures{{Good: 90, Calls: 100, Attempts: 100, Held: 0.8}}), ""},
 		{"a rival makes fewer attempts", outcome(outage, cost(10_500, 10), cost(10_000, 10), cost(10_100, 10)), "undominated rival"},
 		{"but not by 3 %", outcome(outage, cost(10_500, 10), cost(10_000, 10), cost(10_300, 10)), ""},
 		{"and holds more", outcome(outage, cost(10_500, 10), cost(10_000, 10), cost(10_100, 12)), ""},
