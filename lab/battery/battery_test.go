@@ -268,3 +268,36 @@ func TestWorstMinute(t *testing.T) {
 		t.Errorf("%v attempts more than 1.1 times the calls, want 200", got)
 	}
 }
+
+// Seeds of tests are odd: see Fresh.
+func TestFreshWorldsAreValid(t *testing.T) {
+	for name, z := range map[string]Size{"full": Full, "quick": Quick} {
+		seen := map[string]bool{}
+		for seed := uint64(1); seed < 20; seed += 2 {
+			all := Fresh(z, seed, 60)
+			if !reflect.DeepEqual(all[:20], Fresh(z, seed, 20)) {
+				t.Errorf("seed %d: fewer worlds are others", seed)
+			}
+			for _, w := range all {
+				seen[w.Family] = true
+				for _, s := range append([]sim.Scenario{w.Scenario}, w.Peace...) {
+					if err := s.Validate(); err != nil {
+						t.Errorf("%s: %s: %v", name, w.Name, err)
+					}
+				}
+				if v, f := w.Scenario.Services[0], w.Scenario.Fleets[0]; len(w.Scenario.Services) == 1 && answer(&v, &f) > f.AttemptTimeout.Seconds() {
+					t.Errorf("%s: %s: an answer takes %v s, and callers wait for %v", name, w.Name, answer(&v, &f), f.AttemptTimeout)
+				}
+				if n := w.Scenario.Fleets[0].Processes; n > z.Processes {
+					t.Errorf("%s: %s: %d processes", name, w.Name, n)
+				}
+				if w.To > 0 && (w.From <= 0 || w.To >= w.Scenario.Horizon) {
+					t.Errorf("%s: %s: an outage from %v to %v, and a horizon of %v", name, w.Name, w.From, w.To, w.Scenario.Horizon)
+				}
+			}
+		}
+		if len(seen) != len(draws) {
+			t.Errorf("%s: worlds of %d families, and %d can be drawn", name, len(seen), len(draws))
+		}
+	}
+}
