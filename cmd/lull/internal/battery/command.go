@@ -5,6 +5,7 @@ package battery
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"path"
 	"slices"
 	"strconv"
@@ -35,6 +36,8 @@ type Command struct {
 	Against cli.Text  `placeholder:"FILE" help:"A file with the output of an earlier run with --json. Runs of the rivals with the same world and seed are taken from there, and only missing runs are made."`
 	Quick   bool      `help:"Shorter worlds, without the largest fleets, for a first look."`
 	Whole   bool      `help:"All thousand worlds of the family grid, instead of forty."`
+	Fresh   cli.Text  `placeholder:"N" help:"N worlds that are drawn from the families instead: rates, processes, timeouts, lengths of outages and so on. 1 to 10000."`
+	Seed    cli.Text  `placeholder:"SEED" help:"What --fresh draws with. The output names it. Default: an even number, by chance. The tests of lull draw with odd ones only, so nothing was tuned to even ones."`
 	All     bool      `help:"Print a line for every world, not only for those where the policy is beaten."`
 	JSON    bool      `name:"json" help:"Print all figures as JSON on standard output."`
 	List    bool      `help:"List the families and their worlds."`
@@ -57,6 +60,9 @@ The demands, in every world, with its outage and in peace:
   - attempts: in a total outage, at most 1.1 attempts for each call, and %d more
     for each process.
 
+With --fresh the worlds are drawn by a seed. A policy that was tuned to the points of
+the battery is not tuned to these.
+
 Differences count if they are more than chance, and more than 0.2 points of
 success, 2 s or 2 %% of the outage, 10 %% of what is held, 3 %% of the attempts.
 
@@ -64,6 +70,8 @@ Examples:
 
   lull battery --quick
       the zero Policy, in a minute or two
+  lull battery --quick --fresh 60
+      the same in sixty worlds that nobody has seen
   lull battery --family hangs,gateways --policy mine.yaml
       your own policy, where dependencies hang`, budget.DefaultStock)
 }
@@ -71,7 +79,8 @@ Examples:
 type task struct {
 	plan   battery.Plan
 	seeds  int
-	preset string // whose options the judged policy has, if any
+	drawn  *uint64 // the seed of --fresh
+	preset string  // whose options the judged policy has, if any
 	where  *cells.Where
 }
 
@@ -97,7 +106,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	}
 	t.where.Env = env
 	if f.List {
-		return printList(env.Stdout, t.plan.Worlds)
+		return printList(env.Stdout, t)
 	}
 	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
 	t.plan.Progress = func(done, of int) {
@@ -159,7 +168,17 @@ func (f Command) task() (task, error) {
 	for _, name := range asked {
 		l.Check(slices.Contains(known, name), "--family", strconv.Quote(name), strings.Join(known, ", "))
 	}
-	t.plan.Worlds = slices.DeleteFunc(battery.Worlds(size), func(w battery.World) bool {
+	worlds := battery.Worlds(size)
+	if f.Fresh != "" {
+		seed := 2 * rand.N[uint64](500_000_000)
+		if f.Seed != "" {
+			seed = cli.Seed(&l, f.Seed)
+		}
+		l.Check(f.Seed != "" || f.Cells == "" && len(f.Merge) == 0, "--seed", "missing", "the same one for all parts")
+		worlds, t.drawn = battery.Fresh(size, seed, cli.Whole(&l, "--fresh", f.Fresh, 1, 10_000)), &seed
+	}
+	l.Check(f.Fresh != "" || f.Seed == "", "--seed", "without --fresh", "both or none")
+	t.plan.Worlds = slices.DeleteFunc(worlds, func(w battery.World) bool {
 		return len(asked) > 0 && !slices.Contains(asked, w.Family)
 	})
 	if patterns := f.World.Split(); len(patterns) > 0 {

@@ -39,6 +39,22 @@ func TestList(t *testing.T) {
 	}
 }
 
+// Worlds that are drawn have the names of their seed, and one of them can be flown alone.
+func TestFresh(t *testing.T) {
+	_, list, _ := run(t, "--list", "--quick", "--fresh", "30", "--seed", "7")
+	name := list[strings.Index(list, "lost-7."):]
+	name = name[:strings.IndexByte(name, '\n')]
+	code, out, errs := run(t, "--quick", "--quiet", "--json", "--fresh", "30", "--seed", "7", "--world", name, "--rivals", "none")
+	var all account
+	must.Succeed(json.Unmarshal([]byte(out), &all))
+	if code != cli.OK || all.Drawn == nil || *all.Drawn != 7 || len(all.Worlds) != 1 || all.Worlds[0].Name != name {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	if _, other, _ := run(t, "--list", "--quick", "--fresh", "30"); other == list {
+		t.Error("without --seed the same worlds are drawn")
+	}
+}
+
 // What --json prints is read by --against, and only the policy is flown again.
 func TestAgainst(t *testing.T) {
 	code, first, stderr := run(t, append(hang, "--json")...)
@@ -110,6 +126,9 @@ func TestMistakes(t *testing.T) {
 		{"--family hang", `--family is "hang": want timeouts, `},
 		{"--world nowhere", `--world is "nowhere": want `},
 		{"--seeds 0", `--seeds is "0": want a whole number from 1 to 100`},
+		{"--fresh 0 --seed 1", `--fresh is "0": want a whole number from 1 to 10000`},
+		{"--seed 1", `--seed is without --fresh`},
+		{"--fresh 9 --cells 0/2", `--seed is missing`},
 		{"--workers -1", `--workers is "-1"`},
 		{"--cells 4/4", `--cells is "4/4": want I/N with I from 0 to N - 1, such as 0/4`},
 		{"--merge nix.part", `--merge: nix.part cannot be read`},

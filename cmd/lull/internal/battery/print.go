@@ -17,10 +17,13 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-func printList(w io.Writer, worlds []battery.World) error {
+func printList(w io.Writer, t task) error {
 	out, family := bufio.NewWriter(w), ""
+	if t.drawn != nil {
+		fmt.Fprintf(out, "drawn with --seed %d\n", *t.drawn)
+	}
 	for _, f := range battery.Families {
-		for _, w := range worlds {
+		for _, w := range t.plan.Worlds {
 			if w.Family != f.Name {
 				continue
 			}
@@ -37,6 +40,9 @@ func printList(w io.Writer, worlds []battery.World) error {
 func printText(w io.Writer, t task, flown []battery.Outcome, all bool) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%s in %s, %s\n", t.plan.Judged.Name, term.Counted(len(flown), "world"), term.Counted(t.seeds, "seed"))
+	if t.drawn != nil {
+		fmt.Fprintf(out, "drawn with --seed %d\n", *t.drawn)
+	}
 	unmet := 0
 	rows := [][]string{{"demand", "world", "", ""}}
 	more := []int{0} // worlds with the same shortfall: many have the same peace
@@ -108,6 +114,7 @@ func costsOf(f, none *battery.Flown) []string {
 type account struct {
 	Policy string  `json:"policy"`
 	Seeds  int     `json:"seeds"`
+	Drawn  *uint64 `json:"drawn_with_seed,omitempty"` // --fresh
 	Worlds []world `json:"worlds"`
 }
 
@@ -145,7 +152,7 @@ type unmet struct {
 }
 
 func printJSON(out io.Writer, t task, flown []battery.Outcome) error {
-	all := account{Policy: t.plan.Judged.Name, Seeds: t.seeds}
+	all := account{Policy: t.plan.Judged.Name, Seeds: t.seeds, Drawn: t.drawn}
 	for i := range flown {
 		o := &flown[i]
 		w := world{Family: o.World.Family, Name: o.World.Name, Scenario: battery.Digest(o.World.Scenario)}
