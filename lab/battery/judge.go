@@ -142,12 +142,15 @@ func dominates(a, b []Figures, slack time.Duration) string {
 	return strings.Join(how, ", ")
 }
 
-// successes is how much larger the share of successes of a is than that of b.
+// successes is how much larger the share of successes of a is than that of b. If callers wait for their answer before
+// they call again, those whose calls are refused call more often, and those whose calls take long less often. So the
+// number of successes is compared as well, and the smaller difference counts.
 func successes(a, b []Figures) gain {
 	var diffs []float64
 	var chance float64
 	for i := range a {
-		diffs = append(diffs, a[i].Share()-b[i].Share())
+		count := float64(a[i].Good-b[i].Good) / float64(max(min(a[i].Calls, b[i].Calls), 1))
+		diffs = append(diffs, min(a[i].Share()-b[i].Share(), count))
 		chance += variance(a[i]) + variance(b[i])
 	}
 	by, half := interval.Mean(diffs)
