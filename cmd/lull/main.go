@@ -30,7 +30,7 @@ import (
 type commands struct {
 	Demo     demo.Command       `cmd:"" help:"Show six clients in an outage on real sockets: some cause a retry storm."`
 	Simulate simulate.Command   `cmd:"" help:"Simulate an outage in virtual time, and compare retry policies in it."`
-	Battery  battery.Command    `cmd:"" help:"Simulate a policy in some 450 worlds, and show where other policies do better."`
+	Battery  battery.Command    `cmd:"" help:"Simulate a policy in some 530 worlds, and show where other policies do better."`
 	Lint     lint.Command       `cmd:"" help:"Check policies and call graphs."`
 	Convert  convert.Command    `cmd:"" help:"Translate retry settings of gRPC, Istio, Envoy and others into policies, and back."`
 	Schema   schema.Command     `cmd:"" help:"Print the JSON Schema of policy files."`

@@ -2,6 +2,7 @@ package battery
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull/lab/sim"
@@ -24,7 +25,10 @@ var (
 )
 
 // Families are all of them.
-var Families = []Family{
+var Families = slices.Concat(steady, changing)
+
+// steady are the families whose trouble is of one kind.
+var steady = []Family{
 	{"timeouts", "attempts of 200 ms to 10 s before a line", func(z Size, add func(string, ...part)) {
 		for _, d := range []time.Duration{200 * ms, 500 * ms, 3 * s, 10 * s} {
 			long := 10 * s
@@ -144,16 +148,16 @@ var Families = []Family{
 				if n == 20 {
 					least = 0.999
 				}
-				hosts := service(func(v *sim.Service) {
+				several := service(func(v *sim.Service) {
 					v.Hosts, v.Workers, v.Queue.Limit = n, 10, 5000
 					v.Time = sim.Distribution{Kind: sim.Exponential, Mean: 50 * ms}
 				})
 				one := func(k sim.FaultKind) part { return faulty(sim.Fault{Kind: k, For: 60 * s, Hosts: 1}) }
 				for _, d := range []time.Duration{500 * ms, 3 * s} {
-					add(fmt.Sprintf("sick1of%d-p%d-at%s", n, p, span(d)), api(100*float64(n), p), hosts, timeout(d), one(sim.Stall), floor(least))
+					add(fmt.Sprintf("sick1of%d-p%d-at%s", n, p, span(d)), api(100*float64(n), p), several, timeout(d), one(sim.Stall), floor(least))
 				}
-				add(fmt.Sprintf("sickerr1of%d-p%d", n, p), api(100*float64(n), p), hosts, timeout(500*ms), one(sim.Errors), floor(least))
-				add(fmt.Sprintf("sickcrash1of%d-p%d", n, p), api(100*float64(n), p), hosts, timeout(500*ms), one(sim.Crash), floor(least))
+				add(fmt.Sprintf("sickerr1of%d-p%d", n, p), api(100*float64(n), p), several, timeout(500*ms), one(sim.Errors), floor(least))
+				add(fmt.Sprintf("sickcrash1of%d-p%d", n, p), api(100*float64(n), p), several, timeout(500*ms), one(sim.Crash), floor(least))
 			}
 		}
 	}},

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +24,10 @@ type Figures struct {
 	Back         time.Duration
 	// Over is how many attempts more than 1.1 × calls there were in the worst minute.
 	Over float64
+	// Worst is the most attempts for each call in ten seconds, from the outage on.
+	Worst float64
+	// Held is how many calls were in progress on average: what callers hold, in call-seconds a second.
+	Held float64
 }
 
 // Share is the share of calls that succeeded, 0 if there were none.
@@ -54,8 +57,8 @@ type Plan struct {
 
 // Rivals are the presets that a policy is compared with by default.
 var Rivals = []string{
-	None, "full-jitter", "token-bucket", "aws-standard-2.1", "grpc", "breaker-5s",
-	"budget10+breaker5s", "dotnet-standard", "finagle",
+	None, "aws-standard-2.1", "breaker-5s", "token-bucket", "envoy-retry-budget", "finagle",
+	"full-jitter", "grpc", "budget10+breaker5s", "dotnet-standard",
 }
 
 // None is the preset that does not retry.
@@ -86,13 +89,16 @@ func contender(p rivals.Preset) sim.Contender {
 type Flown struct {
 	Contender string
 	Runs      []Figures
-	// Peace is that of the world without its outage, in the order of World.Peace; nil if it
-	// was not flown, since nothing depends on it.
+	// Peace is that of the world without its outage, in the order of World.Peace.
 	Peace [][]Figures
-	// Beside is the judged policy with the limit on attempts in flight that this rival has, where
-	// the rival was quicker back; nil for rivals without one. Such a limit is a number about the
-	// server, which a zero Policy cannot know.
-	Beside *Flown
+}
+
+// in returns the runs of the world itself (0), or of its nth peace.
+func (f *Flown) in(n int) []Figures {
+	if n == 0 {
+		return f.Runs
+	}
+	return f.Peace[n-1]
 }
 
 // An Outcome is everything that was flown in one world: ours first, then the rivals.
@@ -101,7 +107,7 @@ type Outcome struct {
 	Flown []Flown
 }
 
-// Ours is the policy that is judged.
+// Judged is the policy that is judged.
 func (o *Outcome) Judged() *Flown { return &o.Flown[0] }
 
 // Of returns what the contender of that name did; nil if it did not fly.
@@ -128,75 +134,29 @@ func Fly(ctx context.Context, p Plan) ([]Outcome, error) {
 	}
 	f := &flights{plan: p, seeds: max(p.Seeds, 1), runs: map[key]*Figures{}}
 	f.useKnown(p.Known)
+	for _, w := range p.Worlds {
+		for _, c := range contenders {
+			for _, scenario := range append([]sim.Scenario{w.Scenario}, w.Peace...) {
+				f.want(scenario, c)
+			}
+		}
+	}
+	if err := f.fly(ctx); err != nil {
+		return nil, err
+	}
 	var all []Outcome
 	for _, w := range p.Worlds {
 		o := Outcome{World: w}
 		for _, c := range contenders {
-			f.want(w.Scenario, c)
-			o.Flown = append(o.Flown, Flown{Contender: c.Name})
-		}
-		for _, s := range w.Peace {
-			f.want(s, p.Judged)
-			f.want(s, none)
+			flown := Flown{Contender: c.Name, Runs: f.runsOf(w.Scenario, c)}
+			for _, s := range w.Peace {
+				flown.Peace = append(flown.Peace, f.runsOf(s, c))
+			}
+			o.Flown = append(o.Flown, flown)
 		}
 		all = append(all, o)
 	}
-	if err := f.fly(ctx); err != nil {
-		return nil, err
-	}
-	for i := range all {
-		o := &all[i]
-		for k, c := range contenders {
-			o.Flown[k].Runs = f.runsOf(o.World.Scenario, c)
-		}
-		// Who is quicker back must not be better in peace. Of the others it does not matter.
-		for k, c := range contenders {
-			if k > 0 && quicker(&o.Flown[k], o.Judged(), o.World.Slack()) {
-				for _, s := range o.World.Peace {
-					f.want(s, c)
-				}
-				if limited, ok := beside(p.Judged, c); ok {
-					f.want(o.World.Scenario, limited)
-					for _, s := range o.World.Peace {
-						f.want(s, limited)
-					}
-				}
-			}
-		}
-	}
-	if err := f.fly(ctx); err != nil {
-		return nil, err
-	}
-	for i := range all {
-		o := &all[i]
-		for k, c := range contenders {
-			o.Flown[k].Peace = f.peace(o.World, c)
-			limited, ok := beside(p.Judged, c)
-			if runs := f.runsOf(o.World.Scenario, limited); ok && k > 0 && runs != nil {
-				o.Flown[k].Beside = &Flown{Contender: limited.Name, Runs: runs, Peace: f.peace(o.World, limited)}
-			}
-		}
-	}
 	return all, nil
-}
-
-const withLimitOf = " with the limit of "
-
-// beside is ours with the limit of the rival, if it has one.
-func beside(ours, rival sim.Contender) (sim.Contender, bool) {
-	ours.Policy.Limit = rival.Policy.Limit
-	ours.Name += withLimitOf + rival.Name
-	return ours, rival.Policy.Limit.InFlight > 0
-}
-
-// peace is what a contender did in the peace of a world; nil where it was not flown.
-func (f *flights) peace(w World, c sim.Contender) (all [][]Figures) {
-	for _, s := range w.Peace {
-		if runs := f.runsOf(s, c); runs != nil {
-			all = append(all, runs)
-		}
-	}
-	return all
 }
 
 // flights are all that are flown, each of them once.
@@ -205,8 +165,7 @@ type flights struct {
 	seeds int
 	known map[key]Figures
 	runs  map[key]*Figures
-	next  []wantedFlight // those that have not been flown
-	flown int
+	next  []wantedFlight // those that are not known
 }
 
 type key struct {
@@ -220,8 +179,6 @@ type Flight struct {
 	Contender sim.Contender
 	Named     []sim.Contender // presets that fleets of the scenario name
 	Seed      uint64
-	// Of is the name of the contender of the plan that this one was made of: the same, but for its limit.
-	Of string
 }
 
 type wantedFlight struct {
@@ -236,7 +193,7 @@ func Digest(s sim.Scenario) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// remember puts the flights of rivals aside, for those who ask for the same.
+// useKnown puts the flights of rivals aside, for those who ask for the same.
 func (f *flights) useKnown(known []Outcome) {
 	f.known = map[key]Figures{}
 	for _, o := range known {
@@ -268,49 +225,41 @@ func (f *flights) want(s sim.Scenario, c sim.Contender) {
 				*f.runs[k] = known
 				continue
 			}
-			of, _, _ := strings.Cut(c.Name, withLimitOf)
-			f.next = append(f.next, wantedFlight{k, Flight{s, c, named(s), uint64(k.seed), of}})
+			f.next = append(f.next, wantedFlight{k, Flight{s, c, named(s), uint64(k.seed)}})
 		}
 	}
 }
 
-func (f *flights) runsOf(s sim.Scenario, c sim.Contender) []Figures {
-	var all []Figures
+func (f *flights) runsOf(s sim.Scenario, c sim.Contender) (all []Figures) {
 	digest := Digest(s)
 	for seed := range f.seeds {
-		one := f.runs[key{digest, c.Name, seed + 1}]
-		if one == nil {
-			return nil
-		}
-		all = append(all, *one)
+		all = append(all, *f.runs[key{digest, c.Name, seed + 1}])
 	}
 	return all
 }
 
 // fly flies those that have been asked for, the longest first, so that none is alone at the end.
 func (f *flights) fly(ctx context.Context) error {
-	next := f.next
-	f.next = nil
-	slices.SortStableFunc(next, func(a, b wantedFlight) int { return cmp.Compare(work(b.Scenario), work(a.Scenario)) })
-	all := make([]Flight, len(next))
-	for i, n := range next {
+	slices.SortStableFunc(f.next, func(a, b wantedFlight) int { return cmp.Compare(work(b.Scenario), work(a.Scenario)) })
+	all := make([]Flight, len(f.next))
+	for i, n := range f.next {
 		all[i] = n.Flight
 	}
 	fly := f.plan.Fly
 	if fly == nil {
 		fly = f.flyHere
 	}
-	total := f.flown + len(next)
+	flown := 0
 	return fly(ctx, all, func(i int, got Figures) {
-		*f.runs[next[i].key] = got
-		f.flown++
+		*f.runs[f.next[i].key] = got
+		flown++
 		if f.plan.Progress != nil {
-			f.plan.Progress(f.flown, total)
+			f.plan.Progress(flown, len(all))
 		}
 	})
 }
 
-// here flies them in this process.
+// flyHere flies them in this process.
 func (f *flights) flyHere(ctx context.Context, all []Flight, done func(int, Figures)) error {
 	errs := make([]error, len(all))
 	var counts sync.Mutex
@@ -358,6 +307,7 @@ func FiguresOf(r *sim.Result) Figures {
 	f := Figures{
 		Good: r.Totals.Succeeded, Attempts: r.Totals.Attempts, Over: worstMinute(&r.Series, 1+budget.DefaultRatio),
 		Settled: r.Recovery.Recovered, Back: r.Recovery.Time, Few: r.Recovery.Few,
+		Worst: r.Totals.WorstTenSeconds, Held: r.HeldRate(),
 	}
 	for _, n := range r.Totals.Reasons {
 		f.Calls += n

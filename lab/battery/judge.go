@@ -14,18 +14,29 @@ import (
 type Demand string
 
 const (
-	// Success: where nothing changes, no fewer calls succeed than without retries.
+	// Success: no fewer calls succeed than without retries.
 	Success Demand = "success"
 	// Back: it is back no later than a policy without retries, but for World.Slack.
 	Back Demand = "back"
-	// Undominated: no rival is both quicker back and better in peace.
+	// Held: where the dependency hangs, callers hold at most 1.3 times as much as without retries.
+	Held Demand = "held"
+	// Undominated: no rival that retries is better in one of success, time to recover, what callers
+	// hold and attempts, and worse in none.
 	Undominated Demand = "undominated"
 	// Floor: at least World.Floor of the calls succeed.
 	Floor Demand = "floor"
-	// Attempts: in a total outage, over any minute, attempts ≤ 1.1 × calls + 2 × processes.
+	// Attempts: in a total outage, over any minute, attempts ≤ 1.1 × calls + the stock of each process.
 	Attempts Demand = "attempts"
 	// Within: it is back within World.Within.
 	Within Demand = "within"
+)
+
+// The least differences that count. Less than these no user sees, and a few runs cannot tell from chance.
+const (
+	leastSuccess  = 0.002 // of all calls
+	leastHeld     = 0.1   // of what the other holds
+	leastAttempts = 0.03  // of the other's: what it takes to repeat 3 % of the calls
+	mostHeld      = 1.3   // times what callers hold without retries
 )
 
 // A Shortfall is a demand that was not met.
@@ -46,42 +57,33 @@ func (o *Outcome) Shortfalls() []Shortfall {
 		all = append(all, Shortfall{w.Name, d, rival, fmt.Sprintf(format, args...)})
 	}
 	none := o.Of(None)
-	if w.Stationary {
-		if more, by := better(none.Runs, ours.Runs); more {
-			fail(Success, None, "%s; without retries %s (%+.2f points)", Percent(ours.Runs), Percent(none.Runs), -100*by)
+	for n := range 1 + len(w.Peace) {
+		where := ""
+		if n > 0 {
+			where = w.Peace[n-1].Name + ": "
 		}
-	}
-	for i := range ours.Peace {
-		if more, by := better(none.Peace[i], ours.Peace[i]); more {
-			fail(Success, None, "%s: %s; without retries %s (%+.2f points)", w.Peace[i].Name, Percent(ours.Peace[i]), Percent(none.Peace[i]), -100*by)
+		mine, theirs := ours.in(n), none.in(n)
+		if successes(theirs, mine).sure() {
+			fail(Success, None, "%s%s; without retries %s", where, Percent(mine), Percent(theirs))
 		}
-	}
-	if w.To > 0 && !w.Stationary {
-		if quicker(none, ours, w.Slack()) {
-			fail(Back, None, "%s; without retries %s", BackIn(ours.Runs), BackIn(none.Runs))
+		if recovery(theirs, mine, w.Slack()).sure() {
+			fail(Back, None, "%s; without retries %s", BackIn(mine), BackIn(theirs))
+		}
+		if w.Hangs && n == 0 && fewer(theirs, mine, held, mostHeld-1).sure() {
+			fail(Held, None, "%.2f times as much as without retries", mean(mine, held)/mean(theirs, held))
 		}
 		var who, text []string
 		for i := range o.Flown[1:] {
 			r := &o.Flown[1+i]
-			if r.Contender == None || !quicker(r, ours, w.Slack()) {
+			if r.Contender == None {
 				continue
 			}
-			mine := ours
-			if r.Beside != nil {
-				if mine = r.Beside; !quicker(r, mine, w.Slack()) {
-					continue
-				}
-			}
-			for k := range r.Peace {
-				if more, by := better(r.Peace[k], mine.Peace[k]); more {
-					who = append(who, r.Contender)
-					text = append(text, fmt.Sprintf("%s %s, %+.2f points in %s", r.Contender, BackIn(r.Runs), 100*by, w.Peace[k].Name))
-					break
-				}
+			if how := dominates(r.in(n), mine, w.Slack()); how != "" {
+				who, text = append(who, r.Contender), append(text, r.Contender+" "+how)
 			}
 		}
 		if who != nil {
-			fail(Undominated, strings.Join(who, ", "), "%s; %s", BackIn(ours.Runs), strings.Join(text, "; "))
+			fail(Undominated, strings.Join(who, ", "), "%s%s", where, strings.Join(text, "; "))
 		}
 	}
 	if w.Floor > 0 {
@@ -109,37 +111,84 @@ func (o *Outcome) Shortfalls() []Shortfall {
 	return all
 }
 
-// least is the least difference of two shares that counts.
-const least = 0.0001
+// A gain is by how much one policy is better than another in some figure, the least that counts, and the half of the
+// 95 % interval.
+type gain struct{ by, least, half float64 }
 
-// better reports whether a has more successes than b, beyond their 95 % interval and a
-// hundredth of a point; and by how much.
-func better(a, b []Figures) (bool, float64) {
+func (g gain) sure() bool { return g.by > max(g.least, g.half) }
+
+// dominates returns in what a is better than b, for sure, if it seems to be worse in nothing; else nothing.
+func dominates(a, b []Figures, slack time.Duration) string {
+	success, back := successes(a, b), recovery(a, b, slack)
+	hold, attempts := fewer(a, b, held, leastHeld), fewer(a, b, Figures.attempts, leastAttempts)
+	var how []string
+	for _, g := range []gain{success, back, hold, attempts} {
+		if g.by < -g.least {
+			return ""
+		}
+	}
+	if success.sure() {
+		how = append(how, fmt.Sprintf("%+.2f points", 100*success.by))
+	}
+	if back.sure() {
+		how = append(how, fmt.Sprintf("back %s, not %s", BackIn(a), BackIn(b)))
+	}
+	if hold.sure() {
+		how = append(how, fmt.Sprintf("held %.2f×", mean(a, held)/mean(b, held)))
+	}
+	if attempts.sure() {
+		how = append(how, fmt.Sprintf("attempts %.2f×", mean(a, Figures.attempts)/mean(b, Figures.attempts)))
+	}
+	return strings.Join(how, ", ")
+}
+
+// successes is how much larger the share of successes of a is than that of b. If callers wait for their answer before
+// they call again, those whose calls are refused call more often, and those whose calls take long less often. So the
+// number of successes is compared as well, and the smaller difference counts.
+func successes(a, b []Figures) gain {
 	var diffs []float64
-	var sumA, sumB Figures
+	var chance float64
 	for i := range a {
-		diffs = append(diffs, a[i].Share()-b[i].Share())
-		sumA.Good, sumA.Calls = sumA.Good+a[i].Good, sumA.Calls+a[i].Calls
-		sumB.Good, sumB.Calls = sumB.Good+b[i].Good, sumB.Calls+b[i].Calls
+		count := float64(a[i].Good-b[i].Good) / float64(max(min(a[i].Calls, b[i].Calls), 1))
+		diffs = append(diffs, min(a[i].Share()-b[i].Share(), count))
+		chance += variance(a[i]) + variance(b[i])
 	}
-	mean, half := interval.Mean(diffs)
-	if len(diffs) < 3 { // too few seeds for the spread between them
-		half = 1.96 * math.Sqrt(variance(sumA)+variance(sumB))
+	by, half := interval.Mean(diffs)
+	if n := float64(len(diffs)); n < 3 { // too few seeds for the spread between them
+		half = 1.96 * math.Sqrt(chance) / n
 	}
-	return mean > max(least, half), mean
+	return gain{by, leastSuccess, half}
 }
 
 func variance(f Figures) float64 {
 	return f.Share() * (1 - f.Share()) / float64(max(f.Calls, 1))
 }
 
-// quicker reports whether a is back sooner than b by more than slack, and more than chance.
-func quicker(a, b *Flown, slack time.Duration) bool {
+func held(f Figures) float64 { return f.Held }
+
+func (f Figures) attempts() float64 { return float64(f.Attempts) / float64(max(f.Calls, 1)) }
+
+// fewer is how much less of something a has than b. That share of what a has is the least that counts.
+func fewer(a, b []Figures, of func(Figures) float64, share float64) gain {
 	var diffs []float64
-	never := 0 // seeds with which only one of them is back
-	for i := range a.Runs {
-		x, y := a.Runs[i], b.Runs[i]
-		switch {
+	calls := 0.0
+	for i := range a {
+		diffs = append(diffs, of(b[i])-of(a[i]))
+		calls += float64(a[i].Calls)
+	}
+	by, half := interval.Mean(diffs)
+	if len(diffs) < 3 { // as if what each call takes were distributed exponentially
+		half = 1.96 * mean(a, of) * math.Sqrt(2/max(calls, 1))
+	}
+	return gain{by, share * mean(a, of), half}
+}
+
+// recovery is how many seconds a is back sooner than b.
+func recovery(a, b []Figures, slack time.Duration) gain {
+	var diffs []float64
+	never := 0.0 // seeds with which only one of them is back
+	for i := range a {
+		switch x, y := a[i], b[i]; {
 		case x.Few || y.Few: // nobody can say
 		case x.Settled && y.Settled:
 			diffs = append(diffs, (y.Back - x.Back).Seconds())
@@ -149,11 +198,14 @@ func quicker(a, b *Flown, slack time.Duration) bool {
 			never--
 		}
 	}
-	if never != 0 {
-		return never > 0
+	by, half := interval.Mean(diffs)
+	if len(diffs) < 3 {
+		half = 0
 	}
-	mean, half := interval.Mean(diffs)
-	return mean > slack.Seconds() && (len(diffs) < 3 || mean > half)
+	if never != 0 && slack < math.MaxInt64 {
+		by, half = math.Copysign(math.Inf(1), never), 0
+	}
+	return gain{by, slack.Seconds(), half}
 }
 
 // share is the mean share of successes, with the half of its 95 % interval.
@@ -201,23 +253,29 @@ func BackIn(runs []Figures) string {
 }
 
 // Amplification is how many attempts there were for each call.
-func (f *Flown) Amplification() float64 {
-	var attempts, calls int64
-	for _, r := range f.Runs {
-		attempts, calls = attempts+r.Attempts, calls+r.Calls
+func (f *Flown) Amplification() float64 { return mean(f.Runs, Figures.attempts) }
+
+// Worst is how many attempts there were for each call in the worst ten seconds.
+func (f *Flown) Worst() float64 { return mean(f.Runs, func(r Figures) float64 { return r.Worst }) }
+
+// Held is how many calls were in progress on average.
+func (f *Flown) Held() float64 { return mean(f.Runs, held) }
+
+func mean(runs []Figures, of func(Figures) float64) (sum float64) {
+	for _, r := range runs {
+		sum += of(r)
 	}
-	return float64(attempts) / float64(max(calls, 1))
+	return sum / float64(max(len(runs), 1))
 }
 
 // Best is the rival that has the most successes, if they are more than ours by more than chance
-// and a tenth of a point; else nil.
+// and 0.2 points; else nil.
 func (o *Outcome) Best() *Flown {
 	var best *Flown
 	var most float64
 	for i := range o.Flown[1:] {
 		r := &o.Flown[1+i]
-		more, by := better(r.Runs, o.Judged().Runs)
-		if !more || by < 0.001 {
+		if !successes(r.Runs, o.Judged().Runs).sure() {
 			continue
 		}
 		if mean, _ := share(r.Runs); best == nil || mean > most {
@@ -230,13 +288,10 @@ func (o *Outcome) Best() *Flown {
 // Quickest is the rival that is back first, if that is sooner than ours by more than chance and
 // World.Slack; else nil.
 func (o *Outcome) Quickest() *Flown {
-	if o.World.To == 0 || o.World.Stationary {
-		return nil
-	}
 	var first *Flown
 	for i := range o.Flown[1:] {
 		r := &o.Flown[1+i]
-		if quicker(r, o.Judged(), o.World.Slack()) && (first == nil || quicker(r, first, 0)) {
+		if recovery(r.Runs, o.Judged().Runs, o.World.Slack()).sure() && (first == nil || recovery(r.Runs, first.Runs, 0).sure()) {
 			first = r
 		}
 	}

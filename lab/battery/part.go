@@ -69,6 +69,37 @@ func again(after time.Duration) part {
 	})
 }
 
+// next adds a fault that begins when the last one ends.
+func next(f sim.Fault) part {
+	return service(func(v *sim.Service) {
+		last := v.Faults[len(v.Faults)-1]
+		f.At = last.At + last.For
+		v.Faults = append(v.Faults, f)
+	})
+}
+
+// inTurn has one fault after the other, of that length and these shares.
+func inTurn(k sim.FaultKind, each time.Duration, shares ...float64) part {
+	return func(z Size, w *World) {
+		faulty(sim.Fault{Kind: k, For: each, Share: shares[0]})(z, w)
+		for _, share := range shares[1:] {
+			next(sim.Fault{Kind: k, For: each, Share: share})(z, w)
+		}
+	}
+}
+
+// hosts has n of them, with so many workers each.
+func hosts(n, workers int) part {
+	return service(func(v *sim.Service) { v.Hosts, v.Workers = n, workers })
+}
+
+// callers: each process has so many, who think before they call again.
+func callers(each int, think time.Duration) part {
+	return fleet(func(f *sim.Fleet) {
+		f.Arrivals = sim.Arrivals{Kind: sim.Closed, Each: each, Think: sim.Distribution{Kind: sim.Exponential, Mean: think}}
+	})
+}
+
 // flapping has a fault of that length again and again, to the end.
 func flapping(k sim.FaultKind, long, every time.Duration) part {
 	return func(z Size, w *World) {

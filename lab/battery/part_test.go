@@ -12,7 +12,7 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// some are the worlds of the battery that take no more than a tenth of a second. All known shortfalls are among them.
+// some are the worlds of the battery that take no more than a tenth of a second.
 var some = []string{
 	"w1-p1-stall10", "w10-p100-stall10", "w10-p100-brown10", "bimodal-p100-peace", "bh300-at10s-p1-r50-cancel",
 	"bh300-at10s-p100-r50-cancel", "bh300-at10s-p100-r5-cancel", "gw30-p1-r50-504in5s", "gw300-p100-r50-504in5s",
@@ -22,6 +22,8 @@ var some = []string{
 	"slowok5s-err0.3-bursts4sper60-p10", "slowok5s-err0.1-batch100-p1", "llm", "maintenance-r100-p100",
 	"maintenance-r10-p1", "cron60-p1000-stall10", "peace-err0.01-r800-p1", "peace-err0.01-r800-p1000",
 	"low-r0.5-p1-errors60", "low-r5-p100-stall20", "minute-p600-errors60", "cache-p100-q80-flush100",
+	"drift10-p100", "turn-quick-slow-p100", "ramp90-p100", "jobs-p200-err0.2", "hole1of2-p100", "alone-r10-to1s-hang30",
+	"blips-stall2s-p1", "rare-p1000-stall1of20", "callers1x60-stall10",
 }
 
 // more returns worlds of every other family, and cells of the grid. It is nil but in the lab.
@@ -39,7 +41,7 @@ func TestPart(t *testing.T) {
 	if more != nil {
 		p.Worlds = append(p.Worlds, more(t)...)
 	}
-	for _, name := range []string{"aws-standard-2.1", "breaker-5s"} {
+	for _, name := range Rivals[1:6] {
 		c, err := Preset(name)
 		if err != nil {
 			t.Fatal(err)
@@ -50,21 +52,24 @@ func TestPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := slices.Clone(KnownShortfalls)
+	found := make([]bool, len(KnownShortfalls))
 	for i := range flown {
 		for _, s := range flown[i].Shortfalls() {
 			if *update {
 				fmt.Printf("\t{%q, %s, \"\"}, // %s\n", s.World, strings.ToUpper(string(s.Demand[:1]))+string(s.Demand[1:]), s.Text)
 			}
-			k := slices.IndexFunc(left, func(k Known) bool { return k.World == s.World && k.Demand == s.Demand })
+			k := slices.IndexFunc(KnownShortfalls, func(k Known) bool { return k.World == s.World && k.Demand == s.Demand })
 			if k < 0 {
 				t.Errorf("%s: %s: %s", s.World, s.Demand, s.Text)
 				continue
 			}
-			left = slices.Delete(left, k, k+1)
+			found[k] = true
 		}
 	}
-	for _, k := range left {
-		t.Errorf("%s: %s: known as a shortfall (%s), and not there: strike it from known.go", k.World, k.Demand, k.Why)
+	for i, k := range KnownShortfalls {
+		here := slices.ContainsFunc(p.Worlds, func(w World) bool { return w.Name == k.World })
+		if here && !found[i] {
+			t.Errorf("%s: %s: known as a shortfall (%s), and not there: strike it from known.go", k.World, k.Demand, k.Why)
+		}
 	}
 }

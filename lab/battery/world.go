@@ -22,6 +22,8 @@ type World struct {
 	// no errors, lost requests or rate limit, and no timeout that cuts off healthy answers, which
 	// may have waited in line.
 	Total bool
+	// Hangs: attempts get no answer in the outage, or an error that takes longer than an answer does.
+	Hangs bool
 	// Floor is the least share of calls that has to succeed. Zero: none is asked.
 	Floor float64
 	// Within is how soon the zero Policy has to be back. Zero: no sooner than the other demands ask.
@@ -34,8 +36,13 @@ type World struct {
 func (w World) String() string { return w.Name }
 
 // Slack is how much later than another a policy may be back and still be level: two seconds,
-// or 2 % of the outage.
-func (w World) Slack() time.Duration { return max(2*time.Second, (w.To-w.From)/50) }
+// or 2 % of the outage. In a stationary world all are level.
+func (w World) Slack() time.Duration {
+	if w.Stationary {
+		return math.MaxInt64
+	}
+	return max(2*time.Second, (w.To-w.From)/50)
+}
 
 // A Size is how long worlds last, and which are left out because they are too large.
 type Size struct {
@@ -87,6 +94,8 @@ func (w *World) finish(z Size) {
 	for _, service := range s.Services {
 		for _, f := range service.Faults {
 			w.outage(f.At, f.At+f.For)
+			late := f.Kind == sim.Errors && f.After > service.Time.Mean
+			w.Hangs = w.Hangs || late || f.Kind == sim.Stall || f.Silent
 		}
 	}
 	w.Stationary = w.Stationary || w.To == 0

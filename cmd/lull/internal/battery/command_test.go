@@ -39,6 +39,22 @@ func TestList(t *testing.T) {
 	}
 }
 
+// Worlds that are drawn have the names of their seed, and one of them can be flown alone.
+func TestFresh(t *testing.T) {
+	_, list, _ := run(t, "--list", "--quick", "--fresh", "30", "--seed", "7")
+	name := list[strings.Index(list, "lost-7."):]
+	name = name[:strings.IndexByte(name, '\n')]
+	code, out, errs := run(t, "--quick", "--quiet", "--json", "--fresh", "30", "--seed", "7", "--world", name, "--rivals", "none")
+	var all account
+	must.Succeed(json.Unmarshal([]byte(out), &all))
+	if code != cli.OK || all.Drawn == nil || *all.Drawn != 7 || len(all.Worlds) != 1 || all.Worlds[0].Name != name {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	if _, other, _ := run(t, "--list", "--quick", "--fresh", "30"); other == list {
+		t.Error("without --seed the same worlds are drawn")
+	}
+}
+
 // What --json prints is read by --against, and only the policy is flown again.
 func TestAgainst(t *testing.T) {
 	code, first, stderr := run(t, append(hang, "--json")...)
@@ -61,10 +77,18 @@ func TestAgainst(t *testing.T) {
 	if _, second, _ := run(t, append(hang, "--json", "--against", path)...); !strings.Contains(second, `"succeeded": 1,`) {
 		t.Errorf("the flight of a rival is not taken from the file:\n%s", second)
 	}
+	for i := range all.Worlds[0].Contenders { // a file from before what is held was counted
+		for k := range all.Worlds[0].Contenders[i].Runs {
+			all.Worlds[0].Contenders[i].Runs[k].Held = nil
+		}
+	}
+	clitest.Write(t, path, string(must.Have(json.Marshal(all))))
+	if _, second, _ := run(t, append(hang, "--json", "--against", path)...); second != first {
+		t.Errorf("with an old file:\n%s\nwithout:\n%s", second, first)
+	}
 }
 
-// What is merged of two parts is byte for byte what one run prints, with what is flown only of
-// those rivals that were quicker.
+// What is merged of two parts is byte for byte what one run prints.
 func TestMergedPartsAreOneRun(t *testing.T) {
 	args := []string{"--quick", "--quiet", "--rivals", "full-jitter,grpc", "--policy", "token-bucket", "--world", "bh60-at10s-p1-r5-cancel,flap-errors2of10-p1,sick1of3-p100-at500ms"}
 	folder := t.TempDir()
@@ -102,6 +126,9 @@ func TestMistakes(t *testing.T) {
 		{"--family hang", `--family is "hang": want timeouts, `},
 		{"--world nowhere", `--world is "nowhere": want `},
 		{"--seeds 0", `--seeds is "0": want a whole number from 1 to 100`},
+		{"--fresh 0 --seed 1", `--fresh is "0": want a whole number from 1 to 10000`},
+		{"--seed 1", `--seed is without --fresh`},
+		{"--fresh 9 --cells 0/2", `--seed is missing`},
 		{"--workers -1", `--workers is "-1"`},
 		{"--cells 4/4", `--cells is "4/4": want I/N with I from 0 to N - 1, such as 0/4`},
 		{"--merge nix.part", `--merge: nix.part cannot be read`},

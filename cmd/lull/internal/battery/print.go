@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,10 +17,13 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-func printList(w io.Writer, worlds []battery.World) error {
+func printList(w io.Writer, t task) error {
 	out, family := bufio.NewWriter(w), ""
+	if t.drawn != nil {
+		fmt.Fprintf(out, "drawn with --seed %d\n", *t.drawn)
+	}
 	for _, f := range battery.Families {
-		for _, w := range worlds {
+		for _, w := range t.plan.Worlds {
 			if w.Family != f.Name {
 				continue
 			}
@@ -36,18 +40,29 @@ func printList(w io.Writer, worlds []battery.World) error {
 func printText(w io.Writer, t task, flown []battery.Outcome, all bool) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%s in %s, %s\n", t.plan.Judged.Name, term.Counted(len(flown), "world"), term.Counted(t.seeds, "seed"))
+	if t.drawn != nil {
+		fmt.Fprintf(out, "drawn with --seed %d\n", *t.drawn)
+	}
 	unmet := 0
-	rows := [][]string{{"demand", "world", ""}}
+	rows := [][]string{{"demand", "world", "", ""}}
+	more := []int{0} // worlds with the same shortfall: many have the same peace
 	for i := range flown {
 		for _, s := range flown[i].Shortfalls() {
-			rows = append(rows, []string{string(s.Demand), s.World, s.Text})
 			unmet++
+			k := slices.IndexFunc(rows, func(row []string) bool { return row[0] == string(s.Demand) && row[3] == s.Text })
+			if k < 0 {
+				rows, more = append(rows, []string{string(s.Demand), s.World, "", s.Text}), append(more, 0)
+				continue
+			}
+			more[k]++
+			rows[k][2] = fmt.Sprintf("and %d", more[k])
 		}
 	}
 	fmt.Fprintf(out, "\nDemands that are not met: %d\n", unmet)
 	left(out, rows)
 
-	rows = [][]string{{"world", t.plan.Judged.Name, "attempts", battery.None, "best", "", "attempts", "back", battery.None, "quickest", ""}}
+	costs := []string{"attempts", "worst 10 s", "held"}
+	rows = [][]string{slices.Concat([]string{"world", t.plan.Judged.Name}, costs, []string{battery.None, "best", ""}, costs, []string{"back", battery.None, "quickest", ""})}
 	beaten := 0
 	for i := range flown {
 		o := &flown[i]
@@ -58,14 +73,16 @@ func printText(w io.Writer, t task, flown []battery.Outcome, all bool) error {
 			continue
 		}
 		ours, none := o.Judged(), o.Of(battery.None)
-		row := []string{o.World.Name, battery.Percent(ours.Runs), perCall(ours), battery.Percent(none.Runs), "", "", "", "", "", "", ""}
+		row := slices.Concat([]string{o.World.Name, battery.Percent(ours.Runs)}, costsOf(ours, none), []string{battery.Percent(none.Runs)})
 		if best != nil {
-			row[4], row[5], row[6] = battery.Percent(best.Runs), best.Contender, perCall(best)
+			row = slices.Concat(row, []string{battery.Percent(best.Runs), best.Contender}, costsOf(best, none))
+		} else {
+			row = append(row, make([]string, 2+len(costs))...)
 		}
 		if o.World.To > 0 {
-			row[7], row[8] = battery.BackIn(ours.Runs), battery.BackIn(none.Runs)
+			row = append(row, battery.BackIn(ours.Runs), battery.BackIn(none.Runs))
 			if quickest != nil {
-				row[9], row[10] = battery.BackIn(quickest.Runs), quickest.Contender
+				row = append(row, battery.BackIn(quickest.Runs), quickest.Contender)
 			}
 		}
 		rows = append(rows, row)
@@ -87,12 +104,17 @@ func left(out io.Writer, rows [][]string) {
 	t.Flush()
 }
 
-func perCall(f *battery.Flown) string { return fmt.Sprintf("%.2f", f.Amplification()) }
+// costsOf returns what a contender took for its successes: attempts a call, those of the worst ten seconds, and what
+// callers held, as a multiple of that without retries.
+func costsOf(f, none *battery.Flown) []string {
+	return []string{fmt.Sprintf("%.2f", f.Amplification()), fmt.Sprintf("%.2f", f.Worst()), fmt.Sprintf("%.2f×", f.Held()/none.Held())}
+}
 
 // An account is everything that was flown, as JSON.
 type account struct {
 	Policy string  `json:"policy"`
 	Seeds  int     `json:"seeds"`
+	Drawn  *uint64 `json:"drawn_with_seed,omitempty"` // --fresh
 	Worlds []world `json:"worlds"`
 }
 
@@ -119,6 +141,8 @@ type figures struct {
 	Back      *float64 `json:"back_seconds"`        // null: never, or there is no outage
 	Few       bool     `json:"few_calls,omitempty"` // too few to say
 	Over      float64  `json:"worst_minute_over"`
+	Worst     float64  `json:"worst_ten_seconds"` // attempts a call
+	Held      *float64 `json:"held"`              // calls in progress, on average; null in old files
 }
 
 type unmet struct {
@@ -128,7 +152,7 @@ type unmet struct {
 }
 
 func printJSON(out io.Writer, t task, flown []battery.Outcome) error {
-	all := account{Policy: t.plan.Judged.Name, Seeds: t.seeds}
+	all := account{Policy: t.plan.Judged.Name, Seeds: t.seeds, Drawn: t.drawn}
 	for i := range flown {
 		o := &flown[i]
 		w := world{Family: o.World.Family, Name: o.World.Name, Scenario: battery.Digest(o.World.Scenario)}
@@ -156,7 +180,7 @@ func printJSON(out io.Writer, t task, flown []battery.Outcome) error {
 func written(runs []battery.Figures) []figures {
 	var all []figures
 	for _, r := range runs {
-		f := figures{Calls: r.Calls, Succeeded: r.Good, Attempts: r.Attempts, Few: r.Few, Over: r.Over}
+		f := figures{Calls: r.Calls, Succeeded: r.Good, Attempts: r.Attempts, Few: r.Few, Over: r.Over, Worst: r.Worst, Held: &r.Held}
 		if r.Settled {
 			back := r.Back.Seconds()
 			f.Back = &back
@@ -166,7 +190,8 @@ func written(runs []battery.Figures) []figures {
 	return all
 }
 
-// readKnown reads the flights of an earlier run, those of the worlds that are asked for.
+// readKnown reads the flights of an earlier run, those of the worlds that are asked for. It leaves out flights
+// of an old file that do not have every figure.
 func readKnown(path string, worlds []battery.World) ([]battery.Outcome, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -189,7 +214,8 @@ func readKnown(path string, worlds []battery.World) ([]battery.Outcome, error) {
 				continue // what is judged is flown anew
 			}
 			add := func(digest string, runs []figures) {
-				if s, ok := scenarios[digest]; ok {
+				old := slices.ContainsFunc(runs, func(f figures) bool { return f.Held == nil })
+				if s, ok := scenarios[digest]; ok && !old {
 					known = append(known, battery.Outcome{World: battery.World{Scenario: s}, Flown: []battery.Flown{{Contender: c.Name, Runs: read(runs)}}})
 				}
 			}
@@ -207,7 +233,7 @@ func readKnown(path string, worlds []battery.World) ([]battery.Outcome, error) {
 func read(runs []figures) []battery.Figures {
 	var all []battery.Figures
 	for _, r := range runs {
-		f := battery.Figures{Good: r.Succeeded, Calls: r.Calls, Attempts: r.Attempts, Few: r.Few, Over: r.Over}
+		f := battery.Figures{Good: r.Succeeded, Calls: r.Calls, Attempts: r.Attempts, Few: r.Few, Over: r.Over, Worst: r.Worst, Held: *r.Held}
 		if r.Back != nil {
 			f.Settled, f.Back = true, time.Duration(*r.Back*float64(time.Second))
 		}
