@@ -51,7 +51,7 @@ The demands:
   - After an outage: back no later than without retries. 2 s, or 2 % of the
     outage, are allowed.
   - No rival is both quicker back and better in peace.
-  - In a total outage: at most 1.1 attempts for each call, and two more for each
+  - In a total outage: at most 1.1 attempts for each call, and 20 more for each
     process.
 
 Examples:
