@@ -6,8 +6,8 @@
 //     is safe to repeat or was provably never sent;
 //   - pays for each retry from a budget, which all calls to the dependency share and
 //     their successes fill: in a total outage there are at most 1.1 attempts for each
-//     call, and two more for each process;
-//   - repeats an attempt that timed out only while the dependency answers others;
+//     call, and 20 more for each process;
+//   - repeats a timeout only if the dependency answers other calls ([Policy] has the rule);
 //   - waits at least as long as the server asks, or returns at once if the deadline is nearer;
 //   - stops when the circuit breaker of the dependency opens, which learns the results of calls.
 //

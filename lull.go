@@ -9,18 +9,32 @@ import (
 	"github.com/lullgo/lull/internal/attempt"
 )
 
-// A Policy describes how calls to one dependency are made. The zero Policy is the recommended one. Its fields, and what
-// zero means:
+// A Policy describes how calls to one dependency are made. The zero Policy is the recommended one. What it does, in six
+// sentences:
+//
+//  1. A call makes up to five attempts of at most ten seconds each, all within thirty seconds.
+//  2. Before a retry it waits for a random time, below 100, 200, 400 and 800 ms, or for as long as the server asks; if that is
+//     more than thirty seconds, the call ends at once.
+//  3. Retries have a budget: 20 in stock, and one for every ten calls that succeeded in the last half minute; what a retry
+//     cost is given back if its call succeeds.
+//  4. A timeout is final unless the service has answered another attempt of this process, which began later, or at most two
+//     seconds earlier.
+//  5. Otherwise it is repeated if an attempt that began later was answered quickly; if none was, the call first waits once for
+//     as long as an attempt may take, and then also repeats it if no attempt that began later has ended.
+//  6. If all calls fail for two seconds, and these are at least three, the circuit opens: only probes and one call in sixteen
+//     pass, until one of them succeeds.
+//
+// Its fields, and what zero means:
 //
 //	Attempts         int                    most attempts of a call, the first included; 5; 1: no retries
 //	AttemptTimeout   time.Duration          of each attempt; 10s; NoTimeout: only the deadline ends it
 //	Deadline         time.Duration          of the call, with its waits; 30s; NoTimeout: only the context's
 //	Backoff          backoff.Schedule       the waits; up to 100ms, 200ms, 400ms ... 20s, full jitter
 //	RateLimitedBase  time.Duration          replaces Backoff.Base after a rate-limited failure; 1s
-//	Timeouts         engine.TimeoutRetries  whether a timeout is repeated; if others are answered
+//	Timeouts         engine.TimeoutRetries  whether a timeout is repeated; by 4 and 5
 //	Nested           engine.NestedRetries   whether calls for a retry are retried; never
 //	HintLimit        time.Duration          longest Retry-After that a call waits for; 30s
-//	Budget           budget.Config          of the retries of all calls; 2 in stock, and 10 % of the successes of 30s
+//	Budget           budget.Config          of the retries of all calls; 20 in stock, and 10 % of the successes of 30s
 //	Breaker          breaker.Config         opens after failures alone for 2s, 3 at least
 //	Hedge            hedge.Config           a second attempt beside a slow one; off
 //	Throttle         throttle.Config        holds attempts back from a dependency that refuses many; off

@@ -48,7 +48,7 @@ type Config struct {
 	Cooldown time.Duration
 
 	// Stock is how many retries an Account or a Bucket keeps without an end, and has at the
-	// start: 1 to MaxStock. Each of M processes has it. Zero: 2.
+	// start: 1 to MaxStock. Each of M processes has it. Zero: 20.
 	//
 	// With a Window it is how many more retries there are at the first use. They expire
 	// with the Window. Zero: none.
@@ -110,7 +110,7 @@ func New(c Config) (Budget, error) {
 func (c Config) CanStartLate() bool { return c.Window == 0 || c.Unlimited }
 
 // QuietGap returns how far apart calls that earn must be for an Account to need no window:
-// 1.5 s for the zero Config. Then half a minute of calls earns no more than the stock. It
+// 0.15 s for the zero Config. Then half a minute of calls earns no more than the stock. It
 // is zero for a Ratio and an Unlimited budget.
 func (c Config) QuietGap() time.Duration {
 	if c.Window != 0 {

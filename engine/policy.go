@@ -33,11 +33,8 @@ const maxAttempts = 1000
 // A Policy describes how calls to one dependency are made: plain data, comparable with ==, the
 // same in code, in a file and in a simulation.
 //
-// The zero Policy is the recommended one: five attempts of at most 10 s, 30 s for the whole call,
-// waits with full jitter below 100, 200, 400 and 800 ms (1, 2, 4 and 8 s when rate-limited),
-// timeouts repeated only if others are answered, a retry budget of two and 10 % of the successful
-// calls of the last 30 s, and a circuit breaker that opens when all calls of 2 s failed, at least
-// three. docs/defaults.md has the reasons, the figures and the cost.
+// The zero Policy is the recommended one. The comment of lull.Policy has what it does, and
+// docs/defaults.md the reasons, the figures and the cost.
 type Policy struct {
 	// Attempts is the most attempts of one call, the first included. Zero means DefaultAttempts,
 	// or as many as begin before the deadline; 1 means no retries.

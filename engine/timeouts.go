@@ -20,16 +20,8 @@ const (
 )
 
 const (
-	// TimeoutsWhenAnswered: a timeout is repeated when an attempt of this process that began
-	// later was answered quickly, and the call waits for that as long as an attempt may take.
-	// After the wait the timeout is final if other attempts that began later have ended, and
-	// repeated if none has. It is final at once if the dependency has answered nothing that
-	// began later, or at most two seconds earlier. This is the zero value.
-	//
-	// The reason: an attempt that timed out may still wait in a queue of the dependency, and
-	// another one makes that queue longer. Quick answers show that there is none.
-	//
-	// TimeoutsAlways is for processes that call less often than every two seconds.
+	// TimeoutsWhenAnswered: sentences 4 and 5 in the comment of lull.Policy. This is the zero
+	// value. docs/defaults.md has the reason, and for which processes TimeoutsAlways is better.
 	TimeoutsWhenAnswered TimeoutRetries = iota
 	// TimeoutsAlways: a timeout is repeated as any other failure. It is for a handful of
 	// processes. In a large fleet it sustains the outage that caused the timeouts.

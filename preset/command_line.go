@@ -12,7 +12,8 @@ import (
 //
 // Such a program has no other calls to learn from. So a timeout is repeated. If nothing works,
 // its calls together make as many retries as are in stock, 20.
-// For a fleet of a thousand that start together (a cron job) use the zero policy.
+// For a fleet of a thousand that start together (a cron job) use the zero policy with
+// budget.Config{Stock: 2}.
 // docs/which-policy.md has the argument and the figures.
 func CommandLine() lull.Policy {
 	return lull.Policy{

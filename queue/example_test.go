@@ -93,13 +93,19 @@ func Example() {
 func ExampleConfig_WorstCase() {
 	var config queue.Config
 	m, _ := queue.NewMemoryBroker(queue.MemoryBrokerConfig{})
-	policy := queue.Policy()
-	fmt.Println("an hour's wait may be asked for:", config.WorstCase(policy, m.Capabilities()).Round(time.Minute))
-	policy.HintLimit = time.Minute
-	fmt.Println("a minute's may:", config.WorstCase(policy, m.Capabilities()).Round(time.Minute))
+	fmt.Println("an hour's wait may be asked for:", config.WorstCase(queue.Policy(), m.Capabilities()).Round(time.Minute))
+	p := queue.Policy()
+	p.Backoff.Cap = 5 * time.Minute
+	p.HintLimit = 5 * time.Minute
+	orders, err := lull.NewDependency("orders", p)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("five minutes' may:", config.WorstCase(orders.Policy(), m.Capabilities()).Round(time.Minute))
 	// Output:
 	// an hour's wait may be asked for: 13h53m0s
-	// a minute's may: 1h2m0s
+	// five minutes' may: 1h32m0s
 }
 
 func ExampleInspect() {

@@ -17,7 +17,7 @@ import (
 )
 
 // What the comment of the package shows, as it stands there.
-func packageComment(ctx context.Context, url string, dependency *lull.Dependency, handler queue.Handler, send func(*Broker)) error {
+func packageComment(ctx context.Context, url string, handler queue.Handler, send func(*Broker)) error {
 	client := New(Dial(url)) // such as amqp://user:password@host/vhost
 	orders := Config{Queue: "orders"}
 	err := client.Declare(ctx, orders) // or Check, where somebody else declares
@@ -30,6 +30,10 @@ func packageComment(ctx context.Context, url string, dependency *lull.Dependency
 		return err
 	}
 	send(q)
+	dependency, err := lull.NewDependency("ledger", queue.Policy()) // attempts, and waits up to its Backoff.Cap
+	if err != nil {
+		return err
+	}
 	consumer, err := queue.New("orders", q, dependency, handler, queue.Config{})
 	if err != nil {
 		return err
@@ -41,11 +45,9 @@ func packageComment(ctx context.Context, url string, dependency *lull.Dependency
 func TestWhatTheDocsShow(t *testing.T) {
 	t.Parallel()
 	url := rabbit(t).URL()
-	d, err := lull.NewDependency("ledger", queue.Policy())
-	must(t, err)
 	ctx, stop := context.WithCancel(testContext(t))
 	handled := ""
-	err = packageComment(ctx, url, d, func(_ context.Context, m *queue.Message) error {
+	err := packageComment(ctx, url, func(_ context.Context, m *queue.Message) error {
 		handled = string(m.Body)
 		stop()
 		return nil

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/child"
 	"github.com/lullgo/lull/internal/dbserver"
 	"github.com/lullgo/lull/internal/must"
@@ -28,7 +29,7 @@ import (
 	"github.com/lullgo/lull/internal/seed"
 )
 
-// In a total outage the retries through four doors together are no more than a tenth of the successes, and two.
+// In a total outage the retries through four doors together are no more than a tenth of the successes, and the stock.
 func TestRetriesOfAllDoors(t *testing.T) {
 	at, stopAll := startServers(t)
 	d := must.Have(lull.NewDependency("backend", lull.Policy{}, lull.WithRand(seed.Source(t))))
@@ -55,7 +56,7 @@ func TestRetriesOfAllDoors(t *testing.T) {
 	if successes != calls*len(doors) {
 		t.Errorf("%d calls succeeded, want %d", successes, calls*len(doors))
 	}
-	if most := successes/10 + 2; retries > most || retries == 0 {
+	if most := successes/10 + budget.DefaultStock; retries > most || retries == 0 {
 		t.Errorf("%d retries, want 1 to %d", retries, most)
 	}
 }
