@@ -25,6 +25,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/integrations/lullaws"
 	"github.com/lullgo/lull/internal/memnet"
@@ -141,7 +142,7 @@ func TestBesideTheStandardMode(t *testing.T) {
 		if standard.succeeded != calls || lulls.succeeded != calls || lulls.blips != standard.blips {
 			t.Error("with blips they do not succeed alike")
 		}
-		if lulls.outage > calls*11/10+2 || lulls.outage >= standard.outage {
+		if lulls.outage > calls*11/10+budget.DefaultStock || lulls.outage >= standard.outage {
 			t.Errorf("%d attempts of %d calls in an outage, where the standard mode makes %d", lulls.outage, calls, standard.outage)
 		}
 	})

@@ -281,7 +281,7 @@ func ExampleServiceConfigOf() {
 	//     }
 	//   ],
 	//   "retryThrottling": {
-	//     "maxTokens": 6,
+	//     "maxTokens": 42,
 	//     "tokenRatio": 0.1
 	//   }
 	// }

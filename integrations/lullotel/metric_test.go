@@ -383,7 +383,7 @@ func TestWatch(t *testing.T) {
 		<-hold
 		all := r.collect(t)
 		close(let)
-		all.want(t, 2, "retry.budget.tokens", "dependency", "a")
+		all.want(t, 20, "retry.budget.tokens", "dependency", "a")
 		all.want(t, 1, "retry.breaker.state", "dependency", "a", "state", "closed")
 		all.want(t, 0, "retry.breaker.state", "dependency", "a", "state", "open")
 		all.want(t, 1, "retry.breaker.state", "dependency", "b", "state", "open")

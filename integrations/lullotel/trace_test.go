@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/memnet"
@@ -353,7 +354,7 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 		{"success", on(as, is), fine, nil, "success", "success_first", "", 1, 0, ""},
 		{"exhausted", on(as, is), down, nil, "attempts_exhausted", "failed_exhausted", "transient", 3, 30, "wait wait refused"},
 		{"permanent", on(as, is), func(context.Context) error { return lull.Permanent(errDown) }, nil, "permanent", "failed_terminal", "transient", 1, 0, ""},
-		{"refused by the budget", on(func(p *lull.Policy) { p.Budget.Unlimited = false }, func(d *lull.Dependency) { d.Budget().Withdraw(d.Now(), 0, nil) }),
+		{"refused by the budget", on(func(p *lull.Policy) { p.Budget = budget.Config{Stock: 2} }, func(d *lull.Dependency) { d.Budget().Withdraw(d.Now(), 0, nil) }),
 			down, nil, "budget_exhausted", "failed_budget", "transient", 2, 10, "wait refused"},
 		{"refused by the breaker", on(func(p *lull.Policy) { p.Breaker.Off = false }, func(d *lull.Dependency) { d.Breaker().ForceOpen(d.Now()) }),
 			fine, nil, "circuit_open", "failed_breaker", "circuit_open", 0, 0, "refused"},
