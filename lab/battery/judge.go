@@ -31,7 +31,9 @@ const (
 	Within Demand = "within"
 )
 
-// The least differences that count. Less than these no user sees, and a few runs cannot tell from chance.
+// The least differences that count. Less than these few runs cannot tell from chance: in sixty drawn worlds (--fresh 60
+// --seed 2026, quick) what the zero Policy takes, as a multiple of no retries, differed between two seeds by 0.7 % (held)
+// and 0.3 % (attempts) in the median, and by less than 8.5 % and 2.5 % in nine worlds of ten.
 const (
 	leastSuccess  = 0.002 // of all calls
 	leastHeld     = 0.1   // of what the other holds
