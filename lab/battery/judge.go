@@ -65,8 +65,8 @@ func (o *Outcome) Shortfalls() []Shortfall {
 			where = w.Peace[n-1].Name + ": "
 		}
 		mine, theirs := ours.in(n), none.in(n)
-		if successes(theirs, mine).sure() {
-			fail(Success, None, "%s%s; without retries %s", where, Percent(mine), Percent(theirs))
+		if fewer := successes(theirs, mine); fewer.sure() {
+			fail(Success, None, "%s%s; without retries %s (%+.2f points)", where, Percent(mine), Percent(theirs), -100*fewer.by)
 		}
 		if recovery(theirs, mine, w.Slack()).sure() {
 			fail(Back, None, "%s; without retries %s", BackIn(mine), BackIn(theirs))
