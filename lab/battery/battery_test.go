@@ -75,7 +75,8 @@ func TestWhatAWorldIs(t *testing.T) {
 		{"peace-err0.2-r50-p1", true, false, false, 0, 0},
 		{"bursts2x3s-p1", true, false, false, 0, 0},
 		{"diurnal-p1", true, false, false, 0, 0},
-		{"diurnal-p1-stall10", false, true, true, 60 * s, 70 * s}, // the day is no outage
+		{"diurnal-p1-stall10", false, true, true, 60 * s, 70 * s},    // the day is no outage
+		{"grid-stall1s-l0.8-p1", false, false, true, 60 * s, 61 * s}, // attempts may wait for its end
 		{"choose3-p1-stall10", false, true, true, 60 * s, 70 * s},
 		{"low-r5-p100-errors5", false, true, false, 120 * s, 125 * s},  // answers take 800 ms, with the wait in line
 		{"low-r0.5-p1-errors5", false, false, false, 240 * s, 245 * s}, // they take 2 s: one in twelve takes more than 5 s

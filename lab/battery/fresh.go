@@ -12,8 +12,8 @@ import (
 )
 
 // Fresh draws n worlds of the families by a seed. The same seed gives the same worlds, however many are asked for.
-// Odd seeds are for tests and for what is tuned. Even ones are for a judgement that nobody tuned to: nothing in this
-// repository flies them.
+// Odd seeds are for tests and for what is tuned. Even ones are for a judgement that nobody tuned to: no test of this
+// repository flies them, and nobody should tune to one.
 func Fresh(z Size, seed uint64, n int) []World {
 	kinds := slices.DeleteFunc(slices.Clone(Families), func(f Family) bool { return draws[f.Name] == nil })
 	first := int(seed % uint64(len(kinds)))

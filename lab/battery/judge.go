@@ -31,7 +31,9 @@ const (
 	Within Demand = "within"
 )
 
-// The least differences that count. Less than these no user sees, and a few runs cannot tell from chance.
+// The least differences that count. Less than these few runs cannot tell from chance: in sixty drawn worlds (--fresh 60
+// --seed 2026, quick) what the zero Policy takes, as a multiple of no retries, differed between two seeds by 0.7 % (held)
+// and 0.3 % (attempts) in the median, and by less than 8.5 % and 2.5 % in nine worlds of ten.
 const (
 	leastSuccess  = 0.002 // of all calls
 	leastHeld     = 0.1   // of what the other holds
@@ -63,8 +65,8 @@ func (o *Outcome) Shortfalls() []Shortfall {
 			where = w.Peace[n-1].Name + ": "
 		}
 		mine, theirs := ours.in(n), none.in(n)
-		if successes(theirs, mine).sure() {
-			fail(Success, None, "%s%s; without retries %s", where, Percent(mine), Percent(theirs))
+		if fewer := successes(theirs, mine); fewer.sure() {
+			fail(Success, None, "%s%s; without retries %s (%+.2f points)", where, Percent(mine), Percent(theirs), -100*fewer.by)
 		}
 		if recovery(theirs, mine, w.Slack()).sure() {
 			fail(Back, None, "%s; without retries %s", BackIn(mine), BackIn(theirs))

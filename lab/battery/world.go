@@ -130,6 +130,8 @@ func total(s *sim.Scenario) bool {
 	switch fault := &v.Faults[0]; {
 	case fault.Every > 0 || fault.Hosts > 0:
 		return false
+	case fault.Kind == sim.Stall && fault.For <= f.AttemptTimeout: // attempts wait for its end, and succeed
+		return false
 	case fault.Kind != sim.Stall && fault.Kind != sim.Crash && (fault.Kind != sim.Errors || fault.Share > 0):
 		return false
 	}
