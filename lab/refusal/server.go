@@ -184,7 +184,7 @@ func turnsOfAMillisecond() int {
 	best := time.Hour
 	for range 300 {
 		begin := time.Now()
-		spin(turns)
+		_ = spin(turns)
 		best = min(best, time.Since(begin))
 	}
 	return int(turns * time.Millisecond / best)
