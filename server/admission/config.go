@@ -20,7 +20,7 @@ const (
 // MaxLimit is the largest number of requests in flight, or waiting, that can be set.
 const MaxLimit = 1_000_000
 
-// maxRatio is beyond what any client sends.
+// maxRatio is the largest RetryRatio: no client sends more retries.
 const maxRatio = 10
 
 // Config sets how many requests are worked on at a time, how long others may wait,

@@ -17,7 +17,7 @@ import (
 type Middleware struct {
 	gate     *Gate
 	priority func(*http.Request) Priority // nil: the header's, of requests that are trusted
-	trusted  func(*http.Request) bool     // nil: headers that harm only a liar are believed
+	trusted  func(*http.Request) bool     // nil: WithTrust was not used
 	skip     func(*http.Request) bool
 	result   func(status int) WorkResult
 	status   int
@@ -29,8 +29,8 @@ type MiddlewareOption func(*Middleware) error
 // WithTrust makes the middleware believe the headers of a request only if trusted returns
 // true: its priority (HeaderCriticality), which attempt it is, whether it is a hedge, and
 // how long its client waits. Other requests are first attempts that are Critical. trusted
-// must be safe for concurrent use. Without WithTrust, HeaderCriticality is believed from nobody, because it
-// takes from others, and the other three from anybody. docs/guide.md, under "Whom to believe", has the reasons.
+// must be safe for concurrent use. Without WithTrust, HeaderCriticality is ignored, because a false one harms
+// others; the other three are believed. docs/servers.md, under "Whom to believe", has the reasons.
 // lullhttp.TrustNobody, TrustEverybody and TrustMutualTLS are such functions.
 func WithTrust(trusted func(*http.Request) bool) MiddlewareOption {
 	return func(m *Middleware) error {
@@ -163,7 +163,7 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 // announced is the value of lullhttp.AnnounceHeader.
 var announced = []string{"1"}
 
-// request returns what r is for the gate, and reports whether its headers are believed.
+// request converts r for the gate, and reports whether its headers are believed.
 func (m *Middleware) request(r *http.Request) (q Request, believed bool) {
 	trusted := m.trusted != nil && m.trusted(r)
 	switch {

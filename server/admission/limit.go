@@ -42,7 +42,7 @@ import (
 // more than c. Completions are counted; times are not measured. The two are the same while
 // requests wait (Little's law), and failures that return at once do not count as speed.
 //
-// Before l, half as many again as L are tried (a quarter more at first). That costs nobody
+// Before l, a larger limit is tried: by a quarter, or by half once comparisons agree. That costs nobody
 // a place. If it achieves more, or there is not more to do, the limit was too low and is
 // now larger. So a lower limit is looked for only under overload. While fewer are in
 // flight than the limit allows, nothing is learned, and nothing needs to be.
@@ -54,12 +54,12 @@ const (
 	coarse        = 64   // 1 / square of the largest standard error that a window may have
 	fine          = 1024 // 1 / square of the standard error that is aimed at once a knee was found
 	mostLength    = 512  // most completions in a window, unless leastRounds needs more
-	saturated     = 0.85 // mean in flight, as a part of the limit, from which a window counts
+	saturated     = 0.85 // a window counts if the mean in flight is at least this part of the limit
 	headroom      = 0.2  // beyond the knee c; and no less than √c
-	proportional  = 0.92 // knee / limit from which the limit is too low to show one
+	proportional  = 0.92 // if knee / limit is at least this, the limit is too low to show a knee
 	halfIsEnough  = 1.15 // knee / half the limit up to which half is enough
-	maxAgreements = 6    // 2^surest / 2 is how many times as long as a comparison the pause after it is, at most
-	unsteady      = 1.5  // ratio of two equal figures from which something else has changed
+	maxAgreements = 6    // the pause after a comparison is at most 2^maxAgreements / 2 times as long as it
+	unsteady      = 1.5  // if two figures that should be equal differ by this factor, something else has changed
 	tryStep       = 0.5  // by which a limit is exceeded to see whether that achieves more
 	stepLeast     = 0.25 // growth of a limit that has shown no knee
 )

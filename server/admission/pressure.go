@@ -22,7 +22,7 @@ type pressure struct {
 	since       time.Duration // of on
 	queuedSince time.Duration // since when the queue is not empty
 	lastShed    time.Duration // when a first attempt was last refused for want of room
-	everShed    bool          // shed is set
+	everShed    bool          // lastShed is set
 }
 
 // top returns the highest rank in use.
