@@ -27,7 +27,7 @@ func ExampleRun() {
 	}
 	// Output:
 	// status-503 pass 2
-	// status-always pass 3
+	// status-always pass 5
 	// once-post-503 pass 1
 }
 
