@@ -27,7 +27,7 @@ import (
 // A block is run where a test file has the same tokens, as whole statements or declarations; "..." in a block stands for
 // any. Behind the last of them a call is put in that reports that this place was reached, and the error, if the statement
 // sets err. The files themselves do not change: the changed ones are an overlay, FOLDER/overlay.json. Whoever runs tests with
-// go test -overlay and LULL_BLOCKS=FOLDER in the environment gets reports in that folder, which ran reads.
+// go test -overlay gets reports in that folder, which ran reads.
 func instrument(folder string, files, pages []string) error {
 	folder = must.Have(filepath.Abs(folder))
 	s := scan()
@@ -51,7 +51,7 @@ func instrument(folder string, files, pages []string) error {
 			continue
 		}
 		dir := path.Dir(f.path)
-		for name, text := range map[string]string{f.path: text, dir + "/zz_ran_" + f.syntax.Name.Name + "_test.go": fmt.Sprintf(reporter, f.syntax.Name.Name)} {
+		for name, text := range map[string]string{f.path: text, dir + "/zz_ran_" + f.syntax.Name.Name + "_test.go": fmt.Sprintf(reporter, f.syntax.Name.Name, folder)} {
 			name = must.Have(filepath.Abs(name))
 			overlay[name] = filepath.Join(folder, strings.ReplaceAll(filepath.ToSlash(name), "/", "_"))
 			tool.WriteFile(overlay[name], text)
@@ -98,7 +98,7 @@ import (
 )
 
 func zzRan(block int, errs ...error) {
-	name := filepath.Join(os.Getenv("LULL_BLOCKS"), strconv.Itoa(block))
+	name := filepath.Join(%q, strconv.Itoa(block))
 	text := ""
 	for _, err := range errs {
 		if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,7 +61,7 @@ func TestRun(t *testing.T) {
 			}
 			err := run([]string{"instrument", "blocks", "README.md"})
 			if err == nil {
-				testWithOverlay(t)
+				testWithOverlay()
 				err = run([]string{"ran", "blocks"})
 			}
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
@@ -73,8 +72,7 @@ func TestRun(t *testing.T) {
 }
 
 // testWithOverlay runs the tests of the module in the working directory, which was instrumented.
-func testWithOverlay(t *testing.T, flags ...string) {
-	t.Setenv("LULL_BLOCKS", must.Have(filepath.Abs("blocks")))
+func testWithOverlay(flags ...string) {
 	must.Have(tool.Output(exec.Command("go", append([]string{"test", "-overlay=blocks/overlay.json"}, flags...)...)))
 }
 
@@ -88,7 +86,7 @@ func TestInstrument(t *testing.T) {
 	tool.WriteFile("README.md", "```go\nt.Log(1)\n```\n\n```go\nt.Log(2)\n```\n")
 	must.Succeed(run([]string{"instrument", "blocks", "README.md"}))
 	for _, suite := range []struct{ tag, says string }{{"", "README.md:6: no test has run this to its end"}, {"servers", ""}} {
-		testWithOverlay(t, "-tags="+suite.tag)
+		testWithOverlay("-tags=" + suite.tag)
 		err := run([]string{"ran", "blocks"})
 		if suite.says == "" && err != nil || suite.says != "" && (err == nil || !strings.HasPrefix(err.Error(), suite.says)) {
 			t.Errorf("with the tag %q: %v, want %q", suite.tag, err, suite.says)
