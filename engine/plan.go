@@ -26,7 +26,7 @@ type Plan struct {
 	timed        bool          // the breaker counts slow calls
 	limited      bool          // there is a concurrency limit
 	mostWaiting  int32         // how many calls may wait for a retry at a time
-	empty        bool          // there is nothing to remember; every State has the memory fresh
+	empty        bool          // there is nothing to remember but answers; without these (Stateless) every State has the memory fresh
 	lazy         bool          // a State's own memory is made when a call first fails
 	quietGap     time.Duration // lazy only: calls closer together than this make it, too (budget.Config.QuietGap)
 	notesAnswers bool          // State.answered is kept

@@ -38,10 +38,10 @@ func (r *Result) HeldRate() float64 {
 
 // heldTally counts what callers hold.
 type heldTally struct {
-	now, most                   int64 // calls in progress
-	mostAt                      time.Duration
-	seconds, attempts, duringIt float64
-	times                       latency.Histogram
+	now, most                    int64 // calls in progress
+	mostAt                       time.Duration
+	seconds, attempts, disturbed float64
+	times                        latency.Histogram
 }
 
 func (t *heldTally) begin(r *recorder, now time.Duration) {
@@ -58,13 +58,13 @@ func (t *heldTally) end(r *recorder, now, began time.Duration) {
 	t.times.Record(now - began)
 	t.seconds += (now - began).Seconds()
 	if began >= r.disturbedFrom && began < r.disturbedTo {
-		t.duringIt += (now - began).Seconds()
+		t.disturbed += (now - began).Seconds()
 	}
 }
 
 func (t *heldTally) result() Held {
 	return Held{
-		Seconds: t.seconds, Attempts: t.attempts, Disturbed: t.duringIt, Most: t.most, MostAt: t.mostAt,
+		Seconds: t.seconds, Attempts: t.attempts, Disturbed: t.disturbed, Most: t.most, MostAt: t.mostAt,
 		P50: t.times.Quantile(0.5), P99: t.times.Quantile(0.99), Max: t.times.Max(),
 	}
 }
