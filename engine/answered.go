@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"time"
 )
@@ -70,4 +71,28 @@ func (a *answered) answersQuickly(given time.Duration) bool {
 // success.
 func (a *answered) latestTook() time.Duration {
 	return classTop(uint(a.word.Load()) >> classBits & classMask)
+}
+
+const (
+	timeClasses        = classMask + 1
+	classesPerDoubling = 4  // classes for each doubling of the time
+	shortestClass      = 18 // 2^18 ns, 262 µs, and less is the first class; 16 doublings above, the last
+)
+
+func timeClass(given time.Duration) uint {
+	v := uint64(max(given, 0))
+	n := bits.Len64(v)
+	if n <= shortestClass {
+		return 0
+	}
+	part := v >> (n - 3) & (classesPerDoubling - 1) // the two bits below the highest
+	return min(uint(n-shortestClass-1)*classesPerDoubling+uint(part), timeClasses-1)
+}
+
+// classTop returns about the longest time of a class; zero for the first.
+func classTop(class uint) time.Duration {
+	if class == 0 {
+		return 0
+	}
+	return time.Duration(classesPerDoubling+1+class%classesPerDoubling) << (shortestClass - 2 + class/classesPerDoubling)
 }

@@ -122,35 +122,17 @@ func (c *Call) evidenceOf(began time.Duration, v Verdict) evidence {
 		return rateLimited
 	case v.answers():
 		return refusedByReply
-	case v.Kind == KindTransient && v.Code == CodeTimeout && c.judgeTooShort(began):
+	case v.Kind == KindTransient && v.Code == CodeTimeout && c.tooShort(began):
 		return givenTooLittle
 	}
 	return resultAlone
 }
 
-// judgeTooShort records the timeout of the attempt that began at began. It reports whether the
-// caller gave the attempt less time than a success usually takes. The policy's own timeout is
-// never too short.
-func (c *Call) judgeTooShort(began time.Duration) bool {
-	given, patient := c.given(began)
-	if patient || c.s.Plan().empty {
-		return false
-	}
-	m := c.s.memory()
-	p := m.patience.Load()
-	if p == nil {
-		m.patience.CompareAndSwap(nil, new(patience))
-		p = m.patience.Load()
-	}
-	return p.tooShort(given, c.s.Current().answered.usualClass())
-}
-
-// given returns how much time the call had left for an attempt that began at began. Patient: that
-// was all that the policy gives to an attempt.
-func (c *Call) given(began time.Duration) (given time.Duration, patient bool) {
-	given = c.left(began)
-	limit := c.s.Plan().policy.AttemptTimeout
-	return given, given == Never || limit > 0 && given >= limit
+// tooShort reports whether the caller gave the attempt that began at began less time than a success
+// usually takes. The policy's own timeout is never too short.
+func (c *Call) tooShort(began time.Duration) bool {
+	given, limit := c.left(began), c.s.Plan().policy.AttemptTimeout
+	return (limit <= 0 || given < limit) && given < c.s.Current().answered.usualTime()
 }
 
 // recordEvidence records what an attempt shows. One that was given too little time, or failed on
@@ -576,9 +558,6 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 		}
 		m = c.s.memory()
 	}
-	if outcome == breaker.Success {
-		c.recordPatience(m, now)
-	}
 	if b := m.budget; b != nil {
 		b.Done(now, r == Success, c.receipt, int(c.paidRetries))
 	}
@@ -609,7 +588,6 @@ func (c *Call) Succeed(now time.Duration, due bool) {
 	if m.blank() {
 		return
 	}
-	c.recordPatience(m, now)
 	if b := m.budget; b != nil {
 		b.Done(now, true, 0, 0)
 	}
@@ -638,13 +616,6 @@ func (c *Call) DeferBreaker() { c.deferred = true }
 func (c *Call) LearnBreaker(now time.Duration, random func() uint64) {
 	if m := c.s.mem.Load(); m.breaker != nil {
 		m.breaker.DoneWithUsualTime(now, c.token, c.breakerEvidence(c.reason), c.s.Current().answered.usualTime(), random)
-	}
-}
-
-func (c *Call) recordPatience(m *memory, now time.Duration) {
-	if p := m.patience.Load(); p != nil {
-		given, patient := c.given(c.began)
-		p.succeeded(given, patient || now > c.deadline)
 	}
 }
 

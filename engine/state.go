@@ -44,8 +44,6 @@ type memory struct {
 	failedHints   atomic.Int32
 	ownWaiting    atomic.Int32 // waiting of the first version
 	latestTimeout atomic.Int64 // the latest start of an attempt that timed out
-	// patience is nil until an attempt times out whose call was near its deadline.
-	patience atomic.Pointer[patience]
 }
 
 func (m *memory) recordTimeout(began time.Duration) {
@@ -285,7 +283,6 @@ func (p *Plan) inherit(now time.Duration, id *identity, m *memory) *memory {
 	if is.Limit == was.Limit {
 		mine.limiter = m.limiter
 	}
-	mine.patience.Store(m.patience.Load())
 	mine.failedHints.Store(m.failedHints.Load())
 	return mine
 }

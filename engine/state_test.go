@@ -35,75 +35,6 @@ func TestTimeClasses(t *testing.T) {
 	}
 }
 
-// Successes and timeouts together show whether attempts with so much time time out more often
-// than they succeed, in each class. A timeout counts once, and only if the dependency answers
-// somebody afterwards.
-func TestTooShortIsWhatFailsMoreOftenThanItSucceeds(t *testing.T) {
-	for _, given := range []time.Duration{time.Microsecond, 30 * time.Millisecond, 2 * time.Second} {
-		for _, c := range []struct {
-			successes, timeouts, answers int
-			want                         bool
-		}{{16, 10, 10, false}, {40, 10, 10, false}, {10, 16, 16, true}, {0, 1, 1, true}, {2, 1, 9, false}, {1, 1, 9, false}, {1, 2, 2, true}, {0, 9, 0, false}} {
-			for _, longerIsKnown := range []bool{false, true} {
-				p := new(patience)
-				if longerIsKnown {
-					for class := timeClass(given) + 1; class < timeClasses; class++ {
-						p.add(int(class), scoreTop)
-					}
-				}
-				for range c.successes {
-					p.succeeded(given, false)
-				}
-				for i := range max(c.timeouts, c.answers) {
-					if i < c.timeouts {
-						p.tooShort(given, 0)
-					}
-					if i < c.answers {
-						p.succeeded(time.Minute, true)
-					}
-				}
-				if got := p.tooShort(given, 0); got != c.want {
-					t.Errorf("%v: %+v: %v (of longer ones something is known: %v)", given, c, got, longerIsKnown)
-				}
-			}
-		}
-	}
-}
-
-// The judgement on a class changes as often as the results of its attempts do.
-func TestTooShortIsTakenBack(t *testing.T) {
-	var p patience
-	for round := range 3 {
-		for range 2 * scoreTop {
-			p.succeeded(time.Second, false)
-		}
-		if p.tooShort(time.Second, 0) {
-			t.Errorf("round %d: too short, after many successes", round)
-		}
-		for range 4 * scoreTop {
-			p.tooShort(time.Second, 0)
-			p.succeeded(time.Minute, true) // counts the timeout, and nothing else
-		}
-		if !p.tooShort(time.Second, 0) {
-			t.Errorf("round %d: long enough, after many timeouts", round)
-		}
-	}
-	// A class of which enough is known keeps nothing from being noted of the next.
-	p = patience{}
-	for _, given := range []time.Duration{time.Second, 1250 * time.Millisecond} {
-		for range 2 * scoreTop {
-			p.succeeded(given, false)
-		}
-		for range 2 {
-			p.tooShort(given, 0)
-			p.succeeded(time.Minute, true)
-		}
-		if p.tooShort(given, 0) {
-			t.Errorf("%v is too short, after many successes", given)
-		}
-	}
-}
-
 // An answer is recorded by the start of its attempt, to a millisecond, the first one too if it
 // began at time zero; and successes by how long they usually take.
 func TestAnswered(t *testing.T) {
@@ -154,28 +85,6 @@ func TestAnswered(t *testing.T) {
 		}
 		if at := a.latestStart(); at > time.Duration(i)*time.Second || at <= time.Duration(i)*time.Second-startStep {
 			t.Errorf("it changes the time to %v", at)
-		}
-	}
-}
-
-// For a class without a count the usual time of a success decides, before the classes of callers
-// who give more.
-func TestPatienceKnowsTheUsualTime(t *testing.T) {
-	usual := timeClass(20 * time.Millisecond)
-	for given, want := range map[time.Duration]bool{5 * time.Millisecond: true, 16 * time.Millisecond: true, 20 * time.Millisecond: false, time.Second: false} {
-		for _, longer := range []int8{0, scoreTop, -scoreTop} {
-			p := new(patience)
-			p.add(timeClasses-1, longer)
-			if got := p.tooShort(given, usual); got != (want || longer < 0) {
-				t.Errorf("%v, those with most time count %d: too short: %t", given, longer, got)
-			}
-		}
-		for _, own := range []int8{1, -1} {
-			p := new(patience)
-			p.add(int(timeClass(given)), own)
-			if got := p.tooShort(given, usual); got != (own < 0) {
-				t.Errorf("%v, and its own class counts %d: too short: %t", given, own, got)
-			}
 		}
 	}
 }
