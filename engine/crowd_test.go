@@ -8,6 +8,7 @@ import (
 
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/engine/consumers"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -41,7 +42,7 @@ type crowdHand struct {
 }
 
 type crowdWorker struct {
-	crowd engine.Crowd
+	crowd consumers.Crowd
 	hands []*crowdHand
 	line  []*crowdHand
 	seen  map[*crowdMessage]int
@@ -86,7 +87,7 @@ func (x crowdWorld) run(t *testing.T, p *engine.Plan, r *rand.Rand) (deaths int,
 		all[i] = &crowdMessage{poison: i < x.poisons, attempt: 1}
 	}
 	fresh := func(up time.Duration) *crowdWorker {
-		return &crowdWorker{crowd: engine.Crowd{Most: x.most, FreeDefer: x.told}, seen: map[*crowdMessage]int{}, row: map[*crowdMessage]int{}, up: up}
+		return &crowdWorker{crowd: consumers.Crowd{Most: x.most, FreeDefer: x.told}, seen: map[*crowdMessage]int{}, row: map[*crowdMessage]int{}, up: up}
 	}
 	workers := make([]*crowdWorker, x.workers)
 	for i := range workers {
@@ -288,7 +289,7 @@ func TestCrowd(t *testing.T) {
 		{1, [5]int{1, 1, 1, 1, 1}}, {3, [5]int{3, 1, 1, 1, 1}}, {16, [5]int{16, 4, 1, 1, 1}}, {60, [5]int{60, 15, 3, 1, 1}}, {1000, [5]int{1000, 250, 62, 1, 1}},
 	} {
 		for crashes, room := range c.rooms {
-			crowd := engine.Crowd{Most: c.most, FreeDefer: true}
+			crowd := consumers.Crowd{Most: c.most, FreeDefer: true}
 			n := 0
 			for range c.most {
 				if begin, wait := crowd.Arrive(crashes); begin || wait && crowd.BeginNext() {
@@ -311,8 +312,8 @@ func TestCrowd(t *testing.T) {
 		}
 	}
 	// One that must be alone waits for the others, and nothing is fetched until it has ended.
-	free, dear := engine.Crowd{Most: 8, FreeDefer: true}, engine.Crowd{Most: 8}
-	for _, crowd := range []*engine.Crowd{&free, &dear} {
+	free, dear := consumers.Crowd{Most: 8, FreeDefer: true}, consumers.Crowd{Most: 8}
+	for _, crowd := range []*consumers.Crowd{&free, &dear} {
 		crowd.Arrive(0)
 		crowd.Arrive(0)
 		if begin, wait := crowd.Arrive(5); begin || !wait || crowd.BeginNext() || crowd.Fetch(8) != 0 {
@@ -333,10 +334,10 @@ func TestCrowd(t *testing.T) {
 		crowd.End(5)
 	}
 	// Where nothing is free, few are fetched as long as some may have crashed.
-	if got := (&engine.Crowd{Most: 8}).Fetch(8); got != 1 {
+	if got := (&consumers.Crowd{Most: 8}).Fetch(8); got != 1 {
 		t.Errorf("%d are fetched at first", got)
 	}
-	dear = engine.Crowd{Most: 8}
+	dear = consumers.Crowd{Most: 8}
 	var fetched []int
 	for range 5 {
 		n := dear.Fetch(8)

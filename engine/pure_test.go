@@ -11,7 +11,7 @@ import (
 )
 
 // The engine and the leaves that it is made of.
-var pure = []string{"engine", "backoff", "breaker", "budget", "bulkhead", "hedge", "outlier", "throttle"}
+var pure = []string{"engine", "engine/consumers", "backoff", "breaker", "budget", "bulkhead", "hedge", "outlier", "throttle"}
 
 // What is pure imports nothing that knows a clock, a network, a file or chance, and no driver.
 // It may import what is pure, and of internal/ what is.

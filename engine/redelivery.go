@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/lullgo/lull/engine/consumers"
 	"github.com/lullgo/lull/internal/chance"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/saturating"
@@ -113,23 +114,19 @@ func (p *Plan) Counted(d Delivery, seen int) Delivery {
 	}
 	d.Attempt, d.Lost, d.Crashes = max(d.Attempt-seen, 1), 0, 0
 	if more := d.Attempt - p.attempts; more > 0 {
-		d.Crashes = crashesUntilAlone + more - 1
+		d.Crashes = consumers.CrashesUntilAlone + more - 1
 	}
 	return d
 }
 
-const (
-	// crashesUntilAlone: after so many crashes a message is handled alone.
-	crashesUntilAlone = 3
-	// crashesAlone is how many more crashes it may make then at least. A single one may have
-	// another cause: somebody stops the consumer, or its machine fails.
-	crashesAlone = 3
-)
+// crashesAlone is how many more crashes a message that is handled alone may make at least. A single
+// one may have another cause: somebody stops the consumer, or its machine fails.
+const crashesAlone = 3
 
 // mayCrash returns how many crashes make d a dead letter. A deployment may cut off attempts, too,
 // so it is at least as many as attempts may fail.
 func (p *Plan) mayCrash(d Delivery) int {
-	most := crashesUntilAlone + crashesAlone
+	most := consumers.CrashesUntilAlone + crashesAlone
 	if d.Losses {
 		most = max(most, p.attempts)
 	}
@@ -275,7 +272,7 @@ func FromBelow(why Reason, v Verdict, attempts int) Verdict {
 // Handled is Next for an attempt that was a delivery of a message, and decides what becomes of
 // the message. The call is Done afterwards: the retry is a call of its own, in this process or
 // another. d is the delivery after the handler has run. free reports whether a probe is no
-// attempt of the message ([ProbeCounter.Free]), and is called last.
+// attempt of the message ([consumers.ProbeCounter.Free]), and is called last.
 func (c *Call) Handled(now time.Duration, h Handled, d Delivery, free func(most int) bool, random func() uint64) Redelivery {
 	s := c.s
 	stopped := d.Stopping && h.CutOff == CutByCaller // this may cause a panic, too

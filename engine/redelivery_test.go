@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/engine/consumers"
 )
 
 // messages is a policy of five attempts after 1, 2, 4 and 8 s, without jitter.
@@ -367,7 +368,7 @@ func TestFromBelow(t *testing.T) {
 // holder has extended it.
 func TestLease(t *testing.T) {
 	const want = 30 * time.Second
-	l := engine.NewLease(want, want, 0, true)
+	l := consumers.NewLease(want, want, 0, true)
 	equal := func(what string, got, want any) {
 		t.Helper()
 		if got != want {
@@ -385,11 +386,11 @@ func TestLease(t *testing.T) {
 	l.Extended(want, 20*time.Second)
 	equal("less than asked for", l.Final, true)
 	equal("its length", l.Length, 20*time.Second)
-	l = engine.NewLease(want, want, 10*time.Second, false)
+	l = consumers.NewLease(want, want, 10*time.Second, false)
 	equal("cannot be extended", l.Final, true)
 	equal("a margin of its own", l.Margin(), 10*time.Second)
 	l.Length = 4 * time.Second
 	equal("at most half", l.Margin(), 2*time.Second)
-	lapsed := engine.NewLease(-time.Second, want, 0, true)
+	lapsed := consumers.NewLease(-time.Second, want, 0, true)
 	equal("lapsed", lapsed.First, time.Duration(0))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/engine/consumers"
 	"github.com/lullgo/lull/internal/sleep"
 )
 
@@ -31,7 +32,7 @@ type Consumer struct {
 
 	// State.
 	plan      atomic.Pointer[engine.Plan] // the latest that does not hedge
-	probes    engine.ProbeCounter[string]
+	probes    consumers.ProbeCounter[string]
 	histories lostDeliveries
 	line      turns
 	running   atomic.Bool
@@ -106,7 +107,7 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 		slots:    make(chan struct{}, config.Concurrency),
 		ended:    make(chan struct{}, 1),
 	}
-	c.line.crowd = engine.Crowd{Most: config.Concurrency, FreeDefer: c.capabilities.FreeDefer}
+	c.line.crowd = consumers.Crowd{Most: config.Concurrency, FreeDefer: c.capabilities.FreeDefer}
 	for _, o := range options {
 		if o != nil {
 			o(c)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/engine/consumers"
 )
 
 // lease keeps one delivery. A timer extends it every third of its length, and every sixth while that fails, until stop.
@@ -20,7 +21,7 @@ type lease struct {
 
 	mu    sync.Mutex
 	until time.Time // zero: never
-	engine.Lease
+	consumers.Lease
 	bound          bool // a handler runs, and its context ends before the lease
 	stopped        bool
 	lost           bool          // by the broker's report
@@ -46,7 +47,7 @@ func (c *Consumer) hold(d *Delivery) *lease {
 		return l
 	}
 	left := time.Until(l.until)
-	l.Lease = engine.NewLease(left, c.config.Lease, c.config.Margin, c.capabilities.Extends)
+	l.Lease = consumers.NewLease(left, c.config.Lease, c.config.Margin, c.capabilities.Extends)
 	l.expiryTimer = time.AfterFunc(left-l.Margin(), l.expire)
 	if !l.Final {
 		l.heartbeatTimer = time.AfterFunc(l.AfterExtension(false), l.heartbeat)

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/engine/consumers"
 )
 
 // turns decides which messages are handled now. A message that was in hand in a crash waits until few others, or
 // none, are handled beside it.
 type turns struct {
 	mu    sync.Mutex
-	crowd engine.Crowd
+	crowd consumers.Crowd
 	wait  []*workInHand // the first waits for what is being handled
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/engine/consumers"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/lab/sim/internal/draw"
 	"github.com/lullgo/lull/outlier"
@@ -17,7 +18,7 @@ type consumer struct {
 	topic  *topic
 	index  uint32 // in world.consumers
 	state  *engine.State
-	probes engine.ProbeCounter[uint64]
+	probes consumers.ProbeCounter[uint64]
 
 	gen  uint32 // goes up when it stops waiting to look at its breaker again
 	down bool
@@ -30,7 +31,7 @@ type consumer struct {
 	asks   bool // it waits for up to want messages
 	want   int
 
-	crowd     engine.Crowd
+	crowd     consumers.Crowd
 	line      []uint32 // deliveries that wait for their turn
 	beginning bool     // some are being handed out to it
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/engine/consumers"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/lab/sim/internal/draw"
 )
@@ -24,7 +25,7 @@ type topic struct {
 	// What the engine has to know.
 	broker engine.BrokerCapabilities
 	quick  engine.QuickRetries
-	lease  engine.Lease // at its beginning
+	lease  consumers.Lease // at its beginning
 
 	next    schedule    // messages by when they can be handed out; not those that are out and extended
 	asking  []*consumer // in the order in which they asked
@@ -36,8 +37,8 @@ type topic struct {
 func (t *topic) extends() bool { return !t.def.Broker.FixedLeases && !t.holds }
 
 // crowd is what runs in one process of the topic's, at first: nothing.
-func (t *topic) crowd() engine.Crowd {
-	return engine.Crowd{Most: t.def.Consumers.concurrency(), FreeDefer: t.broker.FreeDefer || t.holds}
+func (t *topic) crowd() consumers.Crowd {
+	return consumers.Crowd{Most: t.def.Consumers.concurrency(), FreeDefer: t.broker.FreeDefer || t.holds}
 }
 
 // message is one message, from when it was sent until nobody holds it and it is gone.

@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/engine/consumers"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/lab/sim/internal/draw"
@@ -331,7 +332,7 @@ func (b *builder) topic(i int, def *Topic) {
 	if t.holds {
 		keep = 1 // it is in time with its dead letter
 	}
-	t.lease = engine.NewLease(lease, lease, keep, t.extends())
+	t.lease = consumers.NewLease(lease, lease, keep, t.extends())
 	t.broker = engine.BrokerCapabilities{MaxDelay: cmp.Or(def.Broker.MaxDelay, 12*time.Hour), FreeDefer: !def.Broker.CountDefers, Losses: !def.Broker.CountDefers}
 	t.quick = engine.QuickRetries{MaxRuns: c.Quick, MaxWait: cmp.Or(c.QuickWait, time.Second)}
 	t.tally.Name = def.Name

@@ -1,4 +1,4 @@
-package engine
+package consumers
 
 import "sync"
 
@@ -7,7 +7,7 @@ import "sync"
 //
 // Such an attempt shows something of the dependency, not of the message, and in a long outage
 // probes alone would use up the attempts of all messages. So where a deferral is free, a probe is
-// no attempt ([Call.Handled]). But a message may itself make the dependency fail. So after as
+// no attempt (engine.Call.Handled). But a message may itself make the dependency fail. So after as
 // many probes as the policy allows attempts they count, in each process.
 //
 // The zero ProbeCounter has counted nothing. It may be used concurrently.

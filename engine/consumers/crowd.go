@@ -1,4 +1,4 @@
-package engine
+package consumers
 
 // A Crowd decides which messages one consumer handles at the same time. All that were in flight
 // in a crash come back, and nobody knows which of them caused it. So a message that has crashed
@@ -12,16 +12,19 @@ type Crowd struct {
 	FreeDefer bool
 
 	running     int
-	suspects    [crashesUntilAlone]int // those that have crashed: once, twice, more often
+	suspects    [CrashesUntilAlone]int // those that have crashed: once, twice, more often
 	hasNext     bool                   // a message waits for those that run
 	nextCrashes int                    // its crashes
 	batch       int                    // the most that are fetched at a time, if not FreeDefer; zero: 1
 	sinceChange int                    // messages without crashes since batch changed
 }
 
+// CrashesUntilAlone: after so many crashes a message is handled alone.
+const CrashesUntilAlone = 3
+
 // crowdShares: Most divided by this many messages are handled at the same time after one crash,
 // and after two. After three it is one.
-var crowdShares = [crashesUntilAlone]int{4, 16, 0}
+var crowdShares = [CrashesUntilAlone]int{4, 16, 0}
 
 // roomBeside returns how many messages may run at the same time if one of them has made so many
 // crashes.
@@ -29,7 +32,7 @@ func (c *Crowd) roomBeside(crashes int) int {
 	if crashes <= 0 {
 		return c.Most
 	}
-	if share := crowdShares[min(crashes, crashesUntilAlone)-1]; share > 0 {
+	if share := crowdShares[min(crashes, CrashesUntilAlone)-1]; share > 0 {
 		return max(c.Most/share, 1)
 	}
 	return 1
@@ -85,7 +88,7 @@ func (c *Crowd) BeginNext() bool {
 func (c *Crowd) begin(crashes int) {
 	c.running++
 	if crashes > 0 {
-		c.suspects[min(crashes, crashesUntilAlone)-1]++
+		c.suspects[min(crashes, CrashesUntilAlone)-1]++
 	}
 }
 
@@ -93,7 +96,7 @@ func (c *Crowd) begin(crashes int) {
 func (c *Crowd) End(crashes int) {
 	c.running--
 	if crashes > 0 {
-		c.suspects[min(crashes, crashesUntilAlone)-1]--
+		c.suspects[min(crashes, CrashesUntilAlone)-1]--
 	}
 }
 
@@ -105,7 +108,7 @@ func (c *Crowd) Fetch(want int) int {
 	switch {
 	case c.hasNext:
 		return 0
-	case c.suspects != [crashesUntilAlone]int{}:
+	case c.suspects != [CrashesUntilAlone]int{}:
 		return min(want, max(c.limit()-c.running, 0))
 	}
 	return want
