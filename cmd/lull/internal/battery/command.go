@@ -64,7 +64,8 @@ With --fresh the worlds are drawn by a seed. A policy that was tuned to the poin
 the battery is not tuned to these.
 
 Differences count if they are more than chance, and more than 0.2 points of
-success, 2 s or 2 %% of the outage, 10 %% of what is held, 3 %% of the attempts.
+success, 2 s or 2 %% of the outage, 3 %% of the attempts, 10 %% of what is held
+and 2 %% of the attempt timeout for each call.
 
 Examples:
 
