@@ -207,7 +207,7 @@ func (f Command) task() (task, error) {
 	t.plan.Judged, t.preset, err = judged(string(f.Policy))
 	wrong.In("--policy", err)
 	if f.Against != "" {
-		t.plan.Known, err = readKnown(string(f.Against), t.plan.Worlds)
+		t.plan.Known, err = readKnown(string(f.Against))
 		wrong.In("--against", err)
 	}
 	t.plan.Rivals = slices.DeleteFunc(t.plan.Rivals, func(c sim.Contender) bool { return c.Name == t.plan.Judged.Name })
