@@ -50,7 +50,7 @@ func TestWorldsAreValid(t *testing.T) {
 			}
 		}
 		if name == "whole" && families["grid"] != 1000 {
-			t.Errorf("%d cells of the grid, and the comment of cells says a thousand", families["grid"])
+			t.Errorf("%d cells of the grid, and the comment of grid says a thousand", families["grid"])
 		}
 	}
 }
@@ -129,7 +129,17 @@ func TestFlyIsDeterministic(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Workers = 4
-	p.Known = one
+	p.Known = map[Key]Figures{}
+	for i := range one {
+		scenarios := append([]sim.Scenario{one[i].World.Scenario}, one[i].World.Peace...)
+		for _, c := range one[i].Flown { // ours are not taken from there
+			for n, s := range scenarios {
+				for seed, f := range c.in(n) {
+					p.Known[Key{Digest(s), c.Contender, seed + 1}] = f
+				}
+			}
+		}
+	}
 	flown := 0
 	p.Progress = func(done, of int) { flown = done }
 	four, err := Fly(context.Background(), p)
@@ -177,11 +187,12 @@ func backAfter(ds ...time.Duration) (all []Figures) {
 const lost = -1 // it is never back
 
 func TestShortfalls(t *testing.T) {
-	outage, long := World{Name: "w", From: 60 * s, To: 70 * s}, World{Name: "w", From: 60 * s, To: 360 * s}
-	calm := World{Name: "w", Stationary: true}
-	hang, peaceful := outage, outage
-	hang.Hangs = true
-	peaceful.Peace = []sim.Scenario{{Name: "peace"}}
+	// Of cost there is one call a second, so each takes as many seconds as there are calls in progress.
+	scenario := sim.Scenario{Horizon: 1e6 * s, Fleets: []sim.Fleet{{AttemptTimeout: s}}}
+	calm := World{Name: "w", Stationary: true, Scenario: scenario}
+	outage := World{Name: "w", From: 60 * s, To: 70 * s, Scenario: scenario}
+	long, hang, peaceful := outage, outage, outage
+	long.To, hang.Hangs, peaceful.Peace = 360*s, true, []sim.Scenario{scenario}
 	level := calls(900, 1000)
 	for _, c := range []struct {
 		name string
@@ -211,6 +222,10 @@ func TestShortfalls(t *testing.T) {
 		{"later by chance", outcome(outage, backAfter(0, 9*s, 0), backAfter(0, 0, 0), backAfter(0, 9*s, 0)), ""},
 		{"later with every seed", outcome(outage, backAfter(9*s, 10*s, 9*s), backAfter(0, 1*s, 0), backAfter(9*s, 10*s, 9*s)), "back none"},
 
+		{"in peace there is nothing to come back from", outcome(peaceful, level, level, level, backAfter(9*s), backAfter(0), backAfter(9*s)), ""},
+		{"nor for a rival", outcome(peaceful, level, level, level, backAfter(9*s), backAfter(9*s), backAfter(0)), ""},
+		{"never, in peace", outcome(peaceful, level, level, level, backAfter(lost), backAfter(0), backAfter(0)), ""},
+
 		{"what callers hold in a hang", outcome(hang, cost(10_000, 13), cost(10_000, 10), cost(10_000, 13)), ""},
 		{"more than 1.3 times as much", outcome(hang, cost(10_000, 14), cost(10_000, 10), cost(10_000, 14)), "held none"},
 		{"by chance", outcome(hang, cost(10_000, 8, 8, 26), cost(10_000, 10, 10, 10), cost(10_000, 8, 8, 26)), ""},
@@ -222,6 +237,11 @@ func TestShortfalls(t *testing.T) {
 		{"a rival is back sooner", outcome(outage, backAfter(9*s), backAfter(9*s), backAfter(0)), "undominated rival"},
 		{"and has fewer successes", outcome(outage, append(backAfter(9*s), calls(9, 9)...), append(backAfter(9*s), calls(9, 9)...), append(backAfter(0), calls(5, 9)...)), ""},
 		{"a rival holds less", outcome(outage, cost(10_000, 10), cost(10_000, 10), cost(10_000, 8.9)), "undominated rival"},
+		{"less than 20 ms a call, of a second that an attempt may take", outcome(calm, cost(10_000, 0.025), cost(10_000, 0.025), cost(10_000, 0.006)), ""},
+		{"more than that", outcome(calm, cost(10_000, 0.025), cost(10_000, 0.025), cost(10_000, 0.004)), "undominated rival"},
+		{"it may hold so little more for other gains", outcome(calm, cost(10_500, 0.006), cost(10_000, 0.025), cost(10_000, 0.025)), "undominated rival"},
+		{"in a hang it is the same", outcome(hang, cost(10_000, 0.025), cost(10_000, 0.006), cost(10_000, 0.025)), ""},
+		{"and more", outcome(hang, cost(10_000, 0.03), cost(10_000, 0.004), cost(10_000, 0.03)), "held none"},
 		{"by less than a tenth", outcome(outage, cost(10_000, 10), cost(10_000, 10), cost(10_000, 9.2)), ""},
 		{"by chance", outcome(outage, cost(10_000, 10, 10, 10), cost(10_000, 10, 10, 10), cost(10_000, 10, 4, 10)), ""},
 		{"or so few calls say nothing", outcome(outage, calls(90, 100), calls(90, 100), []Figures{{Good: 90, Calls: 100, Attempts: 100, Held: 0.8}}), ""},
@@ -229,9 +249,9 @@ func TestShortfalls(t *testing.T) {
 		{"but not by 3 %", outcome(outage, cost(10_500, 10), cost(10_000, 10), cost(10_300, 10)), ""},
 		{"and holds more", outcome(outage, cost(10_500, 10), cost(10_000, 10), cost(10_100, 12)), ""},
 
-		{"a floor", outcome(World{Name: "w", Stationary: true, Floor: 0.99}, calls(980, 1000), calls(980, 1000), calls(980, 1000)), "floor "},
-		{"above it", outcome(World{Name: "w", Stationary: true, Floor: 0.98}, calls(980, 1000), calls(980, 1000), calls(980, 1000)), ""},
-		{"within", outcome(World{Name: "w", From: s, To: 2 * s, Within: 15 * s}, backAfter(16*s), backAfter(16*s), backAfter(16*s)), "within "},
+		{"a floor", outcome(World{Name: "w", Stationary: true, Floor: 0.99, Scenario: scenario}, calls(980, 1000), calls(980, 1000), calls(980, 1000)), "floor "},
+		{"above it", outcome(World{Name: "w", Stationary: true, Floor: 0.98, Scenario: scenario}, calls(980, 1000), calls(980, 1000), calls(980, 1000)), ""},
+		{"within", outcome(World{Name: "w", From: s, To: 2 * s, Within: 15 * s, Scenario: scenario}, backAfter(16*s), backAfter(16*s), backAfter(16*s)), "within "},
 	} {
 		var got []string
 		for _, f := range c.o.Shortfalls() {
@@ -244,7 +264,7 @@ func TestShortfalls(t *testing.T) {
 }
 
 func TestTotalOutagesBoundAttempts(t *testing.T) {
-	w := World{Name: "w", From: 60 * s, To: 70 * s, Total: true, Scenario: sim.Scenario{Fleets: []sim.Fleet{{Processes: 3}}}}
+	w := World{Name: "w", From: 60 * s, To: 70 * s, Total: true, Scenario: sim.Scenario{Horizon: 60 * s, Fleets: []sim.Fleet{{Processes: 3}}}}
 	for over, want := range map[float64]int{3 * budget.DefaultStock: 0, 3*budget.DefaultStock + 1: 1} {
 		ours := backAfter(0)
 		ours[0].Over = over

@@ -148,16 +148,12 @@ var steady = []Family{
 				if n == 20 {
 					least = 0.999
 				}
-				several := service(func(v *sim.Service) {
-					v.Hosts, v.Workers, v.Queue.Limit = n, 10, 5000
-					v.Time = sim.Distribution{Kind: sim.Exponential, Mean: 50 * ms}
-				})
 				one := func(k sim.FaultKind) part { return faulty(sim.Fault{Kind: k, For: 60 * s, Hosts: 1}) }
 				for _, d := range []time.Duration{500 * ms, 3 * s} {
-					add(fmt.Sprintf("sick1of%d-p%d-at%s", n, p, span(d)), api(100*float64(n), p), several, timeout(d), one(sim.Stall), floor(least))
+					add(fmt.Sprintf("sick1of%d-p%d-at%s", n, p, span(d)), api(100*float64(n), p), several(n), timeout(d), one(sim.Stall), floor(least))
 				}
-				add(fmt.Sprintf("sickerr1of%d-p%d", n, p), api(100*float64(n), p), several, timeout(500*ms), one(sim.Errors), floor(least))
-				add(fmt.Sprintf("sickcrash1of%d-p%d", n, p), api(100*float64(n), p), several, timeout(500*ms), one(sim.Crash), floor(least))
+				add(fmt.Sprintf("sickerr1of%d-p%d", n, p), api(100*float64(n), p), several(n), timeout(500*ms), one(sim.Errors), floor(least))
+				add(fmt.Sprintf("sickcrash1of%d-p%d", n, p), api(100*float64(n), p), several(n), timeout(500*ms), one(sim.Crash), floor(least))
 			}
 		}
 	}},
@@ -280,10 +276,7 @@ var steady = []Family{
 			add(fmt.Sprintf("fleet-p%d-brown30", p), api(800, p), faulty(sim.Fault{Kind: sim.BrownOut, For: 30 * s, Share: 0.3}))
 		}
 		small := func(mean time.Duration) part {
-			return service(func(v *sim.Service) {
-				v.Workers, v.Queue.Limit = 1, 1000
-				v.Time = sim.Distribution{Kind: sim.Exponential, Mean: mean}
-			})
+			return service(func(v *sim.Service) { v.Workers, v.Queue.Limit, v.Time.Mean = 1, 1000, mean })
 		}
 		for _, f := range []struct {
 			k    sim.FaultKind
@@ -295,11 +288,7 @@ var steady = []Family{
 		}
 		add("minute-p600-err0.05", api(10, 600), errors(0.05))
 	}},
-	{"grid", "one service, which fails in four ways, for 0.2 to 30 s, at five loads, with five fleets", func(z Size, add func(string, ...part)) {
-		for _, c := range cells(z.Whole) {
-			add(c.name(), c.parts()...)
-		}
-	}},
+	{"grid", "one service, which fails in four ways, for 0.2 to 30 s, at five loads, with five fleets", grid},
 	{"mixed", "half of the load is others', who retry without a budget", func(z Size, add func(string, ...part)) {
 		for _, p := range fleetSizes {
 			add(fmt.Sprintf("mixed-p%d-stall10", p), api(400, p), others(200, "full-jitter"), fault(sim.Stall, 10*s))
@@ -338,17 +327,16 @@ var steady = []Family{
 		for _, p := range fleetSizes {
 			for _, rate := range []float64{180, 500} {
 				for _, share := range []float64{0.2, 1} {
-					add(fmt.Sprintf("cache-r%v-p%d-flush%v", rate, p, 100*share), api(rate, p), cached(2500), faultBefore(sim.Fault{Kind: sim.Flush, For: s, Share: share}))
+					add(fmt.Sprintf("cache-r%v-p%d-flush%v", rate, p, 100*share), api(rate, p), cached(2500), faulty(sim.Fault{Kind: sim.Flush, For: s, Share: share}))
 				}
 			}
-			add(fmt.Sprintf("cache-p%d-q80-flush100", p), api(500, p), cached(80), faultBefore(sim.Fault{Kind: sim.Flush, For: s}))
+			add(fmt.Sprintf("cache-p%d-q80-flush100", p), api(500, p), cached(80), faulty(sim.Fault{Kind: sim.Flush, For: s}))
 			add(fmt.Sprintf("cache-p%d-db-stall10", p), api(500, p), cached(2500), fault(sim.Stall, 10*s))
 		}
 	}},
 	{"endpoints", "hosts that processes choose between, and leave out", func(z Size, add func(string, ...part)) {
 		for _, p := range fleetSizes {
 			for _, n := range []int{3, 20} {
-				hosts := chosen(n)
 				for _, f := range []struct {
 					name string
 					sim.Fault
@@ -357,9 +345,9 @@ var steady = []Family{
 					{"slow", sim.Fault{Kind: sim.SlowDown, Share: 0.2}},
 				} {
 					f.Fault.For, f.Fault.Hosts = 60*s, 1
-					add(fmt.Sprintf("choose%d-p%d-%s1", n, p, f.name), api(100*float64(n), p), hosts, timeout(500*ms), faulty(f.Fault))
+					add(fmt.Sprintf("choose%d-p%d-%s1", n, p, f.name), api(100*float64(n), p), several(n), chosen, timeout(500*ms), faulty(f.Fault))
 				}
-				add(fmt.Sprintf("choose%d-p%d-stall10", n, p), api(160*float64(n), p), hosts, timeout(500*ms), fault(sim.Stall, 10*s))
+				add(fmt.Sprintf("choose%d-p%d-stall10", n, p), api(160*float64(n), p), several(n), chosen, timeout(500*ms), fault(sim.Stall, 10*s))
 			}
 		}
 	}},

@@ -46,8 +46,8 @@ type Plan struct {
 	Seeds  int             // zero: 1
 	// Workers is how many flights there are side by side. Zero: GOMAXPROCS.
 	Workers int
-	// Known are flights of rivals that need not be flown again.
-	Known []Outcome
+	// Known are figures of flights of rivals that need not be flown again.
+	Known map[Key]Figures
 	// Fly, if not nil, flies them instead: it calls done with the figures of each. Calls of done
 	// do not overlap.
 	Fly func(ctx context.Context, all []Flight, done func(i int, f Figures)) error
@@ -132,8 +132,7 @@ func Fly(ctx context.Context, p Plan) ([]Outcome, error) {
 			contenders = append(contenders, c)
 		}
 	}
-	f := &flights{plan: p, seeds: max(p.Seeds, 1), runs: map[key]*Figures{}}
-	f.useKnown(p.Known)
+	f := &flights{plan: p, seeds: max(p.Seeds, 1), runs: map[Key]*Figures{}}
 	for _, w := range p.Worlds {
 		for _, c := range contenders {
 			for _, scenario := range append([]sim.Scenario{w.Scenario}, w.Peace...) {
@@ -163,14 +162,15 @@ func Fly(ctx context.Context, p Plan) ([]Outcome, error) {
 type flights struct {
 	plan  Plan
 	seeds int
-	known map[key]Figures
-	runs  map[key]*Figures
+	runs  map[Key]*Figures
 	next  []wantedFlight // those that are not known
 }
 
-type key struct {
-	scenario, contender string
-	seed                int
+// A Key names a flight.
+type Key struct {
+	Scenario  string // its Digest
+	Contender string
+	Seed      int
 }
 
 // A Flight is one contender in one scenario, with one seed.
@@ -182,7 +182,7 @@ type Flight struct {
 }
 
 type wantedFlight struct {
-	key
+	key Key
 	Flight
 }
 
@@ -193,39 +193,17 @@ func Digest(s sim.Scenario) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// useKnown puts the flights of rivals aside, for those who ask for the same.
-func (f *flights) useKnown(known []Outcome) {
-	f.known = map[key]Figures{}
-	for _, o := range known {
-		for _, c := range o.Flown {
-			if c.Contender == f.plan.Judged.Name {
-				continue
-			}
-			keep := func(s sim.Scenario, runs []Figures) {
-				digest := Digest(s)
-				for i, r := range runs {
-					f.known[key{digest, c.Contender, i + 1}] = r
-				}
-			}
-			keep(o.World.Scenario, c.Runs)
-			for i, runs := range c.Peace {
-				keep(o.World.Peace[i], runs)
-			}
-		}
-	}
-}
-
 func (f *flights) want(s sim.Scenario, c sim.Contender) {
 	digest := Digest(s)
 	for seed := range f.seeds {
-		k := key{digest, c.Name, seed + 1}
-		if f.runs[k] == nil {
-			f.runs[k] = new(Figures)
-			if known, ok := f.known[k]; ok {
-				*f.runs[k] = known
-				continue
-			}
-			f.next = append(f.next, wantedFlight{k, Flight{s, c, named(s), uint64(k.seed)}})
+		k := Key{digest, c.Name, seed + 1}
+		if f.runs[k] != nil {
+			continue
+		}
+		known, ok := f.plan.Known[k]
+		f.runs[k] = &known
+		if !ok || c.Name == f.plan.Judged.Name {
+			f.next = append(f.next, wantedFlight{k, Flight{s, c, named(s), uint64(k.Seed)}})
 		}
 	}
 }
@@ -233,7 +211,7 @@ func (f *flights) want(s sim.Scenario, c sim.Contender) {
 func (f *flights) runsOf(s sim.Scenario, c sim.Contender) (all []Figures) {
 	digest := Digest(s)
 	for seed := range f.seeds {
-		all = append(all, *f.runs[key{digest, c.Name, seed + 1}])
+		all = append(all, *f.runs[Key{digest, c.Name, seed + 1}])
 	}
 	return all
 }

@@ -149,7 +149,7 @@ var draws = map[string]func(*dice) []part{
 		return []part{pooled(pool, d.mean/20), fault(d.kind(sim.Stall, sim.Crash), d.span(200*ms, 30*s))}
 	},
 	"endpoints": func(d *dice) []part {
-		return append(d.sick(3+d.IntN(20), 1, d.kind(sim.Stall, sim.Errors, sim.Crash)), fleet(func(f *sim.Fleet) { f.Network.Endpoints.On = true }))
+		return append(d.sick(3+d.IntN(20), 1, d.kind(sim.Stall, sim.Errors, sim.Crash)), chosen)
 	},
 	"drifts": func(d *dice) []part {
 		least := d.between(0.05, 0.5)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/lab/internal/interval"
+	"github.com/lullgo/lull/lab/sim"
 )
 
 // A Demand is something that a policy must do in a world.
@@ -16,7 +17,7 @@ type Demand string
 const (
 	// Success: no fewer calls succeed than without retries.
 	Success Demand = "success"
-	// Back: it is back no later than a policy without retries, but for World.Slack.
+	// Back: after an outage it is back no later than a policy without retries, but for World.Slack.
 	Back Demand = "back"
 	// Held: where the dependency hangs, callers hold at most 1.3 times as much as without retries.
 	Held Demand = "held"
@@ -34,9 +35,14 @@ const (
 // The least differences that count. Less than these few runs cannot tell from chance: in sixty drawn worlds (--fresh 60
 // --seed 2026, quick) what the zero Policy takes, as a multiple of no retries, differed between two seeds by 0.7 % (held)
 // and 0.3 % (attempts) in the median, and by less than 8.5 % and 2.5 % in nine worlds of ten.
+//
+// What callers hold has an absolute least as well. Callers have room for as many calls as are in progress when each takes
+// its whole attempt timeout: so many there are when the dependency hangs. 2 % of that room is nothing that they could use
+// for something else. With a timeout of one second it is 20 ms for each call.
 const (
 	leastSuccess  = 0.002 // of all calls
 	leastHeld     = 0.1   // of what the other holds
+	leastRoom     = 0.02  // of the attempt timeout, for each call
 	leastAttempts = 0.03  // of the other's: what it takes to repeat 3 % of the calls
 	mostHeld      = 1.3   // times what callers hold without retries
 )
@@ -60,18 +66,20 @@ func (o *Outcome) Shortfalls() []Shortfall {
 	}
 	none := o.Of(None)
 	for n := range 1 + len(w.Peace) {
-		where := ""
-		if n > 0 {
-			where = w.Peace[n-1].Name + ": "
+		where, slack, scenario := "", w.Slack(), &w.Scenario
+		if n > 0 { // there is no outage to come back from
+			scenario = &w.Peace[n-1]
+			where, slack = scenario.Name+": ", math.MaxInt64
 		}
 		mine, theirs := ours.in(n), none.in(n)
+		room := leastRoom * roomFor(scenario, mine)
 		if fewer := successes(theirs, mine); fewer.sure() {
 			fail(Success, None, "%s%s; without retries %s (%+.2f points)", where, Percent(mine), Percent(theirs), -100*fewer.by)
 		}
-		if recovery(theirs, mine, w.Slack()).sure() {
+		if recovery(theirs, mine, slack).sure() {
 			fail(Back, None, "%s; without retries %s", BackIn(mine), BackIn(theirs))
 		}
-		if w.Hangs && n == 0 && fewer(theirs, mine, held, mostHeld-1).sure() {
+		if w.Hangs && n == 0 && fewer(theirs, mine, held, mostHeld-1, room).sure() {
 			fail(Held, None, "%.2f times as much as without retries", mean(mine, held)/mean(theirs, held))
 		}
 		var who, text []string
@@ -80,7 +88,7 @@ func (o *Outcome) Shortfalls() []Shortfall {
 			if r.Contender == None {
 				continue
 			}
-			if how := dominates(r.in(n), mine, w.Slack()); how != "" {
+			if how := dominates(r.in(n), mine, slack, room); how != "" {
 				who, text = append(who, r.Contender), append(text, r.Contender+" "+how)
 			}
 		}
@@ -120,9 +128,10 @@ type gain struct{ by, least, half float64 }
 func (g gain) sure() bool { return g.by > max(g.least, g.half) }
 
 // dominates returns in what a is better than b, for sure, if it seems to be worse in nothing; else nothing.
-func dominates(a, b []Figures, slack time.Duration) string {
+// For what they hold, room is the least that counts.
+func dominates(a, b []Figures, slack time.Duration, room float64) string {
 	success, back := successes(a, b), recovery(a, b, slack)
-	hold, attempts := fewer(a, b, held, leastHeld), fewer(a, b, Figures.attempts, leastAttempts)
+	hold, attempts := fewer(a, b, held, leastHeld, room), fewer(a, b, Figures.attempts, leastAttempts, 0)
 	var how []string
 	for _, g := range []gain{success, back, hold, attempts} {
 		if g.by < -g.least {
@@ -170,8 +179,14 @@ func held(f Figures) float64 { return f.Held }
 
 func (f Figures) attempts() float64 { return float64(f.Attempts) / float64(max(f.Calls, 1)) }
 
-// fewer is how much less of something a has than b. That share of what a has is the least that counts.
-func fewer(a, b []Figures, of func(Figures) float64, share float64) gain {
+// roomFor is how many calls would be in progress if each took its whole attempt timeout.
+func roomFor(s *sim.Scenario, runs []Figures) float64 {
+	calls := mean(runs, func(f Figures) float64 { return float64(f.Calls) })
+	return s.Fleets[0].AttemptTimeout.Seconds() * calls / s.Horizon.Seconds()
+}
+
+// fewer is how much less of something a has than b. The least that counts is that share of what a has, and no less than least.
+func fewer(a, b []Figures, of func(Figures) float64, share, least float64) gain {
 	var diffs []float64
 	calls := 0.0
 	for i := range a {
@@ -182,7 +197,7 @@ func fewer(a, b []Figures, of func(Figures) float64, share float64) gain {
 	if len(diffs) < 3 { // as if what each call takes were distributed exponentially
 		half = 1.96 * mean(a, of) * math.Sqrt(2/max(calls, 1))
 	}
-	return gain{by, share * mean(a, of), half}
+	return gain{by, max(share*mean(a, of), least), half}
 }
 
 // recovery is how many seconds a is back sooner than b.

@@ -51,10 +51,14 @@ func fault(k sim.FaultKind, long time.Duration) part { return faulty(sim.Fault{K
 
 func within(d time.Duration) part { return func(z Size, w *World) { w.Within = d } }
 
-// faulty adds a fault that begins when things have been well for some time.
+// faulty adds a fault that begins when things have been well for some time: of the last service, or of the cache that the
+// first has before it.
 func faulty(f sim.Fault) part {
 	return func(z Size, w *World) {
 		v := &w.Scenario.Services[len(w.Scenario.Services)-1]
+		if f.Kind == sim.Flush {
+			v = &w.Scenario.Services[0]
+		}
 		f.At = z.Before
 		v.Faults = append(v.Faults, f)
 	}
@@ -216,22 +220,15 @@ func cached(n int) part {
 	}
 }
 
-func faultBefore(f sim.Fault) part {
-	return func(z Size, w *World) {
-		f.At = z.Before
-		w.Scenario.Services[0].Faults = append(w.Scenario.Services[0].Faults, f)
-	}
+// several has n hosts of ten workers.
+func several(n int) part {
+	return service(func(v *sim.Service) {
+		v.Hosts, v.Workers, v.Queue.Limit, v.Time.Mean = n, 10, 5000, 50*time.Millisecond
+	})
 }
 
-// chosen has n hosts of ten workers, between which processes choose as lullhttp does.
-func chosen(n int) part {
-	return func(z Size, w *World) {
-		v := &w.Scenario.Services[0]
-		v.Hosts, v.Workers, v.Queue.Limit = n, 10, 5000
-		v.Time = sim.Distribution{Kind: sim.Exponential, Mean: 50 * time.Millisecond}
-		w.Scenario.Fleets[0].Network.Endpoints.On = true
-	}
-}
+// chosen: processes choose between the hosts as lullhttp does.
+func chosen(z Size, w *World) { w.Scenario.Fleets[0].Network.Endpoints.On = true }
 
 // others adds a fleet whose policy is not under comparison.
 func others(rate float64, policy string) part {

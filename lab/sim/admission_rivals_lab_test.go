@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/admission"
 )
 
@@ -47,11 +48,11 @@ func (v *vegas) done(_, took time.Duration, inFlight int) int {
 	return int(v.limit)
 }
 
-// gradient2 is Gradient2Limit of the same: limits from 20 to 200, queue 4, smoothing 0.2, tolerance 1.5, a long
+// gradient2 is Gradient2Limit of the same: limits from least (20) to 200, queue 4, smoothing 0.2, tolerance 1.5, a long
 // window of 600 samples.
 type gradient2 struct {
-	limit, long float64
-	samples     int
+	limit, least, long float64
+	samples            int
 }
 
 func (g *gradient2) done(_, took time.Duration, inFlight int) int {
@@ -66,7 +67,7 @@ func (g *gradient2) done(_, took time.Duration, inFlight int) int {
 	}
 	if float64(inFlight) >= g.limit/2 {
 		gradient := math.Min(1, math.Max(0.5, 1.5*g.long/rtt))
-		g.limit = math.Min(200, math.Max(20, 0.8*g.limit+0.2*(g.limit*gradient+4)))
+		g.limit = math.Min(200, math.Max(g.least, 0.8*g.limit+0.2*(g.limit*gradient+4)))
 	}
 	return int(g.limit)
 }
@@ -129,23 +130,47 @@ func (e *envoy) done(now, took time.Duration, _ int) int {
 
 func rivalGate(l rivalLimit, first int) *admission.Controller {
 	var g *admission.Controller
-	g, err := admission.New(admission.Config{Limit: admission.MaxLimit, MaxWait: -1}, admission.WithObserver(func(e admission.Event) {
+	g = must.Have(admission.New(admission.Config{Limit: admission.MaxLimit, MaxWait: -1}, admission.WithObserver(func(e admission.Event) {
 		if e.Kind == admission.Departure {
 			_ = g.SetMax(e.At, max(1, l.done(e.At, e.Took, g.Snapshot(e.At).InFlight+1)))
 		}
-	}))
-	if err == nil {
-		err = g.SetMax(0, first)
-	}
-	if err != nil {
-		panic(err)
-	}
+	})))
+	must.Succeed(g.SetMax(0, first))
 	return g
+}
+
+// A gate is one that stands before the service instead of its own; make is nil for lull's.
+type gate struct {
+	name string
+	make func() *admission.Controller
+}
+
+func newVegas() *admission.Controller {
+	return rivalGate(&windowed{rivalLimit: &vegas{limit: 20}, limit: 20}, 20)
+}
+
+func newGradient2(least float64) func() *admission.Controller {
+	return func() *admission.Controller {
+		return rivalGate(&windowed{rivalLimit: &gradient2{limit: 20, least: least}, limit: 20}, 20)
+	}
+}
+
+func fixedGate(n int) func() *admission.Controller {
+	return func() *admission.Controller { return must.Have(admission.New(admission.Config{Limit: n})) }
+}
+
+func runBehind(t *testing.T, g gate, s Scenario, c Contender) Result {
+	w := build(t, s, c, Options{Seed: 1})
+	if g.make != nil {
+		w.services[0].hosts[0].gate = g.make()
+	}
+	must.Succeed(w.run(t.Context(), Options{Seed: 1}))
+	return w.rec.result(w.now)
 }
 
 // At a limit that measures queueing where there is none, the published formulas behave as published.
 func TestRivalLimits(t *testing.T) {
-	g, v, e := &gradient2{limit: 20}, &vegas{limit: 20}, newEnvoy()
+	g, v, e := &gradient2{limit: 20, least: 20}, &vegas{limit: 20}, newEnvoy()
 	for i := range 1000 {
 		now := time.Duration(i) * 10 * millisecond
 		g.done(now, 100*millisecond, 1000)
@@ -199,35 +224,51 @@ func TestAdmissionBesideRivals(t *testing.T) {
 		{"deployment: start at 0.8 of the load", busy(800), false},
 		{"overload, then five times as slow", slow(busy(3000)), false},
 	}
-	gates := []struct {
-		name string
-		make func() *admission.Controller
-	}{
-		{"lull", nil},
-		{"Vegas", func() *admission.Controller {
-			return rivalGate(&windowed{rivalLimit: &vegas{limit: 20}, limit: 20}, 20)
-		}},
-		{"Gradient2", func() *admission.Controller {
-			return rivalGate(&windowed{rivalLimit: &gradient2{limit: 20}, limit: 20}, 20)
-		}},
-		{"Envoy", func() *admission.Controller { return rivalGate(newEnvoy(), 3) }},
+	gates := []gate{
+		{"lull", nil}, {"Vegas", newVegas}, {"Gradient2", newGradient2(20)}, {"Envoy", func() *admission.Controller { return rivalGate(newEnvoy(), 3) }},
 	}
 	for _, x := range worlds {
 		for _, gate := range gates {
-			w := build(t, x.s, naive(1, 0), Options{Seed: 1})
-			if gate.make != nil {
-				w.services[0].hosts[0].gate = gate.make()
-			}
-			if err := w.run(t.Context(), Options{Seed: 1}); err != nil {
-				t.Fatal(err)
-			}
-			r := w.rec.result(w.now)
+			r := runBehind(t, gate, x.s, naive(1, 0))
 			n, all := r.Totals, float64(r.Totals.Calls)
 			t.Logf("%-36s %-10s succeeded %5.1f %%, refused %5.1f %%, p99 of those that succeeded %v", x.name, gate.name,
 				100*float64(n.Succeeded)/all, 100*float64(n.Shed)/all, r.Latency.P99.Round(millisecond))
 			if x.idle && gate.make == nil && n.Shed > 0 {
 				t.Errorf("%s: %d refused", x.name, n.Shed)
 			}
+		}
+	}
+}
+
+// The table of goodput in docs/servers.md: go test -tags lab -v -run TestLimitBesideRivals ./lab/sim
+func TestLimitBesideRivals(t *testing.T) {
+	for _, workers := range []int{4, 40} {
+		s := Scenario{
+			Horizon: 81 * time.Second,
+			Services: []Service{{
+				Name: "api", Workers: workers, Queue: Queue{Limit: 100_000}, Admission: Admission{On: true, NoDeadlines: true},
+				Time:   Distribution{Kind: Exponential, Mean: 20 * millisecond},
+				Faults: []Fault{{Kind: SlowDown, At: 30 * time.Second, For: 30 * time.Second, Share: 0.2}},
+			}},
+			Fleets: []Fleet{{Calls: "api", Processes: 100, Arrivals: Arrivals{Rate: 150 * float64(workers)}, AttemptTimeout: 200 * millisecond}},
+		}
+		slow := map[string]float64{}
+		for _, gate := range []gate{
+			{"lull", nil}, {"fixed, number of workers", fixedGate(workers)}, {"fixed, five times that", fixedGate(5 * workers)},
+			{"Vegas", newVegas}, {"Gradient2", newGradient2(20)}, {"Gradient2, least limit 1", newGradient2(1)},
+		} {
+			r := runBehind(t, gate, s, naive(4, 100*millisecond))
+			goodput := func(from, to int, speed float64) (sum float64) {
+				for _, g := range r.Series.Goodput[from:to] {
+					sum += g
+				}
+				return sum / float64(to-from) / (50 * float64(workers) * speed)
+			}
+			slow[gate.name] = goodput(30, 60, 0.2)
+			t.Logf("%2d workers, %-26s before %.2f, slow %.2f, after %.2f", workers, gate.name, goodput(10, 30, 1), slow[gate.name], goodput(60, 80, 1))
+		}
+		if slow["lull"] < slow["Gradient2"]+0.2 {
+			t.Errorf("%d workers: while slow, goodput is %.2f of the capacity, and %.2f with Gradient2's defaults", workers, slow["lull"], slow["Gradient2"])
 		}
 	}
 }

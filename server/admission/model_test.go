@@ -28,7 +28,6 @@ type world struct {
 	obeys    bool                            // callers follow the advice not to retry
 	priority func(*rand.Rand) Priority
 	cached   float64 // share of the attempts that are answered after a millisecond, without a worker
-	limiter  limiter // instead of the controller's own
 
 	rng    *rand.Rand
 	now    time.Duration
@@ -66,10 +65,6 @@ type attempt struct {
 	arrived  time.Duration
 	started  time.Duration
 	finished bool // its caller knows, or waits no longer
-}
-
-type limiter interface {
-	done(took time.Duration, inFlight int) int
 }
 
 type event struct {
@@ -228,10 +223,6 @@ func (a *attempt) answered() {
 	}
 	if w.c == nil {
 		return
-	}
-	if w.limiter != nil {
-		n := w.limiter.done(w.now-a.started, w.c.inFlight)
-		w.c.knee.current, w.c.knee.limit = n, n
 	}
 	w.c.Depart(w.now, &a.Ticket, r)
 	w.limits = append(w.limits, w.c.knee.limit)

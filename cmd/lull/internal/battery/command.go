@@ -64,7 +64,8 @@ With --fresh the worlds are drawn by a seed. A policy that was tuned to the poin
 the battery is not tuned to these.
 
 Differences count if they are more than chance, and more than 0.2 points of
-success, 2 s or 2 %% of the outage, 10 %% of what is held, 3 %% of the attempts.
+success, 2 s or 2 %% of the outage, 3 %% of the attempts, 10 %% of what is held
+and 2 %% of the attempt timeout for each call.
 
 Examples:
 
@@ -206,7 +207,7 @@ func (f Command) task() (task, error) {
 	t.plan.Judged, t.preset, err = judged(string(f.Policy))
 	wrong.In("--policy", err)
 	if f.Against != "" {
-		t.plan.Known, err = readKnown(string(f.Against), t.plan.Worlds)
+		t.plan.Known, err = readKnown(string(f.Against))
 		wrong.In("--against", err)
 	}
 	t.plan.Rivals = slices.DeleteFunc(t.plan.Rivals, func(c sim.Contender) bool { return c.Name == t.plan.Judged.Name })

@@ -14,7 +14,6 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/battery"
-	"github.com/lullgo/lull/lab/sim"
 )
 
 func printList(w io.Writer, t task) error {
@@ -190,9 +189,9 @@ func written(runs []battery.Figures) []figures {
 	return all
 }
 
-// readKnown reads the flights of an earlier run, those of the worlds that are asked for. It leaves out flights
-// of an old file that do not have every figure.
-func readKnown(path string, worlds []battery.World) ([]battery.Outcome, error) {
+// readKnown reads the flights of the rivals in an earlier run. It leaves out flights of an old file that do not have every
+// figure.
+func readKnown(path string) (map[battery.Key]battery.Figures, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, cli.CannotRead(err)
@@ -201,28 +200,18 @@ func readKnown(path string, worlds []battery.World) ([]battery.Outcome, error) {
 	if err := json.Unmarshal(text, &all); err != nil {
 		return nil, fmt.Errorf("%s is not what lull battery --json printed: %w", path, err)
 	}
-	scenarios := map[string]sim.Scenario{}
-	for _, w := range worlds {
-		for _, s := range append([]sim.Scenario{w.Scenario}, w.Peace...) {
-			scenarios[battery.Digest(s)] = s
-		}
-	}
-	var known []battery.Outcome
+	known := map[battery.Key]battery.Figures{}
 	for _, w := range all.Worlds {
+		digests := append([]string{w.Scenario}, w.Peace...)
 		for _, c := range w.Contenders {
 			if c.Name == all.Policy {
 				continue // what is judged is flown anew
 			}
-			add := func(digest string, runs []figures) {
-				old := slices.ContainsFunc(runs, func(f figures) bool { return f.Held == nil })
-				if s, ok := scenarios[digest]; ok && !old {
-					known = append(known, battery.Outcome{World: battery.World{Scenario: s}, Flown: []battery.Flown{{Contender: c.Name, Runs: read(runs)}}})
-				}
-			}
-			add(w.Scenario, c.Runs)
-			for i, runs := range c.Peace {
-				if i < len(w.Peace) {
-					add(w.Peace[i], runs)
+			for i, runs := range append([][]figures{c.Runs}, c.Peace[:min(len(c.Peace), len(w.Peace))]...) {
+				for n, r := range runs {
+					if r.Held != nil {
+						known[battery.Key{Scenario: digests[i], Contender: c.Name, Seed: n + 1}] = r.read()
+					}
 				}
 			}
 		}
@@ -230,14 +219,10 @@ func readKnown(path string, worlds []battery.World) ([]battery.Outcome, error) {
 	return known, nil
 }
 
-func read(runs []figures) []battery.Figures {
-	var all []battery.Figures
-	for _, r := range runs {
-		f := battery.Figures{Good: r.Succeeded, Calls: r.Calls, Attempts: r.Attempts, Few: r.Few, Over: r.Over, Worst: r.Worst, Held: *r.Held}
-		if r.Back != nil {
-			f.Settled, f.Back = true, time.Duration(*r.Back*float64(time.Second))
-		}
-		all = append(all, f)
+func (r figures) read() battery.Figures {
+	f := battery.Figures{Good: r.Succeeded, Calls: r.Calls, Attempts: r.Attempts, Few: r.Few, Over: r.Over, Worst: r.Worst, Held: *r.Held}
+	if r.Back != nil {
+		f.Settled, f.Back = true, time.Duration(*r.Back*float64(time.Second))
 	}
-	return all
+	return f
 }
