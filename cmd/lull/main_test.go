@@ -139,7 +139,7 @@ func TestAllMistakesOfACommandLine(t *testing.T) {
 		{"convert --too=grpc", []string{"unknown flag --too", "FILE is missing"}, nil},
 		{"simulate --seed -1 --bogus=2 --seeds 0", []string{"unknown flag --bogus", "--seed is", "--seeds is"}, nil},
 		{"exec --attempts=0 --bogus=1 -- true", []string{"unknown flag --bogus", "--attempts is"}, nil},
-		{"demo --load=-1 --json=3 --kind=x", []string{"--json", "--load is", "--kind is"}, nil},
+		{"demo --load=-1 --plain=3 --kind=x", []string{"--plain", "--load is", "--kind is"}, nil},
 		{"battery --bogus=1 --seeds=0 --world=no", []string{"unknown flag --bogus", "--seeds is", "--world is"}, nil},
 		{"torture --bogus=1 --together=0 --client=no", []string{"unknown flag --bogus", "--together is", "--client is"}, nil},
 		{"schema one two", []string{"unexpected argument one", "unexpected argument two"}, nil},

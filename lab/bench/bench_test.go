@@ -1,9 +1,12 @@
-package main
+package bench
 
-import "testing"
+import (
+	"context"
+	"runtime"
+	"testing"
+)
 
-// The measurements of the command as Go benchmarks. With -cpu 1 they run on one
-// goroutine, with more in parallel.
+// With -cpu 1 the benchmarks run on one goroutine, with more in parallel.
 
 func BenchmarkRetrySuccess(b *testing.B)    { benchmark(b, "RetrySuccess") }
 func BenchmarkComposedSuccess(b *testing.B) { benchmark(b, "ComposedSuccess") }
@@ -22,11 +25,38 @@ func benchmark(b *testing.B, name string) {
 			continue
 		}
 		for _, s := range g.subjects {
-			b.Run(s.name, func(b *testing.B) {
-				if err := loop(b, s); err != nil {
-					b.Fatal(err)
-				}
-			})
+			b.Run(s.name+"/"+s.does.String(), s.measure)
 		}
 	}
+}
+
+// measure is the benchmark of one subject: on one core a plain loop, on several a
+// goroutine for each, all with the subject's one shared state.
+func (s subject) measure(b *testing.B) {
+	bind := s.start(b.Cleanup)
+	b.ReportAllocs()
+	ready := func() (call func() error) {
+		ctx, cancel := context.WithCancel(context.Background())
+		b.Cleanup(cancel)
+		return bind(ctx)
+	}
+	if runtime.GOMAXPROCS(0) == 1 {
+		call := ready()
+		b.ResetTimer()
+		for range b.N {
+			if err := call(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return
+	}
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		call := ready()
+		for pb.Next() {
+			if err := call(); err != nil {
+				b.Error(err)
+			}
+		}
+	})
 }

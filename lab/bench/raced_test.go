@@ -1,6 +1,6 @@
 //go:build race
 
-package main
+package bench
 
 // The race detector changes what is allocated.
 func init() { raced = true }

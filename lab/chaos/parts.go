@@ -78,6 +78,18 @@ func startPart(o partOrder, stderr io.Writer) *child.Child {
 	return must.Have(child.Start(cmd))
 }
 
+// openTrace returns a function that adds a line to the file, if there is one: when, which process, what, whose message or
+// letter, its number, how often it was redriven, its id, and the error. So one that is lost can be followed by its number.
+func openTrace(file string) func(what, whose, id string, h queue.Headers, redrives int, err error) {
+	if file == "" {
+		return func(string, string, string, queue.Headers, int, error) {}
+	}
+	w := must.Have(os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))
+	return func(what, whose, id string, h queue.Headers, redrives int, err error) {
+		fmt.Fprintf(w, "%s %d %s %s n=%s redrives=%d %s %v\n", time.Now().Format("15:04:05.000"), os.Getpid(), what, whose, h[numberHeader], redrives, id, err)
+	}
+}
+
 // consumers are the two of each message.
 var consumers = [...]string{"billing", "shipping"}
 
@@ -100,13 +112,18 @@ func runWorker(ctx context.Context, o partOrder) {
 	defer b.close()
 	log := must.Have(os.OpenFile(o.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))
 	defer log.Close()
-	t := openTrace(o.Trace)
+	trace := openTrace(o.Trace)
 	d := must.Have(lull.NewDependency("ledger", policy()))
 	var both sync.WaitGroup
 	errs := make([]error, len(consumers))
 	for i, name := range consumers {
-		q := t.queue(name, b.queue(ctx, name))
-		c := must.Have(queue.New(name, q, d, handler(name, log), queue.Config{Lease: lease}, queue.WithObserver(logUnexpected)))
+		handle := handler(name, log)
+		traced := func(ctx context.Context, m *queue.Message) error {
+			err := handle(ctx, m)
+			trace("handled", name, m.ID, m.Headers, m.Redrives, err)
+			return err
+		}
+		c := must.Have(queue.New(name, b.queue(ctx, name), d, traced, queue.Config{Lease: lease}, queue.WithObserver(logUnexpected)))
 		both.Go(func() { errs[i] = c.Run(ctx) })
 	}
 	both.Wait()
@@ -149,16 +166,19 @@ func handler(name string, log io.Writer) queue.Handler {
 func runTool(ctx context.Context, o partOrder) {
 	b := kinds[o.Broker].connect(ctx, o.At)
 	defer b.close()
-	t := openTrace(o.Trace)
+	trace := openTrace(o.Trace)
 	if o.Part == "inspect" {
-		from := t.letters(b.letters(ctx))
-		must.Have(queue.Inspect(ctx, from, queue.Filter{}, func(*queue.Letter) (bool, error) { return true, nil }))
+		must.Have(queue.Inspect(ctx, b.letters(ctx), queue.Filter{}, func(l *queue.Letter) (bool, error) {
+			trace("read", l.Source, l.ID, l.Headers, l.Redrives, nil)
+			return true, nil
+		}))
 		return
 	}
 	for _, name := range consumers {
-		from, to := b.letters(ctx), b.sender(ctx, name)
 		// What has been back once, and died again, stays.
 		c := queue.RedriveConfig{Filter: queue.Filter{Source: name, MaxRedrives: 1}, Rate: math.Inf(1)}
-		must.Have(queue.Redrive(ctx, t.letters(from), t.sender(name, to), c, nil))
+		must.Have(queue.Redrive(ctx, b.letters(ctx), b.sender(ctx, name), c, func(r queue.LetterResult) {
+			trace("redriven", name, r.Letter.ID, r.Letter.Headers, r.Letter.Redrives, r.Err)
+		}))
 	}
 }

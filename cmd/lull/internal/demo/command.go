@@ -1,5 +1,5 @@
 // Package demo is the command lull demo. It runs clients against real HTTP backends on loopback, one backend for each, takes
-// the backends down, and shows what happens: live, as a picture or as plain lines, and at the end as a table or as JSON.
+// the backends down, and shows what happens: live, as a picture or as plain lines, and at the end as a table.
 //
 // There are two scenarios, storm and tail. What differs between them is in files of those
 // names, behind the interface scenario.
@@ -7,13 +7,9 @@ package demo
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,7 +31,6 @@ type Command struct {
 	HedgeDelay cli.Texts `sep:"none" placeholder:"20ms" help:"When the naive client sends its second request: 1ms to 10s. Tail only."`
 	Clients    cli.Text  `placeholder:"NAMES" help:"Show only these, separated by commas: no-retry, immediate, fixed-interval, exponential, full-jitter, lull [no-hedging, naive, lull]."`
 	Seed       cli.Text  `placeholder:"1" default:"1" help:"The seed of the start times of calls and of the service times."`
-	JSON       bool      `name:"json" help:"Print the figures as JSON on standard output, and progress on standard error."`
 	Plain      bool      `help:"Print a line each second instead of the picture, as if there were no terminal."`
 }
 
@@ -81,24 +76,15 @@ func (f Command) Run(env cli.Env) error {
 	if err != nil {
 		return err
 	}
-	progress := env.Stdout
-	if f.JSON {
-		progress = env.Stderr
-	}
-	v := newView(s, progress, env.Getenv)
-	if f.JSON || f.Plain {
-		v = &plain{out: progress}
+	v := newView(s, env.Stdout, env.Getenv)
+	if f.Plain {
+		v = &plain{out: env.Stdout}
 	}
 	r, err := runDemo(env.Context, s, v)
 	if err != nil {
 		return err
 	}
-	if f.JSON {
-		err = printJSON(env.Stdout, r)
-	} else {
-		err = printTable(env.Stdout, r)
-	}
-	if err == nil && r.interrupted {
+	if err = printTable(env.Stdout, r); err == nil && r.interrupted {
 		err = errors.New("interrupted: the figures are of what was measured until then")
 	}
 	return err
@@ -154,39 +140,4 @@ func warnings(r result) (texts []string) {
 			r.dialErrors, words.requests, advice))
 	}
 	return texts
-}
-
-func printJSON(out io.Writer, r result) error {
-	setting, clients := r.setting.Scenario.json(r)
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(object{
-		{"setting", setting},
-		{"run", object{
-			{"measured_ms", milliseconds(r.measured)}, // calls were begun for so long
-			{"interrupted", r.interrupted},            // before its time
-			{"unfinished_calls", r.unfinished},        // ended by the demo
-			{"late_p99_ms", milliseconds(r.late.p99())},
-			{"local_failures", r.dialErrors}, // attempts that this machine could not make
-		}},
-		{"clients", clients},
-	})
-}
-
-// An object is one of JSON, with its fields in their order.
-type object []struct {
-	name  string
-	value any
-}
-
-func (o object) MarshalJSON() ([]byte, error) {
-	var fields [][]byte
-	for _, f := range o {
-		value, err := json.Marshal(f.value)
-		if err != nil {
-			return nil, err
-		}
-		fields = append(fields, append(strconv.AppendQuote(nil, f.name), append([]byte{':'}, value...)...))
-	}
-	return slices.Concat([]byte{'{'}, bytes.Join(fields, []byte{','}), []byte{'}'}), nil
 }

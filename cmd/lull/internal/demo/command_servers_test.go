@@ -4,7 +4,6 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 )
 
@@ -24,20 +25,13 @@ func TestMain(m *testing.M) {
 // short runs are over in 2 s, and ask little of the machine.
 var short2s = []string{"demo", "--duration=2s", "--timeout=100ms", "--outage=300ms", "--capacity=50"}
 
-func TestJSON(t *testing.T) {
+// On real sockets all figures must be there and agree with one another. Their values depend
+// on how busy this machine is; tests in virtual time check them.
+func TestStormOnRealSockets(t *testing.T) {
 	t.Parallel()
-	code, stdout, stderr := lullProgram(t.Context(), append(short2s, "--json")...)
-	var got struct {
-		Setting map[string]any
-		Clients []stormFigures
-	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != cli.OK {
-		t.Fatalf("exit code %d, %v in\n%s%s", code, err, stdout, stderr)
-	}
-	if got.Setting["duration_ms"] != 2000.0 || got.Setting["seed"] != 1.0 || got.Setting["outage_ms"] != 300.0 || len(got.Clients) != len(stormClients) {
-		t.Errorf("setting %v, %d clients", got.Setting, len(got.Clients))
-	}
-	for i, f := range got.Clients {
+	got := must.Have(runDemo(t.Context(), parse(t, short2s[1:]...), &plain{out: t.Output()}))
+	check.Equal(t, len(got.retriers), len(stormClients), "clients")
+	for i, f := range got.retriers {
 		if f.Name != stormClients[i].name || f.Calls == 0 || f.Attempts == 0 || f.PeakRPS == 0 || f.Amplification > 3 || i == 0 && f.Amplification > 1 ||
 			f.SuccessRate > 1 || f.P50 > f.P99 || f.Recovery != nil && *f.Recovery < 0 {
 			t.Errorf("figures disagree: %+v", f)
@@ -45,34 +39,15 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// On real sockets all figures must be there and agree with one another. Their values depend
-// on how busy this machine is; tests in virtual time check them.
 func TestTailOnRealSockets(t *testing.T) {
 	t.Parallel()
-	code, stdout, stderr := lullProgram(t.Context(), "demo", "--scenario=tail", "--duration=3s", "--capacity=120", "--queue=1000", "--json")
-	if code != cli.OK {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	var got struct {
-		Setting map[string]any
-		Run     struct {
-			Unfinished int     `json:"unfinished_calls"`
-			Late       float64 `json:"late_p99_ms"`
-		}
-		Clients []tailFigures
-	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatalf("%v in\n%s", err, stdout)
-	}
-	if got.Setting["scenario"] != "tail" || got.Setting["duration_ms"] != 3000.0 || got.Setting["calls_per_second"] != 90.0 {
-		t.Errorf("setting %v", got.Setting)
-	}
+	got := must.Have(runDemo(t.Context(), parse(t, "--scenario=tail", "--duration=3s", "--capacity=120", "--queue=1000"), &plain{out: t.Output()}))
 	var names []string
-	for _, f := range got.Clients {
+	for _, f := range got.hedgers {
 		names = append(names, f.Name)
 		// A machine that stands still for the whole of a part has no calls to show for it, and reports how late it was.
-		if f.After == nil || f.Whole == nil || (f.Before == nil || f.Slow == nil) && got.Run.Late < got.Setting["slow_ms"].(float64)/2 {
-			t.Fatalf("%s: parts are missing in\n%s", f.Name, stdout)
+		if f.After == nil || f.Whole == nil || (f.Before == nil || f.Slow == nil) && got.late.p99() < got.setting.Outage/2 {
+			t.Fatalf("%s: parts are missing in %+v", f.Name, f)
 		}
 		calls := 0
 		for _, part := range []*periodFigures{f.Before, f.Slow, f.After} {
@@ -80,7 +55,7 @@ func TestTailOnRealSockets(t *testing.T) {
 				calls += part.Calls
 			}
 		}
-		if f.Whole.Calls+got.Run.Unfinished < f.Calls || f.Whole.Calls > f.Calls || calls > f.Calls || f.Attempts == 0 {
+		if f.Whole.Calls+got.unfinished < f.Calls || f.Whole.Calls > f.Calls || calls > f.Calls || f.Attempts == 0 {
 			t.Errorf("%s: the parts do not agree: %+v", f.Name, f)
 		}
 		if f.Whole.AttemptsPerCall < 1 || f.Whole.AttemptsPerCall > 2 || f.Name == "no hedging" && (f.Whole.AttemptsPerCall != 1 || f.Whole.WorstSecond != 0) {
@@ -94,7 +69,7 @@ func TestTailOnRealSockets(t *testing.T) {
 		t.Fatalf("clients %v, want %v", names, want)
 	}
 	// A request takes longer than its delay, however busy the machine is.
-	if naive := got.Clients[1]; naive.Slow != nil && naive.Slow.AttemptsPerCall < 1.5 {
+	if naive := got.hedgers[1]; naive.Slow != nil && naive.Slow.AttemptsPerCall < 1.5 {
 		t.Errorf("while everything takes 350 ms and more, the naive client makes %v requests a call after 20 ms", naive.Slow.AttemptsPerCall)
 	}
 }

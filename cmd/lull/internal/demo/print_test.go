@@ -143,14 +143,6 @@ func TestTailSettingFits(t *testing.T) {
 	}
 }
 
-func TestJSONText(t *testing.T) {
-	for file, r := range map[string]result{"storm": fixedResult(), "tail": fixedTail()} {
-		var out bytes.Buffer
-		must.Succeed(printJSON(&out, r))
-		golden.File(t, "testdata/"+file+".json", out.String())
-	}
-}
-
 // Findings follow the figures, and favour nobody.
 func TestTailFindings(t *testing.T) {
 	said := func(r result) string { return strings.Join(tail.findings(r), "\n") }

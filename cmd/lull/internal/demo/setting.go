@@ -178,7 +178,6 @@ type scenario interface {
 	describe(setting) [][2]string
 	table(io.Writer, result)
 	findings(result) []string
-	json(result) (setting object, clients any)
 }
 
 var (

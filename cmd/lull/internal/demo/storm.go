@@ -181,17 +181,17 @@ const (
 )
 
 type stormFigures struct {
-	Name          string   `json:"name"`
-	Calls         int      `json:"calls"`
-	Attempts      int      `json:"attempts"`
-	Amplification float64  `json:"amplification"`
-	NormalRPS     float64  `json:"normal_rps"`
-	PeakRPS       float64  `json:"peak_rps"`
-	PeakRatio     float64  `json:"peak_ratio"`
-	SuccessRate   float64  `json:"success_rate"`
-	P50           float64  `json:"p50_ms"`
-	P99           float64  `json:"p99_ms"`
-	Recovery      *float64 `json:"recovery_ms"` // nil if not within the run
+	Name          string
+	Calls         int
+	Attempts      int
+	Amplification float64
+	NormalRPS     float64
+	PeakRPS       float64
+	PeakRatio     float64
+	SuccessRate   float64
+	P50           float64
+	P99           float64
+	Recovery      *float64 // nil if not within the run
 }
 
 func (stormScenario) measure(r *result, l *lane) {
@@ -337,15 +337,4 @@ func (stormScenario) findings(r result) []string {
 		return 0, f.Name, f.Recovery == nil
 	})...)
 	return lines
-}
-
-func (stormScenario) json(r result) (setting object, clients any) {
-	s := r.setting
-	return object{
-		{"duration_ms", milliseconds(s.Duration)}, {"load", s.Load}, {"calls_per_second", round(s.offered(), 3)}, {"capacity_rps", s.Capacity},
-		{"workers", workers}, {"service_ms", milliseconds(s.service())}, {"queue", s.Queue},
-		{"outage_at_ms", milliseconds(s.OutageAt)}, {"outage_ms", milliseconds(s.Outage)}, {"outage_kind", s.Kind},
-		{"attempt_timeout_ms", milliseconds(s.Timeout)}, {"attempts", s.Attempts}, {"seed", s.Seed}, {"lull_policy", s.policyText()},
-		{"peak_window_ms", milliseconds(peakWindow)}, {"recovery_window_ms", milliseconds(recoveryWindow)}, {"recovery_share", recoveryShare},
-	}, r.retriers
 }

@@ -15,28 +15,28 @@ const never time.Duration = math.MaxInt64
 
 const peakSecond = time.Second
 
-// tailFigures are the figures of one client, as they are in JSON. tailDefinitions describe them; change both.
+// tailFigures are the figures of one client. tailDefinitions describe them; change both. Times are in milliseconds.
 type tailFigures struct {
-	Name     string         `json:"name"`
-	Calls    int            `json:"calls"`
-	Attempts int            `json:"attempts"`
-	Before   *periodFigures `json:"before"` // nil if no calls began then
-	Slow     *periodFigures `json:"slow"`
-	After    *periodFigures `json:"after"`
-	Whole    *periodFigures `json:"whole"`
-	Stopped  *float64       `json:"stopped_ms"`   // nil if it did not
-	CutAgain *float64       `json:"cut_again_ms"` // nil if not within the run
+	Name     string
+	Calls    int
+	Attempts int
+	Before   *periodFigures // nil if no calls began then
+	Slow     *periodFigures
+	After    *periodFigures
+	Whole    *periodFigures
+	Stopped  *float64 // nil if it did not
+	CutAgain *float64 // nil if not within the run
 }
 
 type periodFigures struct {
-	Calls           int      `json:"calls"`
-	P50             *float64 `json:"p50_ms"` // nil if fewer succeeded
-	P99             *float64 `json:"p99_ms"`
-	P999            *float64 `json:"p999_ms"`
-	AttemptsPerCall float64  `json:"attempts_per_call"`
-	WorstSecond     float64  `json:"worst_second_extra"`
-	HeldBack        int      `json:"held_back"`
-	FailureRate     float64  `json:"failure_rate"`
+	Calls           int
+	P50             *float64 // nil if fewer succeeded
+	P99             *float64
+	P999            *float64
+	AttemptsPerCall float64
+	WorstSecond     float64
+	HeldBack        int
+	FailureRate     float64
 }
 
 // beforeEnd is the end of the time that counts as normal: calls that begin later may
@@ -322,15 +322,4 @@ func verdict(lines *term.Sentences, all []tailFigures) {
 	} else {
 		lines.List("The backend bore the calls, and the second requests of: ", innocent...)
 	}
-}
-
-func (tailScenario) json(r result) (setting object, clients any) {
-	s := r.setting
-	return object{
-		{"scenario", "tail"}, {"duration_ms", milliseconds(s.Duration)}, {"load", s.Load}, {"calls_per_second", round(s.offered(), 3)},
-		{"slow_capacity_rps", s.Capacity}, {"workers", s.workers()}, {"queue", s.Queue},
-		{"median_ms", milliseconds(tailMedian)}, {"spread", tailSpread}, {"tail", s.Tail}, {"tail_factor", tailFactor},
-		{"slow_at_ms", milliseconds(s.OutageAt)}, {"slow_ms", milliseconds(s.Outage)}, {"attempt_timeout_ms", milliseconds(s.Timeout)},
-		{"naive_hedge_delay_ms", milliseconds(s.HedgeDelay)}, {"seed", s.Seed}, {"lull_policy", s.hedgePolicyText()},
-	}, r.hedgers
 }
