@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/server/admission"
@@ -27,15 +28,8 @@ const ms = time.Millisecond
 
 func middleware(t testing.TB, c admission.Config, opts ...admission.MiddlewareOption) *admission.Middleware {
 	t.Helper()
-	a, err := admission.New(c, admission.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := admission.NewGate(a).Middleware(opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	a := must.Have(admission.New(c, admission.WithRand(seed.Source(t))))
+	return must.Have(admission.NewGate(a).Middleware(opts...))
 }
 
 // full is a middleware whose one place is taken.
@@ -106,14 +100,8 @@ func TestClientAndServerAgree(t *testing.T) {
 				}
 				return resp, err
 			})
-			client, err := lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(base), lullhttp.With(lull.WithRand(seed.Source(t))))
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp, err := client.Get(server.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			client := must.Have(lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(base), lullhttp.With(lull.WithRand(seed.Source(t)))))
+			resp := must.Have(client.Get(server.URL))
 			defer resp.Body.Close()
 			got := lullhttp.OutcomeOf(resp)
 			body, _ := io.ReadAll(resp.Body)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Other adaptive limits, in place of the controller's own: the queue, the bounds and all
@@ -131,19 +133,19 @@ func TestRivals(t *testing.T) {
 		numbers = append(numbers, 40)
 	}
 	for _, workers := range numbers {
-		ours := fly("this package", must(t, Config{}), nil, workers)
+		ours := fly("this package", must.Have(New(Config{})), nil, workers)
 		if ours.before < 0.85 || ours.slow < 0.6 || ours.after < 0.85 {
 			t.Errorf("%d workers: %+v", workers, ours)
 		}
 		if !all {
 			continue
 		}
-		fly("fixed, the workers' number", must(t, Config{Limit: workers}), nil, workers)
-		fly("fixed, five times as many", must(t, Config{Limit: 5 * workers}), nil, workers)
-		fly("Vegas", must(t, Config{}), newVegas(), workers)
-		if gradient := fly("Gradient2", must(t, Config{}), newGradient2(), workers); ours.slow < gradient.slow+0.2 {
+		fly("fixed, the workers' number", must.Have(New(Config{Limit: workers})), nil, workers)
+		fly("fixed, five times as many", must.Have(New(Config{Limit: 5 * workers})), nil, workers)
+		fly("Vegas", must.Have(New(Config{})), newVegas(), workers)
+		if gradient := fly("Gradient2", must.Have(New(Config{})), newGradient2(), workers); ours.slow < gradient.slow+0.2 {
 			t.Errorf("%d workers: while slow, goodput is %.2f of the capacity, and %.2f with Gradient2's defaults", workers, ours.slow, gradient.slow)
 		}
-		fly("Gradient2, least limit 1", must(t, Config{}), &gradient2{limit: 20, least: 1}, workers)
+		fly("Gradient2, least limit 1", must.Have(New(Config{})), &gradient2{limit: 20, least: 1}, workers)
 	}
 }
