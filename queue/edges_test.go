@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -283,7 +284,7 @@ func TestTheIDOfAMessage(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			m := memory(t, queue.MemoryBrokerConfig{})
 			h := queue.LetterHeaders(nil, &queue.Envelope{OriginalID: original, Redrives: 2})
-			must(t, m.Send(t.Context(), queue.Outgoing{Headers: h}))
+			must.Succeed(m.Send(t.Context(), queue.Outgoing{Headers: h}))
 			got, redrives := "", 0
 			start(t, m, dependency(t, plain(1)), func(_ context.Context, m *queue.Message) error {
 				got, redrives = m.ID, m.Redrives

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -103,8 +104,7 @@ func TestEnvelopeOfLongTexts(t *testing.T) {
 	for range 20 {
 		e.Errors = append(e.Errors, strings.Repeat("x", 4096))
 	}
-	got, err := queue.DecodeEnvelope(e.Encode())
-	must(t, err)
+	got := must.Have(queue.DecodeEnvelope(e.Encode()))
 	wantEqual(t, "errors", len(got.Errors), 8)
 	for _, text := range got.Errors {
 		if len(text) < 256 {
@@ -253,8 +253,7 @@ func TestEnvelopeOfTheLargestSize(t *testing.T) {
 	*last += strings.Repeat("y", room)
 	s := e.Encode()
 	wantEqual(t, "bytes", len(s), queue.MaxEnvelope)
-	got, err := queue.DecodeEnvelope(s)
-	must(t, err)
+	got := must.Have(queue.DecodeEnvelope(s))
 	wantEqual(t, "the last error is whole", got.Errors[3] == *last, true)
 
 	*last += "y"

@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
@@ -30,24 +31,13 @@ func plain(n int) lull.Policy {
 // dependency draws from a seeded source, unless an option sets another.
 func dependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency("backend", p, append([]lull.Option{lull.WithRand(seed.Source(t))}, opts...)...)
-	must(t, err)
-	return d
-}
-
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	return must.Have(lull.NewDependency("backend", p, append([]lull.Option{lull.WithRand(seed.Source(t))}, opts...)...))
 }
 
 // memory is a broker with these messages.
 func memory(t testing.TB, c queue.MemoryBrokerConfig, bodies ...string) *queue.MemoryBroker {
 	t.Helper()
-	m, err := queue.NewMemoryBroker(c)
-	must(t, err)
+	m := must.Have(queue.NewMemoryBroker(c))
 	send(t, m, bodies...)
 	return m
 }
@@ -105,9 +95,7 @@ type running struct {
 func start(t testing.TB, b queue.Broker, d *lull.Dependency, h queue.Handler, c queue.Config, o ...queue.Option) *running {
 	t.Helper()
 	r := &running{done: make(chan error, 1), began: time.Now()}
-	var err error
-	r.Consumer, err = queue.New("orders", b, d, h, c, append(o, queue.WithObserver(r.observe))...)
-	must(t, err)
+	r.Consumer = must.Have(queue.New("orders", b, d, h, c, append(o, queue.WithObserver(r.observe))...))
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	go func() { r.done <- r.Run(ctx) }()
@@ -134,7 +122,7 @@ func (r *running) run(t testing.TB, d time.Duration) *running {
 func send(t testing.TB, s queue.Sender, bodies ...string) {
 	t.Helper()
 	for _, b := range bodies {
-		must(t, s.Send(context.Background(), queue.Outgoing{Body: []byte(b), Headers: queue.Headers{"kind": "test"}}))
+		must.Succeed(s.Send(context.Background(), queue.Outgoing{Body: []byte(b), Headers: queue.Headers{"kind": "test"}}))
 	}
 }
 
@@ -144,11 +132,10 @@ func letters(t testing.TB, m *queue.MemoryBroker) (out []*queue.Letter) {
 	ctx := context.Background()
 	dead := m.DeadLetters()
 	for dead.Len() > 0 {
-		got, err := dead.Receive(ctx, queue.Want{Max: 10, Lease: time.Minute})
-		must(t, err)
+		got := must.Have(dead.Receive(ctx, queue.Want{Max: 10, Lease: time.Minute}))
 		for _, d := range got {
 			out = append(out, queue.LetterOf(d))
-			must(t, dead.Settle(ctx, d, queue.Settlement{Outcome: queue.Ack}))
+			must.Succeed(dead.Settle(ctx, d, queue.Settlement{Outcome: queue.Ack}))
 		}
 	}
 	return out

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -28,7 +29,7 @@ func defaultLog(t *testing.T) (lines func() []map[string]any) {
 	return func() (all []map[string]any) {
 		for line := range strings.Lines(out.String()) {
 			var m map[string]any
-			must(t, json.Unmarshal([]byte(line), &m))
+			must.Succeed(json.Unmarshal([]byte(line), &m))
 			all = append(all, m)
 		}
 		return all
@@ -38,8 +39,7 @@ func defaultLog(t *testing.T) (lines func() []map[string]any) {
 // silent is a consumer without an observer, that runs for d.
 func silent(t *testing.T, b queue.Broker, p lull.Policy, h queue.Handler, d time.Duration) {
 	t.Helper()
-	c, err := queue.New("orders", b, dependency(t, p), h, queue.Config{})
-	must(t, err)
+	c := must.Have(queue.New("orders", b, dependency(t, p), h, queue.Config{}))
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
 	if err := c.Run(ctx); err != nil {

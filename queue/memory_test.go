@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -33,14 +34,14 @@ func TestMemoryHandsOutTheNextOfAGroup(t *testing.T) {
 			put := func() {
 				n++
 				o := queue.Outgoing{Group: groups[n%len(groups)], Body: []byte(fmt.Sprint(n))}
-				must(t, m.Send(t.Context(), o))
+				must.Succeed(m.Send(t.Context(), o))
 			}
 			next := func(want string) {
 				t.Helper()
 				got, ds := handedOut(t, m)
 				wantEqual(t, fmt.Sprintf("%v: handed out", order), got, want)
 				for _, d := range ds {
-					must(t, m.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
+					must.Succeed(m.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
 				}
 			}
 			for range 3 {
@@ -69,7 +70,7 @@ func TestMemoryDiscardsDuplicates(t *testing.T) {
 			wantEqual(t, "deduplicates dead letters", m.DeadLetters().Capabilities().Deduplicates, c.until > 0)
 			put := func(id string, want int) {
 				t.Helper()
-				must(t, m.Send(t.Context(), queue.Outgoing{ID: id}))
+				must.Succeed(m.Send(t.Context(), queue.Outgoing{ID: id}))
 				wantEqual(t, fmt.Sprintf("Duplicates %v: messages", c.config), m.Len(), want)
 			}
 			put("x", 1)
@@ -94,9 +95,7 @@ func TestMemoryHandsOutWhatWasNotExtended(t *testing.T) {
 		m := memory(t, queue.MemoryBrokerConfig{}, "a", "b", "c")
 		got, ds := handedOut(t, m)
 		wantEqual(t, "handed out", got, "abc")
-		if _, err := m.Extend(t.Context(), ds[0], time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		must.Have(m.Extend(t.Context(), ds[0], time.Hour))
 		time.Sleep(time.Minute)
 		got, _ = handedOut(t, m)
 		wantEqual(t, "a minute later", got, "bc")
@@ -137,9 +136,7 @@ func BenchmarkMessage(b *testing.B) {
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
-			if err := c.Run(ctx); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(c.Run(ctx))
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -136,11 +137,11 @@ func TestThePolicyMayBeUpdated(t *testing.T) {
 		}, queue.Config{})
 		send(t, m, "hello")
 		time.Sleep(1500 * time.Millisecond) // two attempts
-		must(t, d.Update(plain(5)))
+		must.Succeed(d.Update(plain(5)))
 		time.Sleep(time.Second)
 		hedged := plain(1)
 		hedged.Hedge.Attempts = 2
-		must(t, d.Update(hedged))
+		must.Succeed(d.Update(hedged))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantEqual(t, "attempts allowed", fmt.Sprint(of[:4]), "[3 3 5 5]")
@@ -158,11 +159,10 @@ func TestAPolicyThatHedgesFromTheStart(t *testing.T) {
 		m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 		d := dependency(t, plain(3))
 		of := 0
-		c, err := queue.New("orders", m, d, func(_ context.Context, m *queue.Message) error { of = m.Of; return nil }, queue.Config{})
-		must(t, err)
+		c := must.Have(queue.New("orders", m, d, func(_ context.Context, m *queue.Message) error { of = m.Of; return nil }, queue.Config{}))
 		hedged := plain(1)
 		hedged.Hedge.Attempts = 2
-		must(t, d.Update(hedged))
+		must.Succeed(d.Update(hedged))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := c.Run(ctx); err != nil {

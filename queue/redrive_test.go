@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
@@ -104,8 +105,7 @@ func morgue(t testing.TB, c queue.MemoryBrokerConfig, n int) *queue.MemoryBroker
 	m := memory(t, c)
 	for i := range n {
 		e := &queue.Envelope{Reason: []string{"even", "odd"}[i%2], Source: "orders", OriginalID: fmt.Sprint("id-", i), LastFailure: time.Now().UTC()}
-		err := m.DeadLetters().Send(t.Context(), queue.Outgoing{Headers: queue.LetterHeaders(queue.Headers{"kind": "test"}, e), Body: fmt.Append(nil, i)})
-		must(t, err)
+		must.Succeed(m.DeadLetters().Send(t.Context(), queue.Outgoing{Headers: queue.LetterHeaders(queue.Headers{"kind": "test"}, e), Body: fmt.Append(nil, i)}))
 		time.Sleep(time.Minute)
 	}
 	return m
@@ -113,9 +113,7 @@ func morgue(t testing.TB, c queue.MemoryBrokerConfig, n int) *queue.MemoryBroker
 
 func scan(t testing.TB, m *queue.MemoryBroker) queue.DeadLetters {
 	t.Helper()
-	from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{})
-	must(t, err)
-	return from
+	return must.Have(queue.Scan(m.DeadLetters(), queue.ScanConfig{}))
 }
 
 // taken counts the messages in m by body, and takes them.
@@ -123,8 +121,7 @@ func taken(t testing.TB, m *queue.MemoryBroker) map[string]int {
 	t.Helper()
 	n := map[string]int{}
 	for m.Len() > 0 {
-		got, err := m.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
-		must(t, err)
+		got := must.Have(m.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute}))
 		for _, d := range got {
 			n[string(d.Body)]++
 			m.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack})
@@ -423,8 +420,7 @@ func TestInspect(t *testing.T) {
 func TestScan(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryBrokerConfig{}, 6)
-		from, err := queue.Scan(m.DeadLetters(), queue.ScanConfig{Lease: 10 * time.Second, Hold: 4})
-		must(t, err)
+		from := must.Have(queue.Scan(m.DeadLetters(), queue.ScanConfig{Lease: 10 * time.Second, Hold: 4}))
 		first, err := from.Next(t.Context(), 10)
 		wantEqual(t, "letters", fmt.Sprint(len(first), err), "4 <nil>")
 		time.Sleep(time.Hour)
@@ -476,8 +472,7 @@ func TestScanAfterALostAnswer(t *testing.T) {
 			}
 			return got, err
 		}
-		from, err := queue.Scan(b, queue.ScanConfig{})
-		must(t, err)
+		from := must.Have(queue.Scan(b, queue.ScanConfig{}))
 		n, began := 0, time.Now()
 		p, err := queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { n++; return true, nil })
 		wantEqual(t, "letters", fmt.Sprint(n, p.Seen, err), "12 12 <nil>")
@@ -562,9 +557,9 @@ func TestRule24AReadingEndsWhenTheBrokerSaysSo(t *testing.T) {
 					}
 					return b.MemoryBroker.Receive(ctx, w)
 				}
-				from, err := queue.Scan(b, queue.ScanConfig{})
-				must(t, err)
+				from := must.Have(queue.Scan(b, queue.ScanConfig{}))
 				var p queue.Progress
+				var err error
 				if what == "Inspect" {
 					p, err = queue.Inspect(t.Context(), from, queue.Filter{}, all)
 				} else {
@@ -656,8 +651,7 @@ func TestRule24LettersThatComeAgainAreNotTheEnd(t *testing.T) {
 			known = append(known, got...)
 			return got, err
 		}
-		from, err := queue.Scan(b, queue.ScanConfig{})
-		must(t, err)
+		from := must.Have(queue.Scan(b, queue.ScanConfig{}))
 		p, err := queue.Inspect(t.Context(), from, queue.Filter{}, all)
 		wantEqual(t, "letters", fmt.Sprint(p.Seen, err), "300 <nil>")
 	})
@@ -667,8 +661,7 @@ func TestRule24LettersThatComeAgainAreNotTheEnd(t *testing.T) {
 func TestScanThatGivesNothingBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		b, _, fails := unreachable(morgue(t, queue.MemoryBrokerConfig{}, 2).DeadLetters())
-		from, err := queue.Scan(b, queue.ScanConfig{})
-		must(t, err)
+		from := must.Have(queue.Scan(b, queue.ScanConfig{}))
 		got, err := from.Next(t.Context(), 10)
 		wantEqual(t, "letters", fmt.Sprint(len(got), err), "2 <nil>")
 		fails.Store(true)
@@ -683,8 +676,7 @@ func TestScanThatGivesNothingBack(t *testing.T) {
 func TestScanOfShortLeases(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := morgue(t, queue.MemoryBrokerConfig{}, 6)
-		from, err := queue.Scan(&broker{MemoryBroker: m.DeadLetters(), can: func(c *queue.Capabilities) { c.Extends = false }}, queue.ScanConfig{Lease: time.Second, Idle: 5 * time.Second})
-		must(t, err)
+		from := must.Have(queue.Scan(&broker{MemoryBroker: m.DeadLetters(), can: func(c *queue.Capabilities) { c.Extends = false }}, queue.ScanConfig{Lease: time.Second, Idle: 5 * time.Second}))
 		n := map[string]int{}
 		var last *queue.Letter
 		for {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -244,7 +245,7 @@ func TestWorstCaseOfDefaults(t *testing.T) {
 // The recommended policy is valid, and its times are those in its comment.
 func TestPolicy(t *testing.T) {
 	p := queue.Policy()
-	must(t, p.Validate())
+	must.Succeed(p.Validate())
 	d := dependency(t, p)
 	var mean time.Duration
 	const rounds = 2000

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/queue"
 )
@@ -28,7 +29,7 @@ func TestServerWithoutMemory(t *testing.T) {
 	n, err := newNode("1MB")
 	there(t, err)
 	defer os.RemoveAll(n.Dir)
-	must(t, n.Start())
+	must.Succeed(n.Start())
 	defer n.Kill()
 	c := New(Dial(n.url()))
 	defer func() {
@@ -37,9 +38,8 @@ func TestServerWithoutMemory(t *testing.T) {
 		c.Close(ctx)
 	}()
 	config := Config{Queue: "orders"}
-	must(t, c.Declare(testContext(t), config))
-	q, err := c.open(config)
-	must(t, err)
+	must.Succeed(c.Declare(testContext(t), config))
+	q := must.Have(c.open(config))
 	// The server looks at its memory once a second, and informs the connections that have
 	// published.
 	await(t, "blocked", func() bool {
@@ -77,13 +77,13 @@ func short(t *testing.T) (url string, timeout time.Duration) {
 	there(t, err)
 	t.Cleanup(func() { os.RemoveAll(n.Dir) })
 	timeout = pace.Stretch(time.Second)
-	must(t, n.Set(fmt.Sprintf("{consumer_timeout,%d}", timeout.Milliseconds()), "{channel_tick_interval,100}"))
+	must.Succeed(n.Set(fmt.Sprintf("{consumer_timeout,%d}", timeout.Milliseconds()), "{channel_tick_interval,100}"))
 	var others sync.WaitGroup
 	others.Go(server.start)
 	others.Go(forConformance.start)
 	err = n.Start()
 	others.Wait()
-	must(t, err)
+	must.Succeed(err)
 	t.Cleanup(n.Kill)
 	return n.url(), timeout
 }
@@ -96,10 +96,8 @@ func TestRealConsumerTimeout(t *testing.T) {
 	url, timeout := short(t)
 	of := func(name string) *Broker {
 		c := client(t, url)
-		must(t, c.Declare(testContext(t), Config{Queue: name}))
-		q, err := c.Open(testContext(t), Config{Queue: name})
-		must(t, err)
-		return q
+		must.Succeed(c.Declare(testContext(t), Config{Queue: name}))
+		return must.Have(c.Open(testContext(t), Config{Queue: name}))
 	}
 	t.Run("handler", func(t *testing.T) {
 		t.Parallel()
@@ -140,8 +138,7 @@ func TestRealConsumerTimeout(t *testing.T) {
 			publish(t, ch, "", q.config.DeadLetters, amqp.Publishing{Headers: amqp.Table{queue.EnvelopeHeader: e.Encode()}, Body: fmt.Append(nil, i)})
 		}
 		readable(t, ch, q.config.DeadLetters, n)
-		from, err := q.Letters(testContext(t))
-		must(t, err)
+		from := must.Have(q.Letters(testContext(t)))
 		// Slow enough to take three times as long.
 		c := queue.RedriveConfig{Rate: n / 2 / (3 * timeout.Seconds()), Filter: queue.Filter{Reason: "wanted"}}
 		if p, err := queue.Redrive(testContext(t), from, q, c, nil); err != nil || p.Moved != n/2 || p.Seen != n {
@@ -158,15 +155,14 @@ func TestRealConsumerTimeout(t *testing.T) {
 		ch := rawAt(t, url)
 		const n = 5
 		numbered(t, ch, q.config.DeadLetters, n)
-		from, err := q.Letters(testContext(t))
-		must(t, err)
+		from := must.Have(q.Letters(testContext(t)))
 		defer from.Close(testContext(t))
 		letters, err := from.Next(testContext(t), n)
 		if err != nil || len(letters) != n {
 			t.Fatalf("%d letters, %v", len(letters), err)
 		}
 		h := letters[0].Receipt.(*letterReceipt)
-		must(t, h.d.Ack(false))
+		must.Succeed(h.d.Ack(false))
 		if err := h.channel.ch.Close(); err != nil { // after the server has read the acknowledgement
 			t.Fatal(err)
 		}

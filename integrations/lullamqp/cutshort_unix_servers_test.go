@@ -17,6 +17,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -70,8 +71,7 @@ func cutShort(t *testing.T, at int, redrive bool, disturb func(w *wire)) {
 	defer w.cut()
 	client := New(DialConfig(rabbit(t).url(), amqp.Config{Dial: w.dial, Heartbeat: 2 * time.Second}))
 	defer client.Close(context.Background())
-	from, err := client.Letters(testContext(t), q.config.DeadLetters, LettersConfig{})
-	must(t, err)
+	from := must.Have(client.Letters(testContext(t), q.config.DeadLetters, LettersConfig{}))
 	seen := 0
 	step := func() {
 		if seen == at {
@@ -81,6 +81,7 @@ func cutShort(t *testing.T, at int, redrive bool, disturb func(w *wire)) {
 	}
 	step()
 	var p queue.Progress
+	var err error
 	if redrive {
 		p, err = queue.Redrive(testContext(t), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, func(queue.LetterResult) { step() })
 	} else {
@@ -110,9 +111,7 @@ func TestRule24NoClockEndsAReading(t *testing.T) {
 			name := q.config.DeadLetters
 			if args != nil {
 				name = fmt.Sprint("single.", names.Add(1))
-				if _, err := ch.QueueDeclare(name, true, false, false, false, args); err != nil {
-					t.Fatal(err)
-				}
+				must.Have(ch.QueueDeclare(name, true, false, false, false, args))
 				t.Cleanup(func() { raw(t).QueueDelete(name, false, false, false) })
 			}
 			for i := range all {
@@ -125,8 +124,7 @@ func TestRule24NoClockEndsAReading(t *testing.T) {
 				publish(t, ch, "", name, m)
 			}
 			readable(t, ch, name, all)
-			from, err := q.client.Letters(testContext(t), name, LettersConfig{})
-			must(t, err)
+			from := must.Have(q.client.Letters(testContext(t), name, LettersConfig{}))
 			p, err := queue.Redrive(testContext(t), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
 			if err != nil || p.Moved != all {
 				t.Errorf("ahead by %v, %v: %v, %v", ahead, args, p, err)
@@ -138,11 +136,9 @@ func TestRule24NoClockEndsAReading(t *testing.T) {
 // signal sends a signal to the server itself.
 func (n *node) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(n.Dir, "pid"))
-	must(t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	must(t, err)
-	must(t, syscall.Kill(pid, s))
+	text := must.Have(os.ReadFile(filepath.Join(n.Dir, "pid")))
+	pid := must.Have(strconv.Atoi(strings.TrimSpace(string(text))))
+	must.Succeed(syscall.Kill(pid, s))
 }
 
 // A server that has fallen silent delays nobody for longer than the context allows. Requests from

@@ -12,6 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/queue/queuetest"
 )
@@ -62,7 +63,7 @@ func TestCommand(t *testing.T) {
 	t.Parallel()
 	queuetest.Command(t, target(t), func(address string) queuetest.CommandLine {
 		var w where
-		must(t, json.Unmarshal([]byte(address), &w))
+		must.Succeed(json.Unmarshal([]byte(address), &w))
 		c := w.Config.WithDefaults()
 		return queuetest.CommandLine{Broker: w.URL, Refused: "amqp://127.0.0.1:1/", Dead: c.DeadLetters, To: c.Queue}
 	})

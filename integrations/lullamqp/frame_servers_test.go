@@ -15,6 +15,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/queue"
 )
@@ -57,7 +58,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q := opened(t, declared(t, Config{}))
-			must(t, q.Send(testContext(t), queue.Outgoing{Body: []byte("first")}))
+			must.Succeed(q.Send(testContext(t), queue.Outgoing{Body: []byte("first")}))
 			settle(t, q, receive(t, q, 1)[0], queue.Settlement{Outcome: queue.Ack})
 			in, out := q.client.in.value, q.client.out.value
 			sent := maps.Clone(x.headers)
@@ -68,8 +69,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 			policy.Attempts = 2
 			policy.Backoff.Base, policy.Backoff.Cap = 50*time.Millisecond, 100*time.Millisecond
 			policy.Breaker.Off = true
-			d, err := lull.NewDependency("service", policy, lull.WithRand(func() uint64 { return 1 << 62 }))
-			must(t, err)
+			d := must.Have(lull.NewDependency("service", policy, lull.WithRand(func() uint64 { return 1 << 62 })))
 			ended := make(chan queue.Event, 1)
 			ran := 0
 			c, err := queue.New(q.config.Queue, q, d, func(context.Context, *queue.Message) error {
@@ -82,7 +82,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 					ended <- e
 				}
 			}))
-			must(t, err)
+			must.Succeed(err)
 			ctx, cancel := context.WithCancel(testContext(t))
 			defer cancel()
 			run := make(chan error, 1)
@@ -94,7 +94,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 				t.Fatal("it is no dead letter")
 			}
 			cancel()
-			must(t, <-run)
+			must.Succeed(<-run)
 			if e.Kind != queue.EventSettled || e.Reason != x.reason {
 				t.Fatalf("%+v", e)
 			}
@@ -182,7 +182,7 @@ func TestRule21MessagesExpire(t *testing.T) {
 	}
 	// Its copies in a redrive have one message-id, and no end.
 	for range 2 {
-		must(t, q.Send(testContext(t), queue.Outgoing{Body: l.Body, Headers: queue.LetterHeaders(l.Headers, &l.Envelope), Letter: l}))
+		must.Succeed(q.Send(testContext(t), queue.Outgoing{Body: l.Body, Headers: queue.LetterHeaders(l.Headers, &l.Envelope), Letter: l}))
 	}
 	for _, d := range receive(t, q, 2) {
 		if m := d.Receipt.(*receipt).d; m.MessageId != "m" || !d.Expires.IsZero() || m.Expiration != "" {
@@ -213,8 +213,7 @@ func TestRule21MessagesExpireInTheLevels(t *testing.T) {
 // only returns the only dead letter of q.
 func only(t *testing.T, q *Broker) *queue.Letter {
 	t.Helper()
-	from, err := q.Letters(testContext(t))
-	must(t, err)
+	from := must.Have(q.Letters(testContext(t)))
 	t.Cleanup(func() { from.Close(context.Background()) })
 	all, err := from.Next(testContext(t), 10)
 	if err != nil || len(all) != 1 {

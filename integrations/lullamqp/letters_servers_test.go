@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
@@ -23,15 +24,14 @@ import (
 // publish is another producer.
 func publish(t testing.TB, ch *amqp.Channel, exchange, key string, m amqp.Publishing) {
 	t.Helper()
-	must(t, ch.PublishWithContext(testContext(t), exchange, key, true, false, m))
+	must.Succeed(ch.PublishWithContext(testContext(t), exchange, key, true, false, m))
 }
 
 // theirs declares a queue of another program, and publishes n numbers into it.
 func theirs(t *testing.T, ch *amqp.Channel, args amqp.Table, n int) string {
 	t.Helper()
 	name := fmt.Sprint("theirs.", names.Add(1))
-	_, err := ch.QueueDeclare(name, true, false, false, false, args)
-	must(t, err)
+	must.Have(ch.QueueDeclare(name, true, false, false, false, args))
 	t.Cleanup(func() { raw(t).QueueDelete(name, false, false, false) })
 	numbered(t, ch, name, n)
 	return name
@@ -42,8 +42,7 @@ func readable(t *testing.T, ch *amqp.Channel, name string, n int) {
 	t.Helper()
 	ready := 0
 	for end := time.Now().Add(testPatience); ; time.Sleep(5 * time.Millisecond) {
-		q, err := ch.QueueDeclarePassive(name, true, false, false, false, nil)
-		must(t, err)
+		q := must.Have(ch.QueueDeclarePassive(name, true, false, false, false, nil))
 		if ready = q.Messages; ready == n {
 			return
 		}
@@ -63,12 +62,9 @@ func bury(t testing.TB, q *Broker, n int) {
 
 func redriven(t testing.TB, q *Broker, c queue.RedriveConfig) queue.Progress {
 	t.Helper()
-	from, err := q.Letters(testContext(t))
-	must(t, err)
+	from := must.Have(q.Letters(testContext(t)))
 	c.Rate = math.Inf(1)
-	p, err := queue.Redrive(testContext(t), from, q, c, nil)
-	must(t, err)
-	return p
+	return must.Have(queue.Redrive(testContext(t), from, q, c, nil))
 }
 
 // Messages of a producer that gives no ids, or always the same one, are alike. Each is a message of its own, and a
@@ -164,10 +160,9 @@ func TestRule21InspectingDoesNotCount(t *testing.T) {
 	} {
 		refused := x.refused && !v.AtLeast(4, 3)
 		for range 6 { // more often than the limit allows
-			from, err := c.Letters(testContext(t), x.queue, LettersConfig{Management: x.api})
-			must(t, err)
+			from := must.Have(c.Letters(testContext(t), x.queue, LettersConfig{Management: x.api}))
 			seen := 0
-			_, err = queue.Inspect(testContext(t), from, queue.Filter{}, func(*queue.Letter) (bool, error) { seen++; return true, nil })
+			_, err := queue.Inspect(testContext(t), from, queue.Filter{}, func(*queue.Letter) (bool, error) { seen++; return true, nil })
 			if refused && (!errors.Is(err, ErrCounted) || lull.Classify(err).Kind != lull.KindPermanent || seen > 0) || !refused && (err != nil || seen != n) {
 				t.Errorf("%s: %d letters seen, %v; to be refused: %v", x.name, seen, err, refused)
 				break
@@ -182,8 +177,7 @@ func TestRule21InspectingDoesNotCount(t *testing.T) {
 	// All of them can be moved, though.
 	to := declared(t, Config{})
 	q := opened(t, to)
-	from, err := c.Letters(testContext(t), limited, LettersConfig{})
-	must(t, err)
+	from := must.Have(c.Letters(testContext(t), limited, LettersConfig{}))
 	if p, err := queue.Redrive(testContext(t), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, nil); err != nil || p.Moved != n {
 		t.Error(p, err)
 	}
@@ -204,9 +198,8 @@ func TestUncountedWithoutPermission(t *testing.T) {
 	request(t, http.MethodPut, map[string]any{"configure": "^$", "write": "^$", "read": ".*"}, "permissions", "/", "reader")
 	config := declared(t, Config{})
 	c := client(t, fmt.Sprintf("amqp://reader:r@127.0.0.1:%d/", rabbit(t).Port))
-	from, err := c.Letters(testContext(t), config.WithDefaults().DeadLetters, LettersConfig{})
-	must(t, err)
-	_, err = queue.Inspect(testContext(t), from, queue.Filter{}, nil)
+	from := must.Have(c.Letters(testContext(t), config.WithDefaults().DeadLetters, LettersConfig{}))
+	_, err := queue.Inspect(testContext(t), from, queue.Filter{}, nil)
 	check.Equal(t, !serverVersion(t).AtLeast(4, 3), errors.Is(err, ErrCounted), "%v", err)
 }
 
@@ -238,8 +231,7 @@ func TestReadingsOutliveTheirChannels(t *testing.T) {
 		settle(t, q, d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: reason, OriginalID: d.ID}})
 	}
 	readable(t, ch, q.config.DeadLetters, n)
-	from, err := q.Letters(testContext(t))
-	must(t, err)
+	from := must.Have(q.Letters(testContext(t)))
 	l := from.(*letters)
 	cut := func() {
 		for _, each := range l.channels {
@@ -280,10 +272,8 @@ func TestRemovedWhenTheChannelEnds(t *testing.T) {
 	ch := raw(t)
 	const n = 3
 	numbered(t, ch, q.config.DeadLetters, n)
-	from, err := q.Letters(testContext(t))
-	must(t, err)
-	first, err := from.Next(testContext(t), 1)
-	must(t, err)
+	from := must.Have(q.Letters(testContext(t)))
+	first := must.Have(from.Next(testContext(t), 1))
 	h := first[0].Receipt.(*letterReceipt)
 	h.d.Acknowledger = unheard{h.channel.ch}
 	await(t, "its removal", func() bool { return from.Remove(testContext(t), first[0]) == nil })
@@ -367,7 +357,7 @@ func deathsMixNothingUp(t *testing.T) (back func()) {
 			if err != nil || !ok {
 				t.Fatal(ok, err)
 			}
-			must(t, d.Nack(false, false))
+			must.Succeed(d.Nack(false, false))
 			readable(t, ch, config.DeadLetters, 1)
 		}
 	}
@@ -388,7 +378,7 @@ func numbered(t *testing.T, ch *amqp.Channel, name string, n int) (sent map[stri
 // queue's log, too.
 func last(t *testing.T, name string, want map[string]int) {
 	pub := newPublisher(New(Dial(rabbit(t).url())).out)
-	must(t, pub.publish(testContext(t), "", name, amqp.Publishing{MessageId: "last", DeliveryMode: amqp.Persistent, Body: []byte("last")}, 0))
+	must.Succeed(pub.publish(testContext(t), "", name, amqp.Publishing{MessageId: "last", DeliveryMode: amqp.Persistent, Body: []byte("last")}, 0))
 	want["last"] = 1
 }
 
@@ -403,7 +393,7 @@ func readingDies(t *testing.T, ch *amqp.Channel, config Config) (name string, wa
 			more, err = from.Next(testContext(t), 10)
 			got = append(got, more...)
 		}
-		must(t, err)
+		must.Succeed(err)
 		return from, got
 	}
 	killed, client := New(Dial(rabbit(t).url())), New(Dial(rabbit(t).url()))
@@ -412,10 +402,10 @@ func readingDies(t *testing.T, ch *amqp.Channel, config Config) (name string, wa
 	readable(t, ch, name, all)
 	from, letters := read(client, removed)
 	for _, l := range letters {
-		must(t, from.Remove(testContext(t), l))
+		must.Succeed(from.Remove(testContext(t), l))
 		delete(want, string(l.Body))
 	}
-	must(t, from.Close(testContext(t)))
+	must.Succeed(from.Close(testContext(t)))
 	last(t, name, want)
 	readable(t, ch, name, len(want))
 	return name, want

@@ -20,6 +20,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
@@ -32,8 +33,7 @@ func running(t *testing.T, q *Broker, handle queue.Handler, change ...func(*lull
 	for _, change := range change {
 		change(&policy, &config)
 	}
-	d, err := lull.NewDependency("service", policy, lull.WithRand(seed.Source(t)))
-	must(t, err)
+	d := must.Have(lull.NewDependency("service", policy, lull.WithRand(seed.Source(t))))
 	all := make(chan queue.Event, 1000)
 	c, err := queue.New(q.config.Queue, q, d, handle, config, queue.WithObserver(func(_ context.Context, e queue.Event) {
 		select {
@@ -41,7 +41,7 @@ func running(t *testing.T, q *Broker, handle queue.Handler, change ...func(*lull
 		default:
 		}
 	}))
-	must(t, err)
+	must.Succeed(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done, over := make(chan error, 1), make(chan struct{})
 	go func() {
@@ -161,8 +161,7 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 			config := declared(t, Config{})
 			client := New(DialConfig(rabbit(t).url(), amqp.Config{Dial: w.dial}))
 			t.Cleanup(func() { client.Close(testContext(t)) })
-			q, err := client.Open(testContext(t), config)
-			must(t, err)
+			q := must.Have(client.Open(testContext(t), config))
 			body := strings.Repeat("x", 2*pushed)
 			sender := opened(t, config)
 			for range messages {
@@ -256,9 +255,7 @@ func TestQueueIsMadeAnew(t *testing.T) {
 	send(t, q, "first")
 	events, ended := running(t, q, func(context.Context, *queue.Message) error { return nil })
 	expect(t, events, queue.EventSettled, ended)
-	if _, err := raw(t).QueueDelete(config.Queue, false, false, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(raw(t).QueueDelete(config.Queue, false, false, false))
 	for range 2 { // the consumer is cancelled; then there is no queue
 		expect(t, events, queue.EventReceiveFailed, ended)
 	}
@@ -326,8 +323,7 @@ func TestOpenRefusesWhatIsNotThere(t *testing.T) {
 	}
 	// A server that cannot be reached now is accepted. Missing objects are found later.
 	late := New(func(ctx context.Context) (*amqp.Connection, error) { return nil, errors.New("refused") })
-	q, err := late.Open(testContext(t), Config{Queue: "nowhere"})
-	must(t, err)
+	q := must.Have(late.Open(testContext(t), Config{Queue: "nowhere"}))
 	late.in = newLink(Dial(rabbit(t).url()))
 	if _, err := q.Receive(testContext(t), queue.Want{Max: 1, Lease: time.Minute}); lull.Classify(err).Kind != lull.KindPermanent || !strings.Contains(fmt.Sprint(err), "queue nowhere: missing") {
 		t.Errorf("Receive: %v", err)
@@ -353,8 +349,7 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 				for i := range n {
 					send(t, q, fmt.Sprint("handled ", i))
 				}
-				d, err := lull.NewDependency("service", queue.Policy(), lull.WithRand(seed.Source(t)))
-				must(t, err)
+				d := must.Have(lull.NewDependency("service", queue.Policy(), lull.WithRand(seed.Source(t))))
 				ctx, stop := context.WithCancel(testContext(t))
 				defer stop()
 				began, end := make(chan struct{}, n), make(chan struct{})
@@ -363,7 +358,7 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 					<-end
 					return nil
 				}, queue.Config{Concurrency: n, Drain: time.Minute})
-				must(t, err)
+				must.Succeed(err)
 				ended := make(chan error, 1)
 				go func() { ended <- c.Run(ctx) }()
 				for range n {
@@ -375,7 +370,7 @@ func TestCloseAwaitsAcknowledgements(t *testing.T) {
 				last(ctx, q)
 				stop()
 				close(end)
-				must(t, <-ended)
+				must.Succeed(<-ended)
 				check.Equal(t, q.client.Close(testContext(t)), nil, "round %d: Close", round)
 				again := opened(t, config)
 				for _, d := range receive(t, again, waiting) {
@@ -400,8 +395,7 @@ func TestCloseReportsWhatIsNotKnown(t *testing.T) {
 		config := declared(t, Config{})
 		var w wire
 		c := New(DialConfig(rabbit(t).url(), amqp.Config{Dial: w.dial}))
-		q, err := c.Open(testContext(t), config)
-		must(t, err)
+		q := must.Have(c.Open(testContext(t), config))
 		send(t, q, "hello")
 		d := receive(t, q, 1)[0]
 		w.deaf.Store(true)
@@ -411,7 +405,7 @@ func TestCloseReportsWhatIsNotKnown(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), pace.Stretch(2*time.Second))
 		defer cancel()
-		err = c.Close(ctx)
+		err := c.Close(ctx)
 		if err == nil || !strings.Contains(err.Error(), "may come again") {
 			t.Errorf("the connection is cut: %t; Close returns %v", cut, err)
 		}

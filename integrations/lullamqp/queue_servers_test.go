@@ -14,15 +14,14 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
 // opened returns the queue of config, with a client of its own.
 func opened(t testing.TB, config Config) *Broker {
 	t.Helper()
-	q, err := client(t, rabbit(t).url()).open(config)
-	must(t, err)
-	return q
+	return must.Have(client(t, rabbit(t).url()).open(config))
 }
 
 // client returns a client that ends with the test.
@@ -44,20 +43,15 @@ func raw(t testing.TB) *amqp.Channel {
 
 func rawAt(t testing.TB, url string) *amqp.Channel {
 	t.Helper()
-	conn, err := amqp.Dial(url)
-	must(t, err)
+	conn := must.Have(amqp.Dial(url))
 	t.Cleanup(func() { conn.Close() })
-	ch, err := conn.Channel()
-	must(t, err)
-	return ch
+	return must.Have(conn.Channel())
 }
 
 func serverVersion(t testing.TB) ServerInfo {
 	t.Helper()
 	c := client(t, rabbit(t).url())
-	s, err := c.Server(testContext(t))
-	must(t, err)
-	return s
+	return must.Have(c.Server(testContext(t)))
 }
 
 // send sends until the broker takes it: on a busy machine RabbitMQ refuses a message now and then.
@@ -69,7 +63,7 @@ func send(t testing.TB, q *Broker, bodies ...string) {
 		for errors.Is(err, ErrRefused) && ctx.Err() == nil {
 			err = q.Send(ctx, queue.Outgoing{Body: []byte(body)})
 		}
-		must(t, err)
+		must.Succeed(err)
 	}
 }
 
@@ -78,8 +72,7 @@ func receive(t testing.TB, q *Broker, n int) (all []*queue.Delivery) {
 	t.Helper()
 	ctx := testContext(t)
 	for len(all) < n {
-		got, err := q.Receive(ctx, queue.Want{Max: n - len(all), Lease: time.Minute})
-		must(t, err)
+		got := must.Have(q.Receive(ctx, queue.Want{Max: n - len(all), Lease: time.Minute}))
 		all = append(all, got...)
 	}
 	return all
@@ -104,7 +97,7 @@ func settle(t testing.TB, q *Broker, d *queue.Delivery, s queue.Settlement) {
 	if s.Outcome == queue.DeadLetter && s.Envelope == nil {
 		s.Envelope = &queue.Envelope{Reason: "test", OriginalID: d.ID, Source: "orders", Attempts: d.Attempt}
 	}
-	must(t, q.Settle(testContext(t), d, s))
+	must.Succeed(q.Settle(testContext(t), d, s))
 }
 
 // The server pushes no more than is wanted: others get the rest.
@@ -143,7 +136,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 			q.await(t, "the others are fetched", func() bool { return len(q.current.prefetched) == 4 })
 			switch how {
 			case "pause":
-				must(t, q.Pause(testContext(t), time.Now().Add(time.Minute)))
+				must.Succeed(q.Pause(testContext(t), time.Now().Add(time.Minute)))
 			case "context":
 				ctx, cancel := context.WithCancel(t.Context())
 				cancel()
@@ -166,7 +159,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 				q.watchIdle() // from now on
 				q.mu.Unlock()
 			case "close":
-				must(t, q.Close(testContext(t)))
+				must.Succeed(q.Close(testContext(t)))
 			}
 			left := 4
 			if how == "close" {
@@ -241,7 +234,7 @@ func TestPausesAfterAcknowledgementsCostNothing(t *testing.T) {
 			settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
 		}
 		began := time.Now()
-		must(t, q.Pause(testContext(t), time.Time{}))
+		must.Succeed(q.Pause(testContext(t), time.Time{}))
 		slow = slow || time.Since(began) >= unpushed
 	}
 	nothing(t, q, 100*time.Millisecond)
@@ -250,11 +243,10 @@ func TestPausesAfterAcknowledgementsCostNothing(t *testing.T) {
 // fill declares a queue that refuses messages, for it is full.
 func fill(t *testing.T, ch *amqp.Channel, name string) {
 	t.Helper()
-	_, err := ch.QueueDeclare(name, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-max-length": int64(1), "x-overflow": "reject-publish"})
-	must(t, err)
+	must.Have(ch.QueueDeclare(name, true, false, false, false, amqp.Table{"x-queue-type": "quorum", "x-max-length": int64(1), "x-overflow": "reject-publish"}))
 	t.Cleanup(func() { raw(t).QueueDelete(name, false, false, false) })
 	for range 10 { // a quorum queue takes a few more than it should
-		must(t, ch.Publish("", name, false, false, amqp.Publishing{}))
+		must.Succeed(ch.Publish("", name, false, false, amqp.Publishing{}))
 	}
 }
 
@@ -301,16 +293,14 @@ func TestWhatNoQueueTookComesLater(t *testing.T) {
 	full := q.config
 	full.Queue += ".full"
 	fill(t, ch, full.Queue)
-	must(t, ch.QueueBind(full.Queue, queuePattern(full.Queue), full.deliver(), false, nil))
+	must.Succeed(ch.QueueBind(full.Queue, queuePattern(full.Queue), full.deliver(), false, nil))
 	for _, to := range []*Config{&full, &q.config} {
 		exchange, key := to.delayed(1)
-		must(t, q.pub.publish(testContext(t), exchange, key, amqp.Publishing{MessageId: to.Queue, DeliveryMode: amqp.Persistent}, 0))
+		must.Succeed(q.pub.publish(testContext(t), exchange, key, amqp.Publishing{MessageId: to.Queue, DeliveryMode: amqp.Persistent}, 0))
 	}
 	// The second has come through the level, so the first was refused.
 	settle(t, q, receive(t, q, 1)[0], queue.Settlement{Outcome: queue.Ack})
-	if _, err := ch.QueuePurge(full.Queue, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(ch.QueuePurge(full.Queue, false))
 	readable(t, ch, full.Queue, 1)
 }
 
@@ -394,7 +384,7 @@ func TestLettersOfTheBroker(t *testing.T) {
 	t.Parallel()
 	config := declared(t, Config{DeliveryLimit: 3})
 	q := opened(t, config)
-	must(t, q.Send(testContext(t), queue.Outgoing{Body: []byte("poison"), Headers: queue.Headers{"kind": "test"}}))
+	must.Succeed(q.Send(testContext(t), queue.Outgoing{Body: []byte("poison"), Headers: queue.Headers{"kind": "test"}}))
 	d := receive(t, q, 1)[0]
 	settle(t, q, d, queue.Settlement{Outcome: queue.Retry})
 	id := d.ID
@@ -481,7 +471,7 @@ func TestKeptWhereItCannotBeGivenBack(t *testing.T) {
 	}
 	shut(true)
 	for range 2 {
-		must(t, q.Pause(testContext(t), time.Now().Add(time.Minute)))
+		must.Succeed(q.Pause(testContext(t), time.Now().Add(time.Minute)))
 	}
 	shut(false)
 	nothing(t, other, 200*time.Millisecond)

@@ -13,6 +13,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/rabbitmq"
 	"github.com/lullgo/lull/queue/queuetest"
@@ -100,7 +101,7 @@ func there(t testing.TB, err error) {
 	if errors.Is(err, rabbitmq.ErrAbsent) && os.Getenv("CI") == "" {
 		t.Skip(err)
 	}
-	must(t, err)
+	must.Succeed(err)
 }
 
 // node is a server that tests start.
@@ -124,21 +125,13 @@ func newNode(memory string) (*node, error) {
 	return &node{s}, s.Set(rabbitmq.HandOn(time.Second))
 }
 
-// must ends the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (n *node) url() string { return n.URL() }
 
 // restart stops the server, with or without warning, and starts it again.
 func (n *node) restart(t testing.TB, end func()) {
 	t.Helper()
 	end()
-	must(t, n.Start())
+	must.Succeed(n.Start())
 }
 
 // testPatience is how long a test waits for something, beside many others on a busy machine.

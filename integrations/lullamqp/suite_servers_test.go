@@ -20,6 +20,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/integrations/redial"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/queue/queuetest"
@@ -133,13 +134,12 @@ const connections, mostDials = 20, 3
 
 // keepUp makes the connections, which are kept up until the test ends.
 func keepUp(t *testing.T, n *node) *keptUp {
-	d, err := lull.NewDependency("rabbitmq", lull.Policy{}, lull.WithRand(seed.Source(t)))
-	must(t, err)
+	d := must.Have(lull.NewDependency("rabbitmq", lull.Policy{}, lull.WithRand(seed.Source(t))))
 	g, err := redial.New(d, redial.Config{MaxDials: mostDials, Policy: engine.RedialPolicy{
 		Start: 100 * time.Millisecond, Spread: 200 * time.Millisecond, Lasting: 100 * time.Millisecond,
 		Backoff: backoff.Schedule{Base: 50 * time.Millisecond, Cap: 2 * time.Second},
 	}})
-	must(t, err)
+	must.Succeed(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	k := &keptUp{node: n}
 	var wg sync.WaitGroup
@@ -191,7 +191,7 @@ func (k *keptUp) restart(t *testing.T, what string, end func()) {
 	before := k.dials.Load()
 	end()
 	await(t, "all connections are down", func() bool { return k.up.Load() == 0 })
-	must(t, k.Start())
+	must.Succeed(k.Start())
 	await(t, "all connections after it was "+what, func() bool { return k.up.Load() == connections })
 	peak := k.peak.Load()
 	t.Logf("%s: %d connections are back after %d dials, %d in flight at most", what, connections, k.dials.Load()-before, peak)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -37,8 +38,7 @@ func request(t testing.TB, method string, body any, path ...string) {
 	req, _ := http.NewRequest(method, m.URL+"/api/"+strings.Join(path, "/"), bytes.NewReader(text))
 	req.SetBasicAuth(m.User, m.Password)
 	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	must(t, err)
+	res := must.Have(http.DefaultClient.Do(req))
 	res.Body.Close()
 	if res.StatusCode >= 300 {
 		t.Fatalf("%s %s: %s", method, req.URL, res.Status)
@@ -101,7 +101,7 @@ func TestTopology(t *testing.T) {
 	ch := raw(t)
 	must := func(_ any, err error) {
 		t.Helper()
-		must(t, err)
+		must.Succeed(err)
 	}
 	must(ch.QueueDelete("topology.delay-03", false, false, false))
 	must(nil, ch.ExchangeDelete("topology.delay-05", false, false))
@@ -168,7 +168,7 @@ func unmake(t testing.TB, config Config) {
 		} else {
 			_, err = ch.QueueDelete(o.name, false, false, false)
 		}
-		must(t, err)
+		must.Succeed(err)
 	}
 }
 
@@ -223,10 +223,8 @@ func TestDelayedForAQueueThatIsGone(t *testing.T) {
 		for _, d := range receive(t, q, n) {
 			settle(t, q, d, queue.Settlement{Outcome: queue.Retry, After: after})
 		}
-		must(t, q.Close(testContext(t)))
-		var err error
-		back, err = ch.QueueDelete(config.Queue, false, false, false)
-		must(t, err)
+		must.Succeed(q.Close(testContext(t)))
+		back = must.Have(ch.QueueDelete(config.Queue, false, false, false))
 	}
 	o := opened(t, other)
 	send(t, o, "other")
@@ -235,7 +233,7 @@ func TestDelayedForAQueueThatIsGone(t *testing.T) {
 	got := 0
 	await(t, "all put aside", func() bool {
 		_, ok, err := ch.Get("gone.delay-lost", true)
-		must(t, err)
+		must.Succeed(err)
 		if ok {
 			got++
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -40,14 +41,14 @@ func TestWhatTheServerCounts(t *testing.T) {
 			await(t, "a message", func() (ok bool) {
 				var err error
 				d, ok, err = ch.Get(config.Queue, false)
-				must(t, err)
+				must.Succeed(err)
 				return ok
 			})
 			last = &d
 			if d.Redelivered != (n > 0) {
 				t.Errorf("%s: delivery %d is marked as redelivered: %v", c.name, n+1, d.Redelivered)
 			}
-			must(t, c.end(&d, ch))
+			must.Succeed(c.end(&d, ch))
 		}
 		var got counts
 		got.delivered, _ = integer(last.Headers["x-delivery-count"])
@@ -68,8 +69,7 @@ func TestNative(t *testing.T) {
 	config := Config{Queue: "native", Native: Native{Min: 300 * time.Millisecond, Max: time.Second}}
 	if !v.AtLeast(4, 3) {
 		c := client(t, rabbit(t).url())
-		q, err := c.open(config)
-		must(t, err)
+		q := must.Have(c.open(config))
 		_, received := q.Receive(testContext(t), queue.Want{Max: 1})
 		for what, err := range map[string]error{
 			"Declare": c.Declare(testContext(t), config), "Check": c.Check(testContext(t), config), "Receive": received,

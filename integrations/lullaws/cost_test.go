@@ -10,15 +10,13 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/cost"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
 // costs are the SDK's step that repeats, and the one in its place, for an attempt that succeeds.
 func costs(t testing.TB) cost.Calls {
-	d, err := lull.NewDependency("queues", lull.Policy{}, lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(lull.NewDependency("queues", lull.Policy{}, lull.WithRand(seed.Source(t))))
 	sdks := retry.NewAttemptMiddleware(retry.NewStandard(), smithyhttp.RequestCloner)
 	once := singleAttemptStep(retry.NewStandard())
 	own := &step{sdks: sdks, of: func(context.Context) (*lull.Dependency, *retry.Attempt) { return d, once }}

@@ -29,6 +29,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/integrations/lullaws"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -71,11 +72,7 @@ func config(s *service) aws.Config {
 
 func newDependency(t testing.TB, p lull.Policy) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency("queues", p, lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Have(lull.NewDependency("queues", p, lull.WithRand(seed.Source(t))))
 }
 
 // under returns a client of s under d.
@@ -220,9 +217,7 @@ func TestClockSkewIsCorrected(t *testing.T) {
 		})
 		c := under(s, newDependency(t, quick), nil)
 		for range 2 {
-			if err := ask(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(ask(t.Context(), c))
 		}
 		if len(signed) != 3 || signed[0] == signed[1] {
 			t.Errorf("%d requests, signed %q: want one that is too early, and two", len(signed), signed)
@@ -275,13 +270,8 @@ func TestOneServicesThrottlingDelaysNoOther(t *testing.T) {
 		var made atomic.Int32
 		cfg := config(s)
 		cfg.Retryer = func() aws.Retryer { made.Add(1); return retry.NewAdaptiveMode() }
-		services, err := lull.NewRegistry(quick, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := lullaws.AddTo(&cfg, services); err != nil {
-			t.Fatal(err)
-		}
+		services := must.Have(lull.NewRegistry(quick, 10))
+		must.Succeed(lullaws.AddTo(&cfg, services))
 		queues, buckets := sqs.NewFromConfig(cfg), s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
 		made.Store(0) // NewFromConfig makes some that nobody asks
 		for range 6 {
@@ -353,10 +343,7 @@ func TestTheBodyOfAnAnswer(t *testing.T) {
 		cfg := config(s)
 		cfg.APIOptions = append(cfg.APIOptions, lullaws.Retry(newDependency(t, p), nil))
 		c := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
-		got, err := c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String("b"), Key: aws.String("k")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Have(c.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String("b"), Key: aws.String("k")}))
 		time.Sleep(time.Minute)
 		close(more)
 		text, err := io.ReadAll(got.Body)
@@ -412,10 +399,7 @@ func TestOptionsOfACall(t *testing.T) {
 
 func TestWhatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		services, err := lull.NewRegistry(lull.Policy{}, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		services := must.Have(lull.NewRegistry(lull.Policy{}, 10))
 		for want, got := range map[string]error{
 			"the config is nil":   lullaws.AddTo(nil, services),
 			"the registry is nil": lullaws.AddTo(&aws.Config{}, nil),

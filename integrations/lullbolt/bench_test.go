@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -52,18 +53,14 @@ func BenchmarkStore(b *testing.B) {
 	b.Run("alone/claim", func(b *testing.B) {
 		s := open(b, temp(b), Config{})
 		for b.Loop() {
-			if _, err := s.Claim(ctx, request()); err != nil {
-				b.Fatal(err)
-			}
+			must.Have(s.Claim(ctx, request()))
 		}
 	})
 	b.Run("replay", func(b *testing.B) {
 		s := open(b, temp(b), Config{})
 		c := request()
 		s.Claim(ctx, c)
-		if err := s.Complete(ctx, c.Key, c.Token, record, time.Hour); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(s.Complete(ctx, c.Key, c.Token, record, time.Hour))
 		b.ReportAllocs()
 		for b.Loop() {
 			if a, err := s.Claim(ctx, c); err != nil || a.State != idempotency.Replay {

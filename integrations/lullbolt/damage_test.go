@@ -16,6 +16,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -45,31 +46,27 @@ func intact(t *testing.T, freelist bool) (now, earlier []byte) {
 	var gone []idempotency.Claim
 	for i := range damageKeys {
 		c, record, done := remembered(i)
-		_, err := s.Claim(ctx, c)
-		must(t, err)
+		must.Have(s.Claim(ctx, c))
 		if done {
-			must(t, s.Complete(ctx, c.Key, c.Token, record, c.Retention))
+			must.Succeed(s.Complete(ctx, c.Key, c.Token, record, c.Retention))
 		}
 		if i%3 == 0 { // to have free pages
 			c := request()
-			_, err := s.Claim(ctx, c)
-			must(t, err)
+			must.Have(s.Claim(ctx, c))
 			gone = append(gone, c)
 		}
 		if i == damageKeys/2 {
-			earlier, err = os.ReadFile(path)
-			must(t, err)
+			earlier = must.Have(os.ReadFile(path))
 		}
 	}
 	for _, c := range gone {
-		must(t, s.Release(ctx, c.Key, c.Token))
+		must.Succeed(s.Release(ctx, c.Key, c.Token))
 	}
-	must(t, s.Close())
+	must.Succeed(s.Close())
 	if freelist { // as "bbolt compact" leaves it
 		edit(t, path, func(*bbolt.Tx) error { return nil })
 	}
-	now, err := os.ReadFile(path)
-	must(t, err)
+	now = must.Have(os.ReadFile(path))
 	return now, earlier
 }
 
@@ -177,7 +174,7 @@ func TestDamagedFile(t *testing.T) {
 			}
 			b, what := damage(seed, now, earlier)
 			path := filepath.Join(t.TempDir(), "damaged")
-			must(t, os.WriteFile(path, b, 0o600))
+			must.Succeed(os.WriteFile(path, b, 0o600))
 			no, wrong := outcomes(path)
 			if wrong != nil {
 				t.Errorf("seed %d, %s: %v", seed, what, wrong)
@@ -196,7 +193,7 @@ func TestDamagedFile(t *testing.T) {
 func TestCheckIsBounded(t *testing.T) {
 	b, _ := intact(t, false)
 	path := temp(t)
-	must(t, os.WriteFile(path, append(b, make([]byte, 4<<20)...), 0o600))
+	must.Succeed(os.WriteFile(path, append(b, make([]byte, 4<<20)...), 0o600))
 	for check, want := range map[time.Duration]error{1: ErrUnchecked, 0: nil, -1: nil} {
 		s, err := Open(path, Config{NoSync: true, CheckTimeout: check})
 		if !errors.Is(err, want) || want == nil && err != nil {
@@ -216,9 +213,9 @@ func TestFileIsCutOffWhileItIsOpen(t *testing.T) {
 	}
 	b, _ := intact(t, false)
 	path, ctx := temp(t), context.Background()
-	must(t, os.WriteFile(path, b, 0o600))
+	must.Succeed(os.WriteFile(path, b, 0o600))
 	s := open(t, path, Config{NoSync: true})
-	must(t, os.Truncate(path, 2*4096))
+	must.Succeed(os.Truncate(path, 2*4096))
 	c, _, _ := remembered(1)
 	_, err := s.Claim(ctx, c)
 	_, err2 := s.Claim(ctx, request())

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -22,8 +23,7 @@ func answersAsMemoryDoes(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		path, ctx := temp(t), context.Background()
 		s := open(t, path, Config{NoSync: true})
-		memory, err := idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{})
-		must(t, err)
+		memory := must.Have(idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{}))
 		for step := range 1500 {
 			key := fmt.Sprint("key ", r.IntN(6))
 			token := idempotency.FencingToken{1 + byte(r.IntN(4))}
@@ -61,7 +61,7 @@ func answersAsMemoryDoes(t *testing.T) {
 					t.Fatalf("seed %d, step %d: after Sweep %d entries are left, want %d; %v, %v", seed, step, n, memory.Len(), err, err2)
 				}
 			case what < 18 && step%10 == 0:
-				must(t, s.Close())
+				must.Succeed(s.Close())
 				s = open(t, path, Config{NoSync: true})
 			default:
 				time.Sleep(d() / 2)

@@ -13,6 +13,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -23,7 +24,7 @@ func runs(t *testing.T, s *Store, n, size int) {
 	for range n {
 		c := request()
 		claims(t, s, c)
-		must(t, s.Complete(context.Background(), c.Key, c.Token, record, time.Hour))
+		must.Succeed(s.Complete(context.Background(), c.Key, c.Token, record, time.Hour))
 	}
 }
 
@@ -34,21 +35,18 @@ func TestGrowthIsBounded(t *testing.T) { synctest.Test(t, growthIsBounded) }
 func growthIsBounded(t *testing.T) {
 	path := temp(t)
 	size := func() int64 {
-		st, err := os.Stat(path)
-		must(t, err)
+		st := must.Have(os.Stat(path))
 		return st.Size()
 	}
 	const perHour, perSession = 500, 20
 	hours := func(n int) (most int) {
 		for range n * perHour / perSession {
-			s, err := Open(path, Config{NoSync: true})
-			must(t, err)
+			s := must.Have(Open(path, Config{NoSync: true}))
 			runs(t, s, perSession, 300)
 			time.Sleep(time.Hour / (perHour / perSession))
-			entries, err := s.Len()
-			must(t, err)
+			entries := must.Have(s.Len())
 			most = max(most, entries)
-			must(t, s.Close())
+			must.Succeed(s.Close())
 		}
 		return most
 	}
@@ -149,9 +147,7 @@ func full(t *testing.T) {
 // inUse returns how many bytes of the file are in use.
 func inUse(t *testing.T, s *Store) (n int64) {
 	t.Helper()
-	if err := s.view(func(tx *bbolt.Tx) error { n = s.inUse(tx); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(s.view(func(tx *bbolt.Tx) error { n = s.inUse(tx); return nil }))
 	return n
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
@@ -37,10 +38,7 @@ func TestAFileThatStandsStill(t *testing.T) {
 		s := open(t, temp(t), Config{NoSync: true})
 		policy := idempotency.StorePolicy()
 		policy.Attempts, policy.AttemptTimeout, policy.Breaker.Off = 1, 200*time.Millisecond, true
-		keys, err := idempotency.New(s, idempotency.Config{Store: policy}, idempotency.WithScope(idempotency.SharedScope))
-		if err != nil {
-			t.Fatal(err)
-		}
+		keys := must.Have(idempotency.New(s, idempotency.Config{Store: policy}, idempotency.WithScope(idempotency.SharedScope)))
 		const n = 3
 		var goOn [n]func() error
 		var runs [n]atomic.Int64
@@ -69,9 +67,7 @@ func TestAFileThatStandsStill(t *testing.T) {
 			if want := map[bool]int{true: 503, false: 201}[at == "claim"]; first.Code != want {
 				t.Errorf("held at the %s: %d, want %d", at, first.Code, want)
 			}
-			if err := goOn[i](); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(goOn[i]())
 			var again *httptest.ResponseRecorder
 			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 				if again = send(i); again.Header().Get("Retry-After") == "" {

@@ -16,23 +16,16 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
 
 func open(t testing.TB, path string, c Config) *Store {
 	t.Helper()
-	s, err := Open(path, c)
-	must(t, err)
+	s := must.Have(Open(path, c))
 	t.Cleanup(func() { s.Close() })
 	return s
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // claims makes a claim of a key that is free.
@@ -62,7 +55,7 @@ func TestInUse(t *testing.T) {
 		if waited := time.Since(began); waited < DefaultLockTimeout-100*time.Millisecond || waited > DefaultLockTimeout {
 			t.Errorf("after %v, want %v", waited, DefaultLockTimeout)
 		}
-		must(t, s.Close())
+		must.Succeed(s.Close())
 		open(t, path, Config{NoSync: true})
 	})
 }
@@ -70,10 +63,9 @@ func TestInUse(t *testing.T) {
 // edit changes a file as another program does.
 func edit(t *testing.T, path string, f func(*bbolt.Tx) error) {
 	t.Helper()
-	db, err := bbolt.Open(path, 0o600, nil)
-	must(t, err)
-	must(t, db.Update(f))
-	must(t, db.Close())
+	db := must.Have(bbolt.Open(path, 0o600, nil))
+	must.Succeed(db.Update(f))
+	must.Succeed(db.Close())
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -84,7 +76,7 @@ func TestOpenRefuses(t *testing.T) {
 	open(t, later, Config{NoSync: true}).Close()
 	edit(t, later, func(tx *bbolt.Tx) error { return tx.Bucket(bucketFile).Put(fieldForm, []byte{9}) })
 	text := filepath.Join(dir, "text")
-	must(t, os.WriteFile(text, []byte(strings.Repeat("not a database\n", 4000)), 0o600))
+	must.Succeed(os.WriteFile(text, []byte(strings.Repeat("not a database\n", 4000)), 0o600))
 	for path, want := range map[string]string{
 		foreign:                            `"accounts"`,
 		later:                              "[9]",
@@ -174,7 +166,7 @@ func TestCloseWaits(t *testing.T) {
 		}
 		runtime.Gosched()
 	}
-	must(t, release())
+	must.Succeed(release())
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
@@ -202,7 +194,7 @@ func TestBroken(t *testing.T) {
 		errs <- err
 	}()
 	waitFor(t, s, 1, true)
-	must(t, release())
+	must.Succeed(release())
 	one, two := <-errs, <-errs
 	_, err := s.Claim(context.Background(), request())
 	for _, err := range []error{one, two, err, s.Complete(context.Background(), c.Key, c.Token, nil, time.Hour)} {
@@ -261,7 +253,7 @@ func TestAbandoned(t *testing.T) {
 		cancel()
 		all = append(all, c)
 	}
-	must(t, release())
+	must.Succeed(release())
 	for _, c := range all {
 		claims(t, s, request2(c)) // so it was not carried out
 	}
@@ -329,7 +321,7 @@ func TestShared(t *testing.T) {
 	for n := 0; n < 50; n, _ = queued(s) { // most of them have come
 		runtime.Gosched()
 	}
-	must(t, release())
+	must.Succeed(release())
 	wg.Wait()
 	for i, err := range errs {
 		if want := []error{nil, idempotency.ErrFenced, idempotency.ErrTooLarge}[i%3]; !errors.Is(err, want) {

@@ -247,9 +247,7 @@ func BenchmarkUnary(b *testing.B) {
 			anew := served(b, &echo{unary: func(_ context.Context, _ int, in string) (string, error) { return in, nil }})
 			connect := func(opts ...grpc.DialOption) *grpc.ClientConn {
 				cc := anew(opts...)
-				if _, err := call(b.Context(), cc, ""); err != nil {
-					b.Fatal(err)
-				}
+				must.Have(call(b.Context(), cc, ""))
 				return cc
 			}
 			bare, cc := connect(), connect(c.opts...)
@@ -262,9 +260,7 @@ func BenchmarkUnary(b *testing.B) {
 					ctx, cancel = context.WithTimeout(ctx, 5*time.Second)
 					defer cancel()
 				}
-				if err := cc.Invoke(ctx, unaryMethod, req, reply); err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(cc.Invoke(ctx, unaryMethod, req, reply))
 				return time.Since(start)
 			}
 			var baseline, took []time.Duration

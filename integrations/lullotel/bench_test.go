@@ -22,16 +22,14 @@ func (none) ForceFlush(context.Context) error                { return nil }
 func benchTelemetry(tb testing.TB, sampler sdktrace.Sampler, opts ...Option) *Telemetry {
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(none{}), sdktrace.WithSampler(sampler))
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
-	t := must.Have(New(append([]Option{WithTracerProvider(tracers), WithMeterProvider(meters)}, opts...)...))
-	return t
+	return must.Have(New(append([]Option{WithTracerProvider(tracers), WithMeterProvider(meters)}, opts...)...))
 }
 
 func succeed(context.Context) error { return nil }
 
 // bare is a call that nobody observes, with a policy that needs no context of its own.
 func bare(tb testing.TB, opts ...lull.Option) *lull.Dependency {
-	d := must.Have(lull.NewDependency("payments", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, opts...))
-	return d
+	return must.Have(lull.NewDependency("payments", lull.Policy{AttemptTimeout: lull.NoTimeout, Deadline: lull.NoTimeout}, opts...))
 }
 
 var charge = lull.Operation("charge")

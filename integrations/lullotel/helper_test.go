@@ -160,6 +160,5 @@ func steady() lull.Policy {
 
 func dependencyOn(t testing.TB, r *rig, name string, p lull.Policy, more ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d := must.Have(lull.NewDependency(name, p, append(append(r.Options(), lull.WithRand(seed.Source(t))), more...)...))
-	return d
+	return must.Have(lull.NewDependency(name, p, append(append(r.Options(), lull.WithRand(seed.Source(t))), more...)...))
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // do has c carry out a command whose words are separated by spaces.
@@ -39,14 +40,14 @@ func TestWhatTheServerRefuses(t *testing.T) {
 	config := func(lines ...string) func(*testing.T, *redis.Client, *redis.Client) {
 		return func(t *testing.T, admin, _ *redis.Client) {
 			for _, line := range lines {
-				must(t, do(admin, line))
+				must.Succeed(do(admin, line))
 			}
 		}
 	}
 	// script runs one that does not end.
 	script := func(first string) func(*testing.T, *redis.Client, *redis.Client) {
 		return func(t *testing.T, admin, c *redis.Client) {
-			must(t, do(admin, "CONFIG SET busy-reply-threshold 1"))
+			must.Succeed(do(admin, "CONFIG SET busy-reply-threshold 1"))
 			go admin.Eval(context.Background(), first+" while true do end", []string{"n"})
 			await(t, "busy", answers(c, "BUSY"))
 		}
@@ -62,12 +63,12 @@ func TestWhatTheServerRefuses(t *testing.T) {
 		"LOADING": {
 			server: []string{"--enable-debug-command", "yes", "--key-load-delay", "10000", "--loading-process-events-interval-bytes", "1024"},
 			provoke: func(t *testing.T, admin, c *redis.Client) {
-				must(t, do(admin, "DEBUG POPULATE 3000"))
+				must.Succeed(do(admin, "DEBUG POPULATE 3000"))
 				go do(admin, "DEBUG RELOAD")
 				await(t, "loading", answers(c, "LOADING"))
 			},
 			lift: func(t *testing.T, admin, c *redis.Client) {
-				must(t, do(admin, "CONFIG SET key-load-delay 0"))
+				must.Succeed(do(admin, "CONFIG SET key-load-delay 0"))
 				await(t, "loaded", answers(c, ""))
 			},
 			again: true,
@@ -75,7 +76,7 @@ func TestWhatTheServerRefuses(t *testing.T) {
 		"BUSY": {
 			provoke: script(""),
 			lift: func(t *testing.T, admin, c *redis.Client) {
-				must(t, do(admin, "SCRIPT KILL"))
+				must.Succeed(do(admin, "SCRIPT KILL"))
 				await(t, "free", answers(c, ""))
 			},
 			again: true,
@@ -87,7 +88,7 @@ func TestWhatTheServerRefuses(t *testing.T) {
 		"CLUSTERDOWN": {
 			server: []string{"--cluster-enabled", "yes"},
 			lift: func(t *testing.T, admin, c *redis.Client) {
-				must(t, do(admin, "CLUSTER ADDSLOTSRANGE 0 16383"))
+				must.Succeed(do(admin, "CLUSTER ADDSLOTSRANGE 0 16383"))
 				await(t, "up", answers(c, ""))
 			},
 			again: true,
@@ -99,10 +100,10 @@ func TestWhatTheServerRefuses(t *testing.T) {
 			server: []string{"--enable-protected-configs", "yes"},
 			provoke: func(t *testing.T, admin, _ *redis.Client) {
 				dir := filepath.Join(t.TempDir(), "gone")
-				must(t, os.Mkdir(dir, 0o700))
-				must(t, do(admin, "CONFIG SET dir "+dir))
-				must(t, admin.ConfigSet(t.Context(), "save", "3600 1").Err())
-				must(t, os.Remove(dir))
+				must.Succeed(os.Mkdir(dir, 0o700))
+				must.Succeed(do(admin, "CONFIG SET dir "+dir))
+				must.Succeed(admin.ConfigSet(t.Context(), "save", "3600 1").Err())
+				must.Succeed(os.Remove(dir))
 				do(admin, "BGSAVE")
 				await(t, "failed to save", func() bool {
 					return strings.Contains(admin.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status:err")
@@ -120,7 +121,7 @@ func TestWhatTheServerRefuses(t *testing.T) {
 			t.Parallel()
 			s := needServer(t, x.server...)
 			admin := bare(t, redis.Options{Addr: s.addr, ReadTimeout: -1})
-			must(t, admin.Ping(t.Context()).Err())
+			must.Succeed(admin.Ping(t.Context()).Err())
 			c := bare(t, redis.Options{Addr: s.addr})
 			if x.provoke != nil {
 				x.provoke(t, admin, c)
@@ -223,10 +224,8 @@ func compare(t *testing.T, c redis.UniversalClient) {
 				m = newModel()
 				c.Del(ctx, key[1])
 			}
-			v, err := timed.Run(ctx, c, key, append(r.args(id, tm), now.Microseconds())...).Result()
-			must(t, err)
-			got, err := parseAnswer(v)
-			must(t, err)
+			v := must.Have(timed.Run(ctx, c, key, append(r.args(id, tm), now.Microseconds())...).Result())
+			got := must.Have(parseAnswer(v))
 			want := m.sync(now, id, r, tm)
 			if math.Abs(got.pool-want.pool) < 0.0011 { // doubles are added in another order
 				got.pool = want.pool
@@ -236,8 +235,7 @@ func compare(t *testing.T, c redis.UniversalClient) {
 			}
 			kinds[got.kind]++
 			granted += got.grant
-			h, err := c.HMGet(ctx, key[0], "p", "o").Result()
-			must(t, err)
+			h := must.Have(c.HMGet(ctx, key[0], "p", "o").Result())
 			var p, o float64
 			fmt.Sscan(fmt.Sprint(h...), &p, &o)
 			fmt.Sscan(fmt.Sprint(h[0]), &p)
@@ -293,9 +291,7 @@ func BenchmarkScript(b *testing.B) {
 		for i := range 100 {
 			script.EvalSha(ctx, pipe, key, request{seq: seq, want: 1, held: 1}.args(fmt.Sprint("i", i), tm)...)
 		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			b.Fatal(err)
-		}
+		must.Have(pipe.Exec(ctx))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/sync")
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // An untouched budget counts what a dependency's failures would take.
@@ -47,19 +48,15 @@ func (b *untouched) Withdraw(now time.Duration, c budget.Class, rnd func() uint6
 // withTLS starts a server with a certificate for 127.0.0.1, which asks its clients for theirs.
 func withTLS(t *testing.T) (addr string, trusted *x509.CertPool, own tls.Certificate) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	key := must.Have(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	must(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	must(t, err)
+	der := must.Have(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
+	secret := must.Have(x509.MarshalPKCS8PrivateKey(key))
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	own, err = tls.X509KeyPair(cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
-	must(t, err)
+	own = must.Have(tls.X509KeyPair(cert, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "cert"), cert, 0o600))
-	must(t, os.WriteFile(filepath.Join(dir, "key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+	must.Succeed(os.WriteFile(filepath.Join(dir, "cert"), cert, 0o600))
+	must.Succeed(os.WriteFile(filepath.Join(dir, "key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
 	addr = freeAddr(t)
 	_, port, _ := net.SplitHostPort(addr)
 	needServer(t, "--tls-port", port, "--tls-cert-file", filepath.Join(dir, "cert"), "--tls-key-file", filepath.Join(dir, "key"), "--tls-ca-cert-file", filepath.Join(dir, "cert"))
@@ -198,8 +195,7 @@ func TestTheCallersOwnSide(t *testing.T) {
 // has, or if something was taken from the budget.
 func sparing(t *testing.T, timeout time.Duration) (d *lull.Dependency, spared func(t *testing.T)) {
 	t.Helper()
-	account, err := budget.New(budget.Config{})
-	must(t, err)
+	account := must.Have(budget.New(budget.Config{}))
 	b := &untouched{Budget: account}
 	policy := patient
 	policy.AttemptTimeout, policy.Breaker = timeout, breaker.Config{Consecutive: 2}
@@ -251,11 +247,11 @@ func TestThePoolOfOneOfSeveralServersIsFull(t *testing.T) {
 			t.Run(name+" "+wait, func(t *testing.T) {
 				t.Parallel()
 				d, spared := sparing(t, 10*time.Second)
-				must(t, AddTo(c, d))
-				must(t, c.Set(t.Context(), "k", 1, 0).Err())
+				must.Succeed(AddTo(c, d))
+				must.Succeed(c.Set(t.Context(), "k", 1, 0).Err())
 				p := d.Policy()
 				p.AttemptTimeout = 200 * time.Millisecond
-				must(t, d.Update(p))
+				must.Succeed(d.Update(p))
 				held := make(chan error, 1)
 				go func() { held <- c.BLPop(context.Background(), 0, "none").Err() }()
 				await(t, "held", func() bool { s := c.PoolStats(); return s.TotalConns == 1 && s.IdleConns == 0 })
@@ -281,20 +277,17 @@ func TestThePoolOfOneOfSeveralServersIsFull(t *testing.T) {
 func TestAnAnswerThatNobodyTakes(t *testing.T) {
 	t.Parallel()
 	s, ctx := needServer(t), t.Context()
-	must(t, s.client(t).Set(ctx, "k", strings.Repeat("x", 1<<20), 0).Err())
+	must.Succeed(s.client(t).Set(ctx, "k", strings.Repeat("x", 1<<20), 0).Err())
 	d, spared := sparing(t, 10*time.Second)
 	c := under(t, d, redis.Options{Addr: s.addr})
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	lis := must.Have(net.Listen("tcp", "127.0.0.1:0"))
 	defer lis.Close()
 	for range 5 {
-		w, err := net.Dial("tcp", lis.Addr().String())
-		must(t, err)
-		peer, err := lis.Accept()
-		must(t, err)
+		w := must.Have(net.Dial("tcp", lis.Addr().String()))
+		peer := must.Have(lis.Accept())
 		peer.(*net.TCPConn).SetLinger(0)
 		peer.Close()
-		err = c.DoRawWriteTo(ctx, w, "get", "k").Err()
+		err := c.DoRawWriteTo(ctx, w, "get", "k").Err()
 		w.Close()
 		if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 1 || e.Verdict.NeverSent {
 			t.Errorf("%v", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // twoNodes starts a cluster of two. The slots of b and c are the first one's, that of a is the second one's.
@@ -25,9 +26,9 @@ func twoNodes(t *testing.T) (nodes [2]*redis.Client) {
 		nodes[i] = bare(t, redis.Options{Addr: s.addr})
 		if i == 1 {
 			host, port, _ := net.SplitHostPort(s.addr)
-			must(t, do(nodes[0], "CLUSTER MEET "+host+" "+port+" "+bus))
+			must.Succeed(do(nodes[0], "CLUSTER MEET "+host+" "+port+" "+bus))
 		}
-		must(t, do(nodes[i], []string{"CLUSTER ADDSLOTSRANGE 0 8191", "CLUSTER ADDSLOTSRANGE 8192 16383"}[i]))
+		must.Succeed(do(nodes[i], []string{"CLUSTER ADDSLOTSRANGE 0 8191", "CLUSTER ADDSLOTSRANGE 8192 16383"}[i]))
 	}
 	for _, n := range nodes {
 		await(t, "a cluster", func() bool {
@@ -43,7 +44,7 @@ func everywhere(t *testing.T, nodes [2]*redis.Client, commands ...string) {
 	t.Helper()
 	for _, command := range commands {
 		for _, n := range nodes {
-			must(t, do(n, command))
+			must.Succeed(do(n, command))
 		}
 	}
 }
@@ -55,14 +56,14 @@ func TestNothingIsCarriedOutTwiceInACluster(t *testing.T) {
 	const slotOfB = "3300"
 	id := func(n *redis.Client) string { return n.ClusterMyID(context.Background()).Val() }
 	moving := func(t *testing.T, nodes [2]*redis.Client) {
-		must(t, do(nodes[1], "CLUSTER SETSLOT "+slotOfB+" IMPORTING "+id(nodes[0])))
-		must(t, do(nodes[0], "CLUSTER SETSLOT "+slotOfB+" MIGRATING "+id(nodes[1])))
+		must.Succeed(do(nodes[1], "CLUSTER SETSLOT "+slotOfB+" IMPORTING "+id(nodes[0])))
+		must.Succeed(do(nodes[0], "CLUSTER SETSLOT "+slotOfB+" MIGRATING "+id(nodes[1])))
 	}
 	refuse := func(t *testing.T, nodes [2]*redis.Client) {
-		must(t, do(nodes[1], "CONFIG SET min-replicas-to-write 1"))
+		must.Succeed(do(nodes[1], "CONFIG SET min-replicas-to-write 1"))
 	}
 	accept := func(t *testing.T, nodes [2]*redis.Client) {
-		must(t, do(nodes[1], "CONFIG SET min-replicas-to-write 0"))
+		must.Succeed(do(nodes[1], "CONFIG SET min-replicas-to-write 0"))
 	}
 	nodes := twoNodes(t)
 	for name, x := range map[string]struct {
@@ -117,17 +118,16 @@ func TestNothingIsCarriedOutTwiceInACluster(t *testing.T) {
 				Addrs: []string{nodes[0].Options().Addr}, Dialer: cut.dial, DialerRetries: 1, ContextTimeoutEnabled: true, Protocol: 2,
 			})
 			t.Cleanup(func() { c.Close() })
-			must(t, AddTo(c, d))
+			must.Succeed(AddTo(c, d))
 			if x.divide {
 				c.SetCommandInfoResolver(c.NewDynamicResolver())
 			}
 			for _, key := range []string{"a", "b"} { // both nodes have connections, for commands and for pipelines
-				must(t, c.StrLen(ctx, key).Err())
-				_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error { p.StrLen(ctx, key); return nil })
-				must(t, err)
+				must.Succeed(c.StrLen(ctx, key).Err())
+				must.Have(c.Pipelined(ctx, func(p redis.Pipeliner) error { p.StrLen(ctx, key); return nil }))
 			}
 			if x.before != "" {
-				must(t, do(nodes[0], x.before))
+				must.Succeed(do(nodes[0], x.before))
 			}
 			if x.set != nil {
 				x.set(t, nodes)
@@ -205,15 +205,14 @@ func TestNothingIsCarriedOutTwiceInARing(t *testing.T) {
 				Addrs: map[string]string{"there": s.addr, "gone": gone}, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour,
 			})
 			t.Cleanup(func() { r.Close() })
-			must(t, AddTo(r, newDependency(t, patient)))
+			must.Succeed(AddTo(r, newDependency(t, patient)))
 			p := r.Pipeline()
 			if x.tx {
 				p = r.TxPipeline()
 			}
 			key := map[string]string{}
 			for i := 0; len(key) < 2; i++ {
-				c, err := r.GetShardClientForKey(fmt.Sprint(i))
-				must(t, err)
+				c := must.Have(r.GetShardClientForKey(fmt.Sprint(i)))
 				if c.Options().Addr == s.addr {
 					key["there"] = fmt.Sprint(i)
 				} else {
@@ -243,9 +242,9 @@ func TestAConnectionThatIsNotGreeted(t *testing.T) {
 			t.Parallel()
 			s, ctx := needServer(t), t.Context()
 			admin := s.client(t)
-			must(t, admin.ConfigSet(ctx, "maxclients", "1").Err())
+			must.Succeed(admin.ConfigSet(ctx, "maxclients", "1").Err())
 			d := newDependency(t, patient, lull.WithObserver(onRetry(func() {
-				must(t, admin.ConfigSet(ctx, "maxclients", "100").Err())
+				must.Succeed(admin.ConfigSet(ctx, "maxclients", "100").Err())
 			})))
 			c := under(t, d, redis.Options{Addr: s.addr})
 			var err error
@@ -288,7 +287,7 @@ func TestOneServerOfARingRefusesConnections(t *testing.T) {
 			}
 			r := redis.NewRing(&redis.RingOptions{Addrs: first, DB: 1, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour})
 			t.Cleanup(func() { r.Close() })
-			must(t, AddTo(r, newDependency(t, patient)))
+			must.Succeed(AddTo(r, newDependency(t, patient)))
 			r.SetAddrs(addrs)
 			cmds, err := r.Pipelined(ctx, func(p redis.Pipeliner) error {
 				for i := range 20 {

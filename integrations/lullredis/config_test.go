@@ -15,6 +15,7 @@ import (
 
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -178,9 +179,7 @@ func TestAnswersThatMakeNoSense(t *testing.T) {
 
 func mustStore(t testing.TB, c redis.UniversalClient, config StoreConfig) *Store {
 	t.Helper()
-	s, err := NewStore(c, config)
-	must(t, err)
-	return s
+	return must.Have(NewStore(c, config))
 }
 
 // A connection notices a deadline a little before its context does. The error is that of the context all the same.

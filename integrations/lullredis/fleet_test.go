@@ -13,6 +13,7 @@ import (
 
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A stub is a Redis for the driver: the model behind a function.
@@ -118,9 +119,7 @@ func draws() func() uint64 {
 
 func mustBudget(t testing.TB, f *Fleet, name string, c BudgetConfig) *FleetBudget {
 	t.Helper()
-	b, err := f.Budget(name, c)
-	must(t, err)
-	return b
+	return must.Have(f.Budget(name, c))
 }
 
 // withFleet runs f in a bubble, 12 s after a fleet has got its budget "a" with a floor of 10.

@@ -22,6 +22,7 @@ import (
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/cutofftest"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -51,7 +52,7 @@ func TestAddToRefuses(t *testing.T) {
 // A client of a type that AddTo does not know is taken as it is.
 func TestAddToAWrappedClient(t *testing.T) {
 	d := newDependency(t, lull.Policy{})
-	must(t, AddTo(struct{ *redis.Client }{redis.NewClient(&redis.Options{})}, d))
+	must.Succeed(AddTo(struct{ *redis.Client }{redis.NewClient(&redis.Options{})}, d))
 }
 
 // Which commands may be carried out twice.
@@ -269,16 +270,14 @@ func TestHookWithoutServer(t *testing.T) {
 
 func newDependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency("redis", p, append(opts, lull.WithRand(seed.Source(t)))...)
-	must(t, err)
-	return d
+	return must.Have(lull.NewDependency("redis", p, append(opts, lull.WithRand(seed.Source(t)))...))
 }
 
 // under returns a client under the policy of d.
 func under(t testing.TB, d *lull.Dependency, o redis.Options) *redis.Client {
 	t.Helper()
 	c := bare(t, o)
-	must(t, AddTo(c, d))
+	must.Succeed(AddTo(c, d))
 	return c
 }
 
@@ -288,13 +287,6 @@ func bare(t testing.TB, o redis.Options) *redis.Client {
 	c := redis.NewClient(&o)
 	t.Cleanup(func() { c.Close() })
 	return c
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Scripts that write, and then return or raise what a server refuses commands with.

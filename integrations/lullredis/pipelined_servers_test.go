@@ -21,6 +21,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // patient is a policy that repeats at once, as often as the situation allows.
@@ -105,7 +106,7 @@ func TestWhatOfAPipelineIsRepeated(t *testing.T) {
 	)
 	s := needServer(t)
 	admin := s.client(t)
-	must(t, admin.FunctionLoad(t.Context(), "#!lua name=half\nredis.register_function('half', function(KEYS) redis.call('incr', KEYS[1]) return redis.error_reply('BUSY somebody has it') end)").Err())
+	must.Succeed(admin.FunctionLoad(t.Context(), "#!lua name=half\nredis.register_function('half', function(KEYS) redis.call('incr', KEYS[1]) return redis.error_reply('BUSY somebody has it') end)").Err())
 	for name, x := range map[string]struct {
 		cmds     string
 		cut      int    // the connection breaks after so many bytes of answers
@@ -164,11 +165,11 @@ func TestWhatOfAPipelineIsRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
 			for _, reset := range []string{primary, noneOK, "CONFIG SET maxmemory 0", "FLUSHALL"} {
-				must(t, do(admin, reset))
+				must.Succeed(do(admin, reset))
 			}
 			before := onRetry(func() {
 				if x.then != "" {
-					must(t, do(admin, x.then))
+					must.Succeed(do(admin, x.then))
 				}
 			})
 			var cut cutter
@@ -179,9 +180,7 @@ func TestWhatOfAPipelineIsRepeated(t *testing.T) {
 			}
 			warm := pipe()
 			warm.Ping(ctx)
-			if _, err := warm.Exec(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(warm.Exec(ctx))
 			p := pipe()
 			for _, args := range words(x.cmds) {
 				p.Do(ctx, args...)
@@ -236,8 +235,8 @@ func TestARefusedTransactionIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	s, ctx := needServer(t), t.Context()
 	admin := s.client(t)
-	must(t, do(admin, "CONFIG SET min-replicas-to-write 1"))
-	d := newDependency(t, patient, lull.WithObserver(onRetry(func() { must(t, do(admin, "CONFIG SET min-replicas-to-write 0")) })))
+	must.Succeed(do(admin, "CONFIG SET min-replicas-to-write 1"))
+	d := newDependency(t, patient, lull.WithObserver(onRetry(func() { must.Succeed(do(admin, "CONFIG SET min-replicas-to-write 0")) })))
 	c := under(t, d, redis.Options{Addr: s.addr})
 	incr := func(p redis.Pipeliner) error { p.Incr(ctx, "a"); p.Incr(ctx, "b"); return nil }
 	for name, err := range map[string]error{
@@ -248,9 +247,9 @@ func TestARefusedTransactionIsNotRepeated(t *testing.T) {
 			t.Errorf("%s: %v; %d keys", name, err, n)
 		}
 	}
-	must(t, do(admin, "CONFIG SET min-replicas-to-write 0"))
+	must.Succeed(do(admin, "CONFIG SET min-replicas-to-write 0"))
 	err := c.Watch(ctx, func(tx *redis.Tx) error {
-		must(t, admin.Set(ctx, "a", 5, 0).Err())
+		must.Succeed(admin.Set(ctx, "a", 5, 0).Err())
 		return second(tx.TxPipelined(ctx, incr))
 	}, "a")
 	if n := admin.Get(ctx, "a").Val(); err != redis.TxFailedErr || n != "5" {
@@ -264,11 +263,11 @@ func second(_ []redis.Cmder, err error) error { return err }
 func TestAnAnswerIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	s, ctx := needServer(t), t.Context()
-	must(t, s.client(t).Set(ctx, "k", strings.Repeat("x", 100), 0).Err())
+	must.Succeed(s.client(t).Set(ctx, "k", strings.Repeat("x", 100), 0).Err())
 	var cut cutter
 	c := under(t, newDependency(t, patient), redis.Options{Addr: s.addr, Dialer: cut.dial, Protocol: 2})
 	for _, ctx := range []context.Context{ctx, Idempotent(ctx)} {
-		must(t, c.Ping(ctx).Err())
+		must.Succeed(c.Ping(ctx).Err())
 		cut.left.Store(50)
 		cut.armed.Store(true)
 		var b strings.Builder
@@ -282,7 +281,7 @@ func TestADeclaredCommandIsRepeated(t *testing.T) {
 	t.Parallel()
 	var cut cutter
 	c, ctx := under(t, newDependency(t, patient), redis.Options{Addr: needServer(t).addr, Dialer: cut.dial, Protocol: 2}), t.Context()
-	must(t, c.Ping(ctx).Err())
+	must.Succeed(c.Ping(ctx).Err())
 	cut.armed.Store(true)
 	if n, err := c.Incr(Idempotent(ctx), "n").Result(); n != 2 || err != nil {
 		t.Errorf("%d, %v; want 2", n, err)

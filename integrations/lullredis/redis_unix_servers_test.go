@@ -21,6 +21,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Fifty instances of a fleet, each with a client and a Fleet of its own, call something
@@ -52,8 +53,7 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 	var budgets []*FleetBudget
 	var wg sync.WaitGroup
 	for i := range instances {
-		f, err := Open(s.client(t), FleetConfig{SyncEvery: every, SyncTimeout: every})
-		must(t, err)
+		f := must.Have(Open(s.client(t), FleetConfig{SyncEvery: every, SyncTimeout: every}))
 		b := mustBudget(t, f, "payments", BudgetConfig{Floor: floor, Pool: pool})
 		policy := patient
 		policy.Budget = budget.Config{}
@@ -107,9 +107,9 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 	lasts("up", ModeInStep)
 	await(t, "retries paid for", func() bool { return retries.Load() >= int64(pool/10) }) // virtual_test.go holds it to the floor
 	for range 2 {
-		must(t, s.Process.Signal(syscall.SIGSTOP))
+		must.Succeed(s.Process.Signal(syscall.SIGSTOP))
 		lasts("stopped", ModeAlone)
-		must(t, s.Process.Signal(syscall.SIGCONT))
+		must.Succeed(s.Process.Signal(syscall.SIGCONT))
 		lasts("back", ModeInStep)
 	}
 	stop()
@@ -140,8 +140,7 @@ func TestFiftyInstancesOfOneRedis(t *testing.T) {
 func TestARedisThatDies(t *testing.T) {
 	t.Parallel()
 	s := needServer(t)
-	f, err := Open(s.client(t), FleetConfig{SyncEvery: 50 * time.Millisecond})
-	must(t, err)
+	f := must.Have(Open(s.client(t), FleetConfig{SyncEvery: 50 * time.Millisecond}))
 	b := mustBudget(t, f, "a", BudgetConfig{Floor: 100})
 	await(t, "in step", func() bool { return b.Snapshot().Mode == ModeInStep && b.Snapshot().Pool > 10 })
 	s.Process.Signal(syscall.SIGSTOP)
@@ -149,12 +148,12 @@ func TestARedisThatDies(t *testing.T) {
 	s.Process.Signal(syscall.SIGCONT)
 	await(t, "in step again", func() bool { return b.Snapshot().Mode == ModeInStep })
 	c := s.client(t)
-	must(t, c.FlushAll(context.Background()).Err())
-	must(t, c.ScriptFlush(context.Background()).Err())
+	must.Succeed(c.FlushAll(context.Background()).Err())
+	must.Succeed(c.ScriptFlush(context.Background()).Err())
 	await(t, "in step with an empty Redis", func() bool {
 		return b.Snapshot().Err == nil && c.Exists(context.Background(), keys("lull", "a")[0]).Val() == 1
 	})
-	must(t, c.ConfigSet(context.Background(), "maxmemory", "1").Err())
+	must.Succeed(c.ConfigSet(context.Background(), "maxmemory", "1").Err())
 	await(t, "told that Redis has no memory", func() bool { return b.Snapshot().Err != nil && redis.HasErrorPrefix(b.Snapshot().Err, "OOM") })
 	t.Log(b.Snapshot().Err)
 	s.Process.Kill()
@@ -172,8 +171,7 @@ func TestACluster(t *testing.T) {
 	admin := s.client(t)
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}, ContextTimeoutEnabled: true})
 	defer c.Close()
-	f, err := Open(c, FleetConfig{SyncEvery: 500 * time.Millisecond, SyncTimeout: 500 * time.Millisecond})
-	must(t, err)
+	f := must.Have(Open(c, FleetConfig{SyncEvery: 500 * time.Millisecond, SyncTimeout: 500 * time.Millisecond}))
 	var all []*FleetBudget
 	slots := map[int64]bool{}
 	for i := range 20 {
@@ -201,7 +199,7 @@ func TestACluster(t *testing.T) {
 func TestNoIncrementIsCarriedOutTwice(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "redis") // short: a path of a socket has some hundred bytes
-	must(t, err)
+	must.Succeed(err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	socket, bg := filepath.Join(dir, "s"), context.Background()
 	s := needServer(t, "--dir", dir, "--unixsocket", socket)
@@ -289,7 +287,7 @@ func TestNoIncrementIsCarriedOutTwice(t *testing.T) {
 		t.Errorf("while Redis is down: %d dials for %d attempts, %d of them at a time", dialled, made, most.Load())
 	}
 	again := exec.Command(s.Path, "--port", "0", "--save", "", "--appendonly", "no", "--dir", dir, "--unixsocket", socket, "--logfile", filepath.Join(dir, "log"))
-	must(t, again.Start())
+	must.Succeed(again.Start())
 	t.Cleanup(func() { again.Process.Kill(); again.Wait() })
 	more("increments after the restart", &done)
 	stop()

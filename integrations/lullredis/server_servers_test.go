@@ -20,6 +20,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 )
 
@@ -114,8 +115,7 @@ func Addr(t testing.TB) string { return needServer(t).addr }
 // freeAddr returns an address at which nobody listens.
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	lis := must.Have(net.Listen("tcp", "127.0.0.1:0"))
 	defer lis.Close()
 	return lis.Addr().String()
 }
@@ -124,7 +124,7 @@ func freeAddr(t testing.TB) string {
 func oneNode(t *testing.T) *server {
 	t.Helper()
 	s := needServer(t, "--cluster-enabled", "yes")
-	must(t, do(s.client(t), "CLUSTER ADDSLOTSRANGE 0 16383"))
+	must.Succeed(do(s.client(t), "CLUSTER ADDSLOTSRANGE 0 16383"))
 	await(t, "up", func() bool { return strings.HasPrefix(s.client(t).ClusterInfo(t.Context()).Val(), "cluster_state:ok") })
 	return s
 }
@@ -149,7 +149,7 @@ func await(t *testing.T, what string, ok func() bool) {
 func TestNewConnectionsAreNoCalls(t *testing.T) {
 	t.Parallel()
 	s := needServer(t)
-	must(t, s.client(t).ConfigSet(t.Context(), "requirepass", "secret").Err())
+	must.Succeed(s.client(t).ConfigSet(t.Context(), "requirepass", "secret").Err())
 	var made calls
 	d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 1}}, lull.WithObserver(&made))
 	c := under(t, d, redis.Options{Addr: s.addr, Username: "default", Password: "secret", DB: 1, ClientName: "me"})

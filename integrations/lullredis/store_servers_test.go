@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
@@ -84,7 +85,7 @@ func TestLateClaims(t *testing.T) {
 	} {
 		claim := newClaim()
 		claim.Resume = true
-		must(t, before(claim))
+		must.Succeed(before(claim))
 		there := func() map[string]string { return c.HGetAll(t.Context(), s.RedisKey(claim.Key)).Val() }
 		was := there()
 		v, err := s.run(t.Context(), "claim", claimScript, claim.Key, claim.Fingerprint[:], claim.Token[:], 1, 1, "1", "1") // a deadline in 1970
@@ -157,7 +158,7 @@ func TestAClaimThatFailedIsNotSentAgain(t *testing.T) {
 		t.Errorf("%v after %d scripts, want that no replica has it", err, callsOf(admin, "eval"))
 	}
 	for _, command := range []string{"REPLICAOF 127.0.0.1 1", "CONFIG RESETSTAT"} {
-		must(t, do(admin, command))
+		must.Succeed(do(admin, command))
 	}
 	_, err := st.Claim(t.Context(), newClaim())
 	if whole, digest := callsOf(admin, "eval"), callsOf(admin, "evalsha"); whole != 0 || digest != 1 || err == nil {

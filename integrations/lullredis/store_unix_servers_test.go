@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -58,7 +59,7 @@ func TestAFailoverMayLoseAClaim(t *testing.T) {
 		before, after := newClaim(), newClaim()
 		claims(t, mustStore(t, storeClient(t, master.addr), StoreConfig{Replicas: 1, ReplicaTimeout: 20 * time.Second}), before, idempotency.Claimed)
 		next := storeClient(t, replica.addr)
-		must(t, next.ReplicaOf(t.Context(), "NO", "ONE").Err())
+		must.Succeed(next.ReplicaOf(t.Context(), "NO", "ONE").Err())
 		a, err := old.Claim(t.Context(), after)
 		if claimed := err == nil && a.State == idempotency.Claimed; claimed != (replicas == 0) {
 			t.Errorf("waiting for %d replicas, of which there are none any more: %v, %v", replicas, a.State, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/cutofftest"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/sqlcall"
 )
 
@@ -336,10 +337,7 @@ func (g *granted) Release(_ time.Duration, r budget.Receipt) { g.open -= int(r) 
 func TestARepeatedTransactionIsSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, end := range []string{"success", "failure", "panic"} {
-			base, err := budget.New(budget.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			base := must.Have(budget.New(budget.Config{}))
 			g := &granted{Budget: base}
 			d := newDependency(t, retried, lull.WithBudget(func() budget.Budget { return g }))
 			db := (&fake{}).open(t, d)
@@ -540,10 +538,7 @@ func TestRule23ThePoolIsFull(t *testing.T) {
 					db := f.open(t, d)
 					db.SetMaxOpenConns(1)
 					if !hangs {
-						conn, err := db.Conn(t.Context())
-						if err != nil {
-							t.Fatal(err)
-						}
+						conn := must.Have(db.Conn(t.Context()))
 						defer conn.Close()
 					}
 					for range 5 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestNewConnectorRefuses(t *testing.T) {
@@ -118,10 +119,7 @@ func TestNoDialThroughAnOpenCircuit(t *testing.T) {
 func TestDialsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowDials{}
-		c, err := NewConnector(slow, newDependency(t, lull.Policy{Attempts: 1}), Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Have(NewConnector(slow, newDependency(t, lull.Policy{Attempts: 1}), Config{}))
 		began := time.Now()
 		var late atomic.Int32
 		var wg sync.WaitGroup
@@ -158,10 +156,7 @@ func TestAPanicOfADial(t *testing.T) {
 				return nil
 			}
 			d := newDependency(t, lull.Policy{})
-			c, err := NewConnector(f, d, Config{MaxDials: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Have(NewConnector(f, d, Config{MaxDials: 1}))
 			db := sql.OpenDB(c)
 			defer db.Close()
 			func() {
@@ -200,10 +195,7 @@ func TestCloseIsPassedOn(t *testing.T) {
 	if !f.closed {
 		t.Error("the driver's connector was not closed")
 	}
-	c, err := NewConnector(&slowDials{}, d, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(NewConnector(&slowDials{}, d, Config{}))
 	if _, ok := c.(interface{ Close() error }); ok {
 		t.Error("a connector is a Closer although the driver's is not")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -83,20 +84,13 @@ func (t fakeTx) Commit() error {
 
 func newDependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency("db", p, append(opts, lull.WithRand(seed.Source(t)))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Have(lull.NewDependency("db", p, append(opts, lull.WithRand(seed.Source(t)))...))
 }
 
 // open opens f under d.
 func (f *fake) open(t testing.TB, d *lull.Dependency) *sql.DB {
 	t.Helper()
-	c, err := NewConnector(f, d, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(NewConnector(f, d, Config{}))
 	db := sql.OpenDB(c)
 	t.Cleanup(func() { db.Close() })
 	return db

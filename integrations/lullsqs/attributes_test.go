@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -60,10 +61,9 @@ func TestMessagesComeAsTheyWereSent(t *testing.T) {
 		{queue.Headers{ExtraAttribute: `{"b":"base64","h":{"x":"y"}}`}, 0, true},
 	} {
 		for _, body := range bodies {
-			p, err := encode(c.h, []byte(body))
-			must(t, err)
+			p := must.Have(encode(c.h, []byte(body)))
 			text, attrs, err := p.finish()
-			must(t, err)
+			must.Succeed(err)
 			check.Equal(t, legal(text, attrs), nil, "%d headers, body %.20q", len(c.h), body)
 			back := parse(text, attrs)
 			if got := back.headers(); !maps.Equal(got, c.h) {
@@ -81,7 +81,7 @@ func TestMessagesComeAsTheyWereSent(t *testing.T) {
 			}
 			dead := back.with(queue.EnvelopeHeader, "new")
 			text, attrs, err = dead.finish()
-			must(t, err)
+			must.Succeed(err)
 			check.Equal(t, legal(text, attrs), nil, "dead letter of %d headers, body %.20q", len(c.h), body)
 			letter := parse(text, attrs)
 			if _, there := letter.extra.Headers[queue.EnvelopeHeader]; there {
@@ -166,8 +166,8 @@ func FuzzParse(f *testing.F) {
 		h := p.headers()
 		letter := p.with(queue.EnvelopeHeader, "{}")
 		text, out, err := letter.finish()
-		must(t, err)
-		must(t, legal(text, out))
+		must.Succeed(err)
+		must.Succeed(legal(text, out))
 		back := parse(text, out)
 		h[queue.EnvelopeHeader] = "{}"
 		if got := back.headers(); !maps.Equal(got, h) || string(back.body()) != string(p.body()) {
@@ -196,7 +196,7 @@ func FuzzEncode(f *testing.F) {
 		if err != nil {
 			return // too large
 		}
-		must(t, legal(text, attrs))
+		must.Succeed(legal(text, attrs))
 		back := parse(text, attrs)
 		if got := back.headers(); !maps.Equal(got, h) || string(back.body()) != string(body) {
 			t.Fatalf("headers %q, want %q; body %q, want %q", got, h, back.body(), body)

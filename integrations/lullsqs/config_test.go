@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -144,22 +145,19 @@ func TestDeclare(t *testing.T) {
 			if got, want := mismatches(t, err), fmt.Sprintf("the queue %s does not exist\nthe queue %s does not exist", x.Queue, dead); got != want {
 				t.Errorf("%s\nwant\n%s", got, want)
 			}
-			first, err := Declare(t.Context(), a, x)
-			must(t, err)
+			first := must.Have(Declare(t.Context(), a, x))
 			if !strings.HasSuffix(first.Queue, "/"+x.Queue) || !strings.HasSuffix(first.DeadLetters, "/"+dead) || first.Validate() != nil {
 				t.Errorf("%+v", first)
 			}
 			for range 2 {
-				again, err := Declare(t.Context(), a, x)
-				must(t, err)
-				checked, err := Check(t.Context(), a, x)
-				must(t, err)
+				again := must.Have(Declare(t.Context(), a, x))
+				checked := must.Have(Check(t.Context(), a, x))
 				if again != first || checked != first {
 					t.Errorf("%+v, %+v, want %+v", again, checked, first)
 				}
 			}
 			_, err = Check(t.Context(), a, Topology{Queue: x.Queue, Policy: lull.Policy{Attempts: 3}}) // fewer are no problem
-			must(t, err)
+			must.Succeed(err)
 			_, err = Check(t.Context(), a, Topology{Queue: x.Queue, Policy: lull.Policy{Attempts: 14}, MaxAge: time.Hour, DeadLetterMaxAge: 47 * time.Hour})
 			if got, want := mismatches(t, err), strings.Join([]string{
 				x.Queue + ": RedrivePolicy.maxReceiveCount is 15: want 16 or more, 2 more than there are attempts",
@@ -179,13 +177,11 @@ func TestDeclareLeavesAloneWhatIsThere(t *testing.T) {
 	onAll(t, func(t *testing.T, a Admin) {
 		name := newName(t, false)
 		create := func(name string, attrs map[string]string) string {
-			o, err := a.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attrs})
-			must(t, err)
+			o := must.Have(a.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attrs}))
 			return *o.QueueUrl
 		}
 		attributes := func(url string) map[string]string {
-			o, err := a.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}})
-			must(t, err)
+			o := must.Have(a.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}}))
 			return o.Attributes
 		}
 		url := create(name, map[string]string{"MessageRetentionPeriod": "86400"})
@@ -194,10 +190,9 @@ func TestDeclareLeavesAloneWhatIsThere(t *testing.T) {
 		if got := mismatches(t, err); !strings.Contains(got, "has no RedrivePolicy") || !strings.Contains(got, name+"-dead does not exist") {
 			t.Errorf("%s", got)
 		}
-		_, err = Declare(t.Context(), a, x)
-		must(t, err)
+		must.Have(Declare(t.Context(), a, x))
 		var p redrivePolicy
-		must(t, json.Unmarshal([]byte(attributes(url)["RedrivePolicy"]), &p))
+		must.Succeed(json.Unmarshal([]byte(attributes(url)["RedrivePolicy"]), &p))
 		if p.receives() != 20 || !strings.HasSuffix(p.Target, ":"+name+"-dead") || attributes(url)["MessageRetentionPeriod"] != "86400" {
 			t.Errorf("%v", attributes(url))
 		}
@@ -247,8 +242,7 @@ func TestDeclareAtTheSameTime(t *testing.T) {
 		others = nil
 		f.mu.Unlock()
 		defer f.mu.Lock()
-		_, err := f.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})
-		must(t, err)
+		must.Have(f.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name}))
 		others = rest
 		return &types.QueueNameExists{}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/queue/queuetest"
 )
@@ -45,14 +46,11 @@ func packageComment(ctx context.Context, client *sqs.Client, dependency *lull.De
 func TestWhatTheDocsShow(t *testing.T) {
 	t.Parallel()
 	client := emulators.need(t, "docs").client()
-	if _, err := Declare(t.Context(), client, Topology{Queue: "orders"}); err != nil {
-		t.Fatal(err)
-	}
-	d, err := lull.NewDependency("ledger", queue.Policy())
-	must(t, err)
+	must.Have(Declare(t.Context(), client, Topology{Queue: "orders"}))
+	d := must.Have(lull.NewDependency("ledger", queue.Policy()))
 	ctx, stop := context.WithCancel(t.Context())
 	handled := ""
-	err = packageComment(ctx, client, d, func(_ context.Context, m *queue.Message) error {
+	err := packageComment(ctx, client, d, func(_ context.Context, m *queue.Message) error {
 		handled = string(m.Body)
 		stop()
 		return nil
@@ -101,7 +99,7 @@ func TestCommand(t *testing.T) {
 	x := queuetest.Target{Declare: e.declare, Connect: connect, Lease: lease()}
 	queuetest.Command(t, x, func(text string) queuetest.CommandLine {
 		var a address
-		must(t, json.Unmarshal([]byte(text), &a))
+		must.Succeed(json.Unmarshal([]byte(text), &a))
 		at := func(endpoint string) string {
 			return "sqs://eu-central-1?" + url.Values{"endpoint": {endpoint}}.Encode()
 		}
@@ -117,8 +115,7 @@ var outLong = regexp.MustCompile(`"VisibilityTimeout":\d{2,}`)
 
 // shortened returns the URL of a proxy of an emulator, through which messages are out for 5 s at most.
 func shortened(t *testing.T, endpoint string) string {
-	u, err := url.Parse(endpoint)
-	must(t, err)
+	u := must.Have(url.Parse(endpoint))
 	s := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(u)
 		body, err := io.ReadAll(r.In.Body)

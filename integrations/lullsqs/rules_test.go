@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -26,13 +27,11 @@ import (
 func open(t *testing.T, name string, change func(*Config)) (*fake, *Broker) {
 	t.Helper()
 	f := newFake()
-	config, err := Declare(t.Context(), f, Topology{Queue: name})
-	must(t, err)
+	config := must.Have(Declare(t.Context(), f, Topology{Queue: name}))
 	if change != nil {
 		change(&config)
 	}
-	q, err := New(f, config)
-	must(t, err)
+	q := must.Have(New(f, config))
 	return f, q
 }
 
@@ -54,35 +53,25 @@ func one(t *testing.T, q *Broker, lease time.Duration) *queue.Delivery {
 	return got[0]
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // letters returns the first dead letters of q, and their reading.
 func letters(t *testing.T, q *Broker) ([]*queue.Letter, queue.DeadLetters) {
 	t.Helper()
-	from, err := q.Letters(queue.ScanConfig{})
-	must(t, err)
-	all, err := from.Next(t.Context(), 10)
-	must(t, err)
+	from := must.Have(q.Letters(queue.ScanConfig{}))
+	all := must.Have(from.Next(t.Context(), 10))
 	return all, from
 }
 
 // redriven puts dead letters of q back.
 func redriven(t *testing.T, q *Broker, f queue.Filter, progress func(queue.LetterResult)) (queue.Progress, error) {
 	t.Helper()
-	from, err := q.Letters(queue.ScanConfig{})
-	must(t, err)
+	from := must.Have(q.Letters(queue.ScanConfig{}))
 	return queue.Redrive(t.Context(), from, q, queue.RedriveConfig{Filter: f, Rate: math.Inf(1)}, progress)
 }
 
 func send(t *testing.T, q *Broker, bodies ...string) {
 	t.Helper()
 	for _, body := range bodies {
-		must(t, q.Send(t.Context(), queue.Outgoing{Body: []byte(body), Group: "g"}))
+		must.Succeed(q.Send(t.Context(), queue.Outgoing{Body: []byte(body), Group: "g"}))
 	}
 }
 
@@ -98,8 +87,7 @@ func TestTwelveHours(t *testing.T) {
 			end := d.Lease
 			for {
 				time.Sleep(time.Until(end) * 2 / 3)
-				until, err := q.Extend(t.Context(), d, time.Hour)
-				must(t, err)
+				until := must.Have(q.Extend(t.Context(), d, time.Hour))
 				if until.Equal(end) {
 					break
 				}
@@ -112,12 +100,10 @@ func TestTwelveHours(t *testing.T) {
 				t.Errorf("MaxDelay %v: a lease could be extended for %v, MaxLease is %v", longest, got, can.MaxLease)
 			}
 			settled := time.Now()
-			must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry, After: can.MaxDelay}))
+			must.Succeed(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry, After: can.MaxDelay}))
 			var again []*queue.Delivery
 			for len(again) == 0 {
-				var err error
-				again, err = q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Minute})
-				must(t, err)
+				again = must.Have(q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Minute}))
 			}
 			if got := time.Since(settled); got < can.MaxDelay || got > can.MaxDelay+2*time.Second {
 				t.Errorf("after a delay of %v it came after %v", can.MaxDelay, got)
@@ -137,11 +123,10 @@ func TestDelaysThatAreRefused(t *testing.T) {
 		for _, m := range f.queues[q.config.Queue].messages {
 			m.received = m.received.Add(-9*time.Hour - time.Second) // SQS counts otherwise
 		}
-		must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry, After: 6 * time.Hour}))
+		must.Succeed(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry, After: 6 * time.Hour}))
 		settled := time.Now()
 		for {
-			got, err := q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Hour})
-			must(t, err)
+			got := must.Have(q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Hour}))
 			if len(got) > 0 {
 				break
 			}
@@ -317,7 +302,7 @@ func TestOverLimit(t *testing.T) {
 		if took := time.Since(began); took < 50*time.Second {
 			t.Errorf("ten receives within %v", took)
 		}
-		must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
+		must.Succeed(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
 		if d := one(t, q, time.Minute); string(d.Body) != "2" {
 			t.Errorf("%s", d.Body)
 		}
@@ -355,7 +340,7 @@ func TestReceivesThatAreRepeated(t *testing.T) {
 		if r := d.Receipt.(*receipt); !r.since.Equal(first) {
 			t.Errorf("the twelve hours begin %v after the first receive", r.since.Sub(first))
 		}
-		must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry}))
+		must.Succeed(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry}))
 		if d := one(t, q, time.Minute); d.Attempt != 2 { // under another id
 			t.Errorf("attempt %d", d.Attempt)
 		}
@@ -497,7 +482,7 @@ func TestDeadLettersThatAreCutShort(t *testing.T) {
 		if n := len(f.queues[q.config.DeadLetters].messages); n != 1 || len(f.queues[q.config.Queue].messages) != 1 {
 			t.Errorf("%d letters", n)
 		}
-		must(t, q.Settle(t.Context(), d, s))
+		must.Succeed(q.Settle(t.Context(), d, s))
 		if n := len(f.queues[q.config.DeadLetters].messages); n != 1 || len(f.queues[q.config.Queue].messages) != 0 {
 			t.Errorf("%d letters in the end", n)
 		}
@@ -518,12 +503,12 @@ func TestDeadLettersKeepForeignAttributes(t *testing.T) {
 			QueueUrl: &q.config.Queue, MessageBody: aws.String("hello"), MessageGroupId: aws.String("tenant"), MessageAttributes: attrs,
 			MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1-2-3")}},
 		})
-		must(t, err)
+		must.Succeed(err)
 		d := one(t, q, time.Minute)
 		if d.Headers["amount"] != "12.50" || d.Headers["text7"] != "x" || len(d.Headers) != 9 {
 			t.Errorf("headers %v", d.Headers)
 		}
-		must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "test", OriginalID: d.ID}}))
+		must.Succeed(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "test", OriginalID: d.ID}}))
 		m := f.queues[q.config.DeadLetters].messages[0]
 		if got := m.attrs["bytes"]; aws.ToString(got.DataType) != "Binary.gif" || string(got.BinaryValue) != "\x00\x01" {
 			t.Errorf("the binary attribute: %+v", got)
@@ -538,11 +523,10 @@ func TestDeadLettersKeepForeignAttributes(t *testing.T) {
 		if l[0].Reason != "test" || l[0].Headers["text7"] != "x" || l[0].Headers["text0"] != "x" || l[0].Headers["amount"] != "12.50" || l[0].Group != "tenant" {
 			t.Errorf("%+v", l[0])
 		}
-		must(t, from.Close(t.Context()))
+		must.Succeed(from.Close(t.Context()))
 
 		// They also stay when it is put back.
-		p, err := redriven(t, q, queue.Filter{}, nil)
-		must(t, err)
+		p := must.Have(redriven(t, q, queue.Filter{}, nil))
 		if p.Moved != 1 || len(f.queues[q.config.DeadLetters].messages) != 0 {
 			t.Errorf("Redrive: %v", p)
 		}
@@ -567,17 +551,17 @@ func TestDeadLettersOfLargeMessages(t *testing.T) {
 				most = mostBytes
 			}
 			f.queues[q.config.DeadLetters].attrs["MaximumMessageSize"] = dead
-			must(t, q.Send(t.Context(), queue.Outgoing{Body: make32(most - 500)}))
+			must.Succeed(q.Send(t.Context(), queue.Outgoing{Body: make32(most - 500)}))
 			d := one(t, q, time.Minute)
 			e.OriginalID = d.ID
-			must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: e}))
-			must(t, q.Send(t.Context(), queue.Outgoing{Body: make32(most - 20)}))
+			must.Succeed(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: e}))
+			must.Succeed(q.Send(t.Context(), queue.Outgoing{Body: make32(most - 20)}))
 			d = one(t, q, time.Minute)
 			err := q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: e})
 			if v := lull.Classify(err); v.Kind != lull.KindPermanent {
 				t.Errorf("%v", err)
 			}
-			must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
+			must.Succeed(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
 		}
 		check.Equal(t, len(f.queues[q.config.DeadLetters].messages), 2, "letters")
 		err := q.Send(t.Context(), queue.Outgoing{Body: make32(mostBytes + 1)})
@@ -609,14 +593,13 @@ func TestRule21HeadersThatFillAMessage(t *testing.T) {
 							most = mostBytes
 						}
 						f.queues[q.config.DeadLetters].attrs["MaximumMessageSize"] = dead
-						p, err := encode(x.headers, []byte("x"))
-						must(t, err)
+						p := must.Have(encode(x.headers, []byte("x")))
 						_, attrs, err := p.finish()
-						must(t, err)
+						must.Succeed(err)
 						body := make32(most - size("", attrs) - 10)
-						must(t, q.Send(t.Context(), queue.Outgoing{Group: "g", Headers: x.headers, Body: body}))
+						must.Succeed(q.Send(t.Context(), queue.Outgoing{Group: "g", Headers: x.headers, Body: body}))
 						d := one(t, q, time.Minute)
-						must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: e}))
+						must.Succeed(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: e}))
 						all, from := letters(t, q)
 						l := all[0]
 						stack := l.Headers["stack"]
@@ -624,8 +607,8 @@ func TestRule21HeadersThatFillAMessage(t *testing.T) {
 							!strings.HasPrefix(x.headers["stack"], stack) || len(l.Headers["other"]) >= 5000 || len(stack)+len(l.Headers["other"]) == 0 {
 							t.Errorf("%s, %d bytes, %d of the header, errors %.200q", l.Reason, len(l.Body), len(stack), l.Errors)
 						}
-						must(t, from.Remove(t.Context(), l))
-						must(t, from.Close(t.Context()))
+						must.Succeed(from.Remove(t.Context(), l))
+						must.Succeed(from.Close(t.Context()))
 					}
 				})
 			})
@@ -648,17 +631,17 @@ func TestRule21MessagesExpire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			on(t, "orders", nil, func(t *testing.T, _ *fake, q *Broker) {
 				q.config.MaxAge = x.retention
-				must(t, q.Send(t.Context(), queue.Outgoing{Body: []byte("hello")}))
+				must.Succeed(q.Send(t.Context(), queue.Outgoing{Body: []byte("hello")}))
 				time.Sleep(time.Second)
 				for _, o := range []queue.MessageOutcome{queue.Retry, queue.Defer} {
 					d := one(t, q, 2*time.Minute)
-					must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: o, After: x.after}))
+					must.Succeed(q.Settle(t.Context(), d, queue.Settlement{Outcome: o, After: x.after}))
 					if x.expired {
 						l, from := letters(t, q)
 						if len(l) != 1 || l[0].Reason != queue.ReasonExpired || l[0].Source != "orders" {
 							t.Errorf("%+v", l[0])
 						}
-						must(t, from.Close(t.Context()))
+						must.Succeed(from.Close(t.Context()))
 						break
 					}
 					time.Sleep(x.after + time.Second)
@@ -679,14 +662,13 @@ func TestLettersOfSQSItself(t *testing.T) {
 			for range 20 { // Topology's MaxReceives
 				d := one(t, q, time.Second)
 				id = d.ID
-				must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry}))
+				must.Succeed(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry}))
 			}
 			if got, err := q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Second}); len(got) != 0 || err != nil {
 				t.Fatalf("%d, %v", len(got), err)
 			}
 			var seen []*queue.Letter
-			p, err := redriven(t, q, queue.Filter{Source: name, Reason: queue.ReasonBroker}, func(s queue.LetterResult) { seen = append(seen, s.Letter) })
-			must(t, err)
+			p := must.Have(redriven(t, q, queue.Filter{Source: name, Reason: queue.ReasonBroker}, func(s queue.LetterResult) { seen = append(seen, s.Letter) }))
 			if p.Moved != 1 || seen[0].OriginalID != id || seen[0].Group != "g" || string(seen[0].Body) != "hello" {
 				t.Fatalf("%v: %+v", p, seen)
 			}
@@ -705,10 +687,9 @@ func TestLettersOfOneGroupAreAllSeen(t *testing.T) {
 		for i := range 30 {
 			send(t, q, fmt.Sprint(i))
 			d := one(t, q, time.Minute)
-			must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: []string{"a", "b"}[i%2], OriginalID: d.ID}}))
+			must.Succeed(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: []string{"a", "b"}[i%2], OriginalID: d.ID}}))
 		}
-		p, err := redriven(t, q, queue.Filter{Reason: "b"}, nil)
-		must(t, err)
+		p := must.Have(redriven(t, q, queue.Filter{Reason: "b"}, nil))
 		if p.Seen != 30 || p.Moved != 15 {
 			t.Errorf("%v", p)
 		}
@@ -718,7 +699,7 @@ func TestLettersOfOneGroupAreAllSeen(t *testing.T) {
 			if d.Group != "g" || string(d.Body) != fmt.Sprint(i) {
 				t.Errorf("%s of group %q, want %d", d.Body, d.Group, i)
 			}
-			must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
+			must.Succeed(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
 		}
 	})
 }
@@ -729,10 +710,10 @@ func TestGroups(t *testing.T) {
 		for _, name := range []string{"orders", "orders.fifo"} {
 			_, q := open(t, name, nil)
 			for _, group := range []string{"", "tenant-1", "!~"} {
-				must(t, q.Send(t.Context(), queue.Outgoing{Group: group, Body: []byte("x")}))
+				must.Succeed(q.Send(t.Context(), queue.Outgoing{Group: group, Body: []byte("x")}))
 				d := one(t, q, time.Minute)
 				check.Equal(t, d.Group, group, "%s: group", name)
-				must(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
+				must.Succeed(q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
 			}
 			for _, o := range []queue.Outgoing{{Group: "with space"}, {Group: strings.Repeat("x", 129)}, {Group: "ü"}, {ID: "with space"}, {ID: strings.Repeat("x", 129)}, {Headers: queue.Headers{"x": "\xff"}}, {Headers: queue.Headers{"\xff": "x"}}} {
 				if v := lull.Classify(q.Send(t.Context(), o)); v.Kind != lull.KindPermanent {
@@ -795,7 +776,7 @@ func TestRule24OnlySQSReportsAnEmptyQueue(t *testing.T) {
 				f, q := open(t, "orders", nil)
 				for range all {
 					send(t, q, "x")
-					must(t, q.Settle(t.Context(), one(t, q, time.Minute), queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: queue.ReasonCrashed}}))
+					must.Succeed(q.Settle(t.Context(), one(t, q, time.Minute), queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: queue.ReasonCrashed}}))
 				}
 				began := time.Now()
 				receives := 0
@@ -806,8 +787,7 @@ func TestRule24OnlySQSReportsAnEmptyQueue(t *testing.T) {
 					receives++
 					return c.do(receives, began)
 				}}
-				from, err := q.Letters(queue.ScanConfig{Idle: idle})
-				must(t, err)
+				from := must.Have(q.Letters(queue.ScanConfig{Idle: idle}))
 				p, err := queue.Redrive(t.Context(), from, q, queue.RedriveConfig{Rate: math.Inf(1)}, nil)
 				switch {
 				case c.failed == nil && (err != nil || p.Moved != all):
@@ -836,10 +816,9 @@ func TestRule24LettersThatAGroupHides(t *testing.T) {
 		{10, false, queue.Filter{ID: "none"}, 10, "some more letters may be there"},
 	} {
 		on(t, "orders.fifo", nil, func(t *testing.T, f *fake, q *Broker) {
-			dead, err := New(f, Config{Queue: q.config.DeadLetters})
-			must(t, err)
+			dead := must.Have(New(f, Config{Queue: q.config.DeadLetters}))
 			for i := range c.n {
-				must(t, dead.Send(t.Context(), queue.Outgoing{ID: fmt.Sprint(i), Group: "g", Body: []byte("x")}))
+				must.Succeed(dead.Send(t.Context(), queue.Outgoing{ID: fmt.Sprint(i), Group: "g", Body: []byte("x")}))
 			}
 			if !c.admin {
 				q.client = &between{f, func(context.Context, any) error { return nil }}

@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/ports"
 	"github.com/lullgo/lull/queue"
@@ -76,9 +77,7 @@ func (r *running) need(t testing.TB, name string) *emulator {
 	if _, _, err := installed(); err != nil && os.Getenv("CI") == "" {
 		t.Skip(err)
 	}
-	e, err := r.get(name)
-	must(t, err)
-	return e
+	return must.Have(r.get(name))
 }
 
 func (r *running) get(name string) (*emulator, error) {
@@ -229,8 +228,7 @@ func (e *emulator) client() *sqs.Client { return clientOf(fmt.Sprintf("http://12
 // declare makes a queue and its queue of dead letters.
 func (e *emulator) declare(t testing.TB, o queuetest.Options) string {
 	t.Helper()
-	config, err := Declare(t.Context(), e.client(), Topology{Queue: newName(t, o.Order == queue.PerGroup), Policy: lull.Policy{Attempts: max(o.Attempts, 1)}})
-	must(t, err)
+	config := must.Have(Declare(t.Context(), e.client(), Topology{Queue: newName(t, o.Order == queue.PerGroup), Policy: lull.Policy{Attempts: max(o.Attempts, 1)}}))
 	config.Wait = time.Second
 	text, _ := json.Marshal(address{Endpoint: fmt.Sprintf("http://127.0.0.1:%d", e.port), Config: config, Lease: o.Lease})
 	return string(text)

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/queue/queuetest"
 )
@@ -124,8 +125,7 @@ func TestConformanceOfTheDocumentation(t *testing.T) {
 	queuetest.Run(t, queuetest.Target{
 		Declare: func(t testing.TB, o queuetest.Options) string {
 			f := newFake()
-			config, err := Declare(t.Context(), f, Topology{Queue: newName(t, o.Order == queue.PerGroup), Policy: lull.Policy{Attempts: o.Attempts}})
-			must(t, err)
+			config := must.Have(Declare(t.Context(), f, Topology{Queue: newName(t, o.Order == queue.PerGroup), Policy: lull.Policy{Attempts: o.Attempts}}))
 			mu.Lock()
 			defer mu.Unlock()
 			fakes[config.Queue] = f

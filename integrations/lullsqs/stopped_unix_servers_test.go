@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -35,13 +36,10 @@ func TestRule24SQSStandsStill(t *testing.T) {
 			t.Parallel()
 			e := emulators.need(t, fmt.Sprint("stands still ", i))
 			c := e.client()
-			config, err := Declare(t.Context(), c, Topology{Queue: newName(t, false)})
-			must(t, err)
-			q, err := New(c, config)
-			must(t, err)
+			config := must.Have(Declare(t.Context(), c, Topology{Queue: newName(t, false)}))
+			q := must.Have(New(c, config))
 			for range all {
-				_, err := c.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &config.DeadLetters, MessageBody: aws.String("alike")})
-				must(t, err)
+				must.Have(c.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &config.DeadLetters, MessageBody: aws.String("alike")}))
 			}
 			going := make(chan error)
 			stop := func() {
@@ -55,9 +53,7 @@ func TestRule24SQSStandsStill(t *testing.T) {
 				go stop()
 			}
 			read := func() queue.DeadLetters {
-				from, err := q.Letters(queue.ScanConfig{Lease: 2 * time.Second})
-				must(t, err)
-				return from
+				return must.Have(q.Letters(queue.ScanConfig{Lease: 2 * time.Second}))
 			}
 			n := 0
 			p, err := queue.Inspect(t.Context(), read(), queue.Filter{}, func(*queue.Letter) (bool, error) {
@@ -75,7 +71,7 @@ func TestRule24SQSStandsStill(t *testing.T) {
 				t.Errorf("Redrive: %v, and no error", p)
 			}
 			t.Log(p, inspected, err)
-			must(t, <-going)
+			must.Succeed(<-going)
 		})
 	}
 }

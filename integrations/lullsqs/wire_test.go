@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -39,9 +40,7 @@ func server(t *testing.T, answer func(w http.ResponseWriter, op, body string)) *
 	}))
 	client := clientOf(s.URL, func(o *sqs.Options) { o.RetryMaxAttempts, o.HTTPClient = 2, s.Client() })
 	t.Cleanup(s.Client().CloseIdleConnections)
-	q, err := New(client, Config{Queue: s.URL + "/0/orders.fifo", DeadLetters: s.URL + "/0/orders-dead.fifo", Wait: time.Second})
-	must(t, err)
-	return q
+	return must.Have(New(client, Config{Queue: s.URL + "/0/orders.fifo", DeadLetters: s.URL + "/0/orders-dead.fifo", Wait: time.Second}))
 }
 
 // One layer retries: a call is one request, whatever its outcome, and however the client is set up.

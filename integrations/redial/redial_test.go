@@ -18,27 +18,18 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
 func group(t testing.TB, c Config, p lull.Policy, opts ...lull.Option) *Group {
 	t.Helper()
-	d, err := lull.NewDependency("gateway", p, append(opts, lull.WithRand(seed.Source(t)))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := New(d, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	d := must.Have(lull.NewDependency("gateway", p, append(opts, lull.WithRand(seed.Source(t)))...))
+	return must.Have(New(d, c))
 }
 
 func TestNewRefuses(t *testing.T) {
-	d, err := lull.NewDependency("d", lull.Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(lull.NewDependency("d", lull.Policy{}))
 	for want, c := range map[string]Config{
 		"Config.Policy: Spread":  {Policy: engine.RedialPolicy{Spread: -1}},
 		"Config.MaxDials is -1":  {MaxDials: -1},

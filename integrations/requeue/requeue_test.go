@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/integrations/requeue"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -33,14 +34,8 @@ var alone = func() lull.Policy {
 
 func newLimiter(t testing.TB, p lull.Policy) (*requeue.RateLimiter[int], *lull.Dependency) {
 	t.Helper()
-	d, err := lull.NewDependency("cloud", p, lull.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := requeue.New[int](d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(lull.NewDependency("cloud", p, lull.WithRand(seed.Source(t))))
+	l := must.Have(requeue.New[int](d))
 	return l, d
 }
 
@@ -48,10 +43,7 @@ func TestWhatIsRefused(t *testing.T) {
 	if l, err := requeue.New[int](nil); l != nil || err == nil || !strings.Contains(err.Error(), "the dependency is nil") {
 		t.Errorf("%v", err)
 	}
-	d, err := lull.NewDependency("cloud", lull.Policy{Attempts: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(lull.NewDependency("cloud", lull.Policy{Attempts: 1}))
 	if l, err := requeue.New[int](d); l != nil || err == nil || !strings.Contains(err.Error(), "Policy.Attempts of cloud is 1") {
 		t.Errorf("%v", err)
 	}

@@ -3,6 +3,8 @@ package admission
 import (
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // desk is a controller with a handful of requests.
@@ -18,7 +20,7 @@ type guest struct {
 	last Decision
 }
 
-func newDesk(t *testing.T, c Config) *desk { return &desk{T: t, c: must(t, c)} }
+func newDesk(t *testing.T, c Config) *desk { return &desk{T: t, c: must.Have(New(c))} }
 
 func (d *desk) guest(name string) *guest {
 	g := &guest{name: name}
@@ -196,7 +198,7 @@ func TestAdviceIsSpread(t *testing.T) {
 		bits uint64
 		want time.Duration
 	}{{0, 100 * ms}, {1<<64 - 1, 150 * ms}} {
-		a := must(t, Config{Limit: 1, MaxWait: -1}, WithRand(func() uint64 { return c.bits }))
+		a := must.Have(New(Config{Limit: 1, MaxWait: -1}, WithRand(func() uint64 { return c.bits })))
 		var x, y Ticket
 		a.Arrive(0, Request{}, &x)
 		if d := a.Arrive(0, Request{}, &y); d.RetryAfter != c.want || d.DontRetry || d.Pushback() != c.want {
@@ -211,7 +213,7 @@ func TestAdviceIsSpread(t *testing.T) {
 }
 
 func TestLastingPressure(t *testing.T) {
-	a := must(t, Config{Limit: 1, MaxWait: -1})
+	a := must.Have(New(Config{Limit: 1, MaxWait: -1}))
 	var x, y Ticket
 	a.Arrive(0, Request{}, &x)
 	for now := time.Duration(0); now < 3*time.Second; now += 50 * ms {
@@ -231,7 +233,7 @@ func TestLastingPressure(t *testing.T) {
 }
 
 func TestMisuse(t *testing.T) {
-	a := must(t, Config{Limit: 1})
+	a := must.Have(New(Config{Limit: 1}))
 	var x, y Ticket
 	a.Depart(0, &x, Done)
 	if _, left := a.Leave(0, &x); left {
@@ -264,7 +266,7 @@ func TestMisuse(t *testing.T) {
 }
 
 func TestNoAllocations(t *testing.T) {
-	a := must(t, Config{Limit: 1})
+	a := must.Have(New(Config{Limit: 1}))
 	var x, y, z Ticket
 	now := time.Duration(0)
 	for name, f := range map[string]func(){
@@ -297,7 +299,7 @@ func TestNoAllocations(t *testing.T) {
 }
 
 func BenchmarkAdmitted(b *testing.B) {
-	a := must(b, Config{})
+	a := must.Have(New(Config{}))
 	var x Ticket
 	now := time.Duration(0)
 	for b.Loop() {
@@ -308,7 +310,7 @@ func BenchmarkAdmitted(b *testing.B) {
 }
 
 func BenchmarkAdmittedParallel(b *testing.B) {
-	a := must(b, Config{})
+	a := must.Have(New(Config{}))
 	b.RunParallel(func(p *testing.PB) {
 		x, now := new(Ticket), time.Duration(0)
 		for p.Next() {
@@ -320,7 +322,7 @@ func BenchmarkAdmittedParallel(b *testing.B) {
 }
 
 func BenchmarkRefused(b *testing.B) {
-	a := must(b, Config{Limit: 1, MaxWait: -1})
+	a := must.Have(New(Config{Limit: 1, MaxWait: -1}))
 	var x, y Ticket
 	a.Arrive(0, Request{}, &x)
 	for b.Loop() {

@@ -70,7 +70,7 @@ func ExampleMiddleware() {
 		refused := httptest.NewRecorder()
 		h.ServeHTTP(refused, again)
 		fmt.Println(refused.Code, "should retry:", refused.Header().Get("X-Should-Retry"))
-		fmt.Print(refused.Body)
+		fmt.Println(refused.Body)
 	}))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))

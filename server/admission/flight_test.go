@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -40,7 +41,7 @@ func TestOverload(t *testing.T) {
 	} {
 		const end = 40 * time.Second
 		for seed := range uint64(min(seed.Runs(1), 3)) {
-			w := &world{c: must(t, Config{}), workers: c.workers, service: c.service,
+			w := &world{c: must.Have(New(Config{})), workers: c.workers, service: c.service,
 				rate: always(3 * float64(c.workers) / mean.Seconds())}
 			w.from = 10 * time.Second
 			if c.name == "log-normal" {
@@ -79,7 +80,7 @@ func TestSlowdown(t *testing.T) {
 		{"exponential", exponential(20 * ms), 4, false},
 		{"exponential", exponential(20 * ms), 20, true},
 	} {
-		w := &world{c: must(t, Config{}), workers: c.workers, service: c.service, attempts: 4, obeys: c.obeys,
+		w := &world{c: must.Have(New(Config{})), workers: c.workers, service: c.service, attempts: 4, obeys: c.obeys,
 			patience: 500 * ms, deadline: true, rate: always(3 * 50 * float64(c.workers))}
 		w.slow = func(now time.Duration) float64 {
 			if now >= 20*time.Second && now < 50*time.Second {
@@ -130,7 +131,7 @@ func TestCollapseWithout(t *testing.T) {
 // Bursts of a twentieth of a second, at ten times the capacity, under a load of two
 // fifths: nobody need be refused for long, and nearly all who come back get in.
 func TestBursts(t *testing.T) {
-	w := &world{c: must(t, Config{}), workers: 4, service: constant(20 * ms), attempts: 4, obeys: true, patience: 500 * ms, deadline: true}
+	w := &world{c: must.Have(New(Config{})), workers: 4, service: constant(20 * ms), attempts: 4, obeys: true, patience: 500 * ms, deadline: true}
 	w.rate = func(now time.Duration) float64 {
 		if now%(2*time.Second) < 50*ms {
 			return 2000
@@ -152,7 +153,7 @@ func TestBursts(t *testing.T) {
 // A server that fails what it has no worker for, in half the time, looks faster the more is sent
 // to it, if failures count.
 func TestFastFailures(t *testing.T) {
-	w := &world{c: limited(must(t, Config{}), 8), workers: 4, service: constant(20 * ms), broken: 10 * ms, rate: always(600)}
+	w := &world{c: limited(must.Have(New(Config{})), 8), workers: 4, service: constant(20 * ms), broken: 10 * ms, rate: always(600)}
 	w.from = 20 * time.Second
 	w.run(1, 60*time.Second)
 	got := w.share(60*time.Second, 20*ms)
@@ -167,7 +168,7 @@ func TestFastFailures(t *testing.T) {
 // is served as far as its own fluctuations allow at four fifths of the capacity, the last
 // is not.
 func TestPrioritiesUnderOverload(t *testing.T) {
-	w := &world{c: must(t, Config{}), workers: 4, service: exponential(20 * ms), rate: always(480)}
+	w := &world{c: must.Have(New(Config{})), workers: 4, service: exponential(20 * ms), rate: always(480)}
 	w.priority = func(r *rand.Rand) Priority { return Sheddable + Priority(r.IntN(3)) }
 	w.from = 10 * time.Second
 	w.run(1, 40*time.Second)
@@ -183,7 +184,7 @@ func TestPrioritiesUnderOverload(t *testing.T) {
 
 // When a limit that is half as high again achieves nothing, the old one returns.
 func TestTriesAreTakenBack(t *testing.T) {
-	w := &world{c: must(t, Config{}), workers: 20, service: constant(20 * ms), rate: always(3000)}
+	w := &world{c: must.Have(New(Config{})), workers: 20, service: constant(20 * ms), rate: always(3000)}
 	w.run(1, time.Minute)
 	steps := slices.Compact(w.limits[len(w.limits)/2:])
 	tries := 0
@@ -203,7 +204,7 @@ func TestTriesAreTakenBack(t *testing.T) {
 // A limit that is thirty times too high is halved until it fits: with the 128 requests
 // that it begins with inside, the server takes 640 ms for each.
 func TestTooHigh(t *testing.T) {
-	w := &world{c: limited(must(t, Config{}), 128), workers: 4, service: exponential(20 * ms), rate: always(600)}
+	w := &world{c: limited(must.Have(New(Config{})), 128), workers: 4, service: exponential(20 * ms), rate: always(600)}
 	var fits time.Duration
 	for at := time.Duration(0); at < time.Minute; at += 100 * ms {
 		w.at(at, func() {
@@ -229,7 +230,7 @@ func TestNoOverloadNoRefusals(t *testing.T) {
 	}
 	for _, load := range []float64{0.1, 0.2, 0.5, 0.8, 0.9} {
 		for seed := range uint64(min(seed.Runs(1), 3)) {
-			w := &world{c: must(t, Config{}), workers: 100, service: exponential(100 * ms), rate: always(1000 * load)}
+			w := &world{c: must.Have(New(Config{})), workers: 100, service: exponential(100 * ms), rate: always(1000 * load)}
 			w.from = 10 * time.Second
 			w.run(1+seed, 2*time.Minute)
 			if share := float64(w.good) / float64(w.calls); share < 0.995 { // some are not over at the end

@@ -6,12 +6,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
 func TestGateWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGate(must(t, Config{Limit: 1, MaxWait: 100 * ms, PressedWait: 100 * ms}, WithRand(seed.Source(t))))
+		g := NewGate(must.Have(New(Config{Limit: 1, MaxWait: 100 * ms, PressedWait: 100 * ms}, WithRand(seed.Source(t)))))
 		first, d := g.Enter(t.Context(), Request{})
 		if d.Outcome != Admitted {
 			t.Fatal(d)
@@ -56,7 +57,7 @@ func TestGateWaits(t *testing.T) {
 // A deadline that is known makes who cannot be served by then leave before it passes.
 func TestGateDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGate(must(t, Config{Limit: 1, MaxWait: 100 * ms}, WithRand(seed.Source(t))))
+		g := NewGate(must.Have(New(Config{Limit: 1, MaxWait: 100 * ms}, WithRand(seed.Source(t)))))
 		p, _ := g.Enter(t.Context(), Request{})
 		time.Sleep(20 * ms)
 		p.Depart(Done) // work takes 20 ms

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/lullgo/lull/internal/response"
 	"github.com/lullgo/lull/internal/saturating"
@@ -184,12 +182,21 @@ func (m *Middleware) request(r *http.Request) (q Request, believed bool) {
 
 // refuse answers a request that is not to be worked on.
 func (m *Middleware) refuse(w http.ResponseWriter, d Decision) {
-	h := w.Header()
-	d.SetHeader(h)
-	h.Set("Content-Type", "application/problem+json")
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(m.status)
-	_, _ = w.Write(d.problem(m.status)) // if the client has gone, nothing else can be done
+	d.SetHeader(w.Header())
+	p := refusalBody{Type: "about:blank", Title: http.StatusText(m.status), RetryAfter: max(d.RetryAfter.Milliseconds(), 1), Status: m.status, Reason: d.Reason.String()}
+	if d.DontRetry {
+		p.Type, p.Title, p.RetryAfter = lullhttp.ProblemOverloaded, "overloaded; don't retry", 0
+	}
+	response.Problem(w, m.status, p)
+}
+
+// refusalBody is the body of a refusal (RFC 9457).
+type refusalBody struct {
+	Type       string `json:"type"`
+	Title      string `json:"title"`
+	RetryAfter int64  `json:"retry_after_ms,omitempty"` // zero: the caller should not come back
+	Status     int    `json:"status"`
+	Reason     string `json:"reason"`
 }
 
 // SetHeader sets what the caller of a refused request should do in h: Retry-After, in
@@ -198,18 +205,8 @@ func (d Decision) SetHeader(h http.Header) {
 	if d.Outcome != Refused {
 		return
 	}
-	seconds := (d.RetryAfter + time.Second - 1) / time.Second
-	h.Set("Retry-After", strconv.FormatInt(int64(max(seconds, 1)), 10))
+	response.SetRetryAfter(h, max(d.RetryAfter, 1))
 	if d.DontRetry {
 		h.Set("X-Should-Retry", "false")
 	}
-}
-
-// problem returns the body of a refusal.
-func (d Decision) problem(status int) []byte {
-	what := fmt.Sprintf(`"about:blank","title":"overloaded","retry_after_ms":%d`, max(d.RetryAfter.Milliseconds(), 1))
-	if d.DontRetry {
-		what = `"` + lullhttp.ProblemOverloaded + `","title":"overloaded; don't retry"`
-	}
-	return fmt.Appendf(nil, `{"type":%s,"status":%d,"reason":"%v"}`+"\n", what, status, d.Reason)
 }

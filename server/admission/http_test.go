@@ -15,7 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/server/admission"
@@ -25,15 +28,8 @@ const ms = time.Millisecond
 
 func middleware(t testing.TB, c admission.Config, opts ...admission.MiddlewareOption) *admission.Middleware {
 	t.Helper()
-	a, err := admission.New(c, admission.WithRand(seed.Source(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := admission.NewGate(a).Middleware(opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	a := must.Have(admission.New(c, admission.WithRand(seed.Source(t))))
+	return must.Have(admission.NewGate(a).Middleware(opts...))
 }
 
 // full is a middleware whose one place is taken.
@@ -87,6 +83,38 @@ func TestRefusalIsUnderstood(t *testing.T) {
 		t.Error(got.Status)
 	}
 }
+
+// lull's client obeys a refusal. It comes back after the wait that the first one asks for, and its retry is refused for
+// good. It does the same if a proxy removes the header fields: the body has both.
+func TestClientAndServerAgree(t *testing.T) {
+	for _, fields := range [][]string{nil, {"Retry-After", "X-Should-Retry"}} {
+		synctest.Test(t, func(t *testing.T) {
+			server := memnet.NewServer(t, full(t).Handler(ok))
+			var waits []time.Duration
+			last := time.Now()
+			base := roundTripper(func(r *http.Request) (*http.Response, error) {
+				waits, last = append(waits, time.Since(last)), time.Now()
+				resp, err := server.Client().Transport.RoundTrip(r)
+				for _, name := range fields {
+					resp.Header.Del(name)
+				}
+				return resp, err
+			})
+			client := must.Have(lullhttp.NewClient(lull.Policy{}, lullhttp.WithBase(base), lullhttp.With(lull.WithRand(seed.Source(t)))))
+			resp := must.Have(client.Get(server.URL))
+			defer resp.Body.Close()
+			got := lullhttp.OutcomeOf(resp)
+			body, _ := io.ReadAll(resp.Body)
+			if p, _ := lullhttp.ParseProblem(body); got.Attempts != 2 || got.Reason != engine.Overloaded || p.Type != lullhttp.ProblemOverloaded || waits[1] < ms {
+				t.Errorf("without %v: %+v, waits %v, problem %+v", fields, got, waits, p)
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestOptions(t *testing.T) {
 	m := full(t, admission.WithSkip(func(r *http.Request) bool { return r.Header.Get("Health") != "" }))

@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"testing"
 	"time"
+
 )
 
 const ms = time.Millisecond
@@ -277,15 +277,6 @@ func percentile(d []time.Duration, p float64) time.Duration {
 	d = slices.Clone(d)
 	slices.Sort(d)
 	return d[max(0, int(math.Ceil(p*float64(len(d))))-1)]
-}
-
-func must(t testing.TB, c Config, opts ...Option) *Controller {
-	t.Helper()
-	a, err := New(c, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
 }
 
 // limited is c after evidence of overload, with a first limit.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -171,7 +172,7 @@ func TestInvariants(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		events := [3]uint64{}
-		a := limited(must(t, Config{MaxQueue: 20}, WithRand(rng.Uint64), WithObserver(func(e Event) { events[e.Kind]++ })), 8)
+		a := limited(must.Have(New(Config{MaxQueue: 20}, WithRand(rng.Uint64), WithObserver(func(e Event) { events[e.Kind]++ }))), 8)
 		var working, queued []*guest
 		var arrived, settled, left uint64
 		now := time.Duration(0)
@@ -246,7 +247,7 @@ func TestInvariants(t *testing.T) {
 }
 
 func TestConcurrentUse(t *testing.T) {
-	a := limited(must(t, Config{MaxQueue: 8}, WithObserver(func(Event) {}), WithRand(seed.Source(t))), 4)
+	a := limited(must.Have(New(Config{MaxQueue: 8}, WithObserver(func(Event) {}), WithRand(seed.Source(t)))), 4)
 	g := NewGate(a)
 	var wg sync.WaitGroup
 	for i := range 16 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -33,7 +34,7 @@ func TestIdleServerRefusesNothing(t *testing.T) {
 	for _, mean := range []time.Duration{ms, 10 * ms, 300 * ms, time.Second, 10 * time.Second} {
 		for name, service := range services(mean) {
 			for _, rate := range []float64{60, 300} {
-				w := &world{c: must(t, Config{}), workers: unbounded, service: service, rate: always(rate)}
+				w := &world{c: must.Have(New(Config{})), workers: unbounded, service: service, rate: always(rate)}
 				w.run(1, 60*time.Second)
 				if n := refused(w); n > 0 {
 					t.Errorf("handlers of %v (%s), %v/s: %d of %d refused", mean, name, rate, n, w.calls)
@@ -54,7 +55,7 @@ func refused(w *world) (n uint64) {
 // A thousand at once are no evidence of overload either.
 func TestBurstAtTheStart(t *testing.T) {
 	for _, mean := range []time.Duration{ms, 300 * ms, 10 * time.Second} {
-		w := &world{c: must(t, Config{}), workers: unbounded, service: constant(mean), rate: always(60)}
+		w := &world{c: must.Have(New(Config{})), workers: unbounded, service: constant(mean), rate: always(60)}
 		w.at(0, func() {
 			for range 1000 {
 				w.send(&call{})
@@ -74,7 +75,7 @@ func TestSlowDependencyIsNoOverload(t *testing.T) {
 		for name, service := range services(mean) {
 			for _, rate := range []float64{60, 300} {
 				for n := range uint64(seed.Runs(3)) {
-					w := &world{c: must(t, Config{}), workers: unbounded, service: service, rate: always(rate)}
+					w := &world{c: must.Have(New(Config{})), workers: unbounded, service: service, rate: always(rate)}
 					w.slow = func(now time.Duration) float64 {
 						if now >= 20*time.Second {
 							return 5
@@ -110,7 +111,7 @@ func TestColdStartUnderOverload(t *testing.T) {
 		name := names[rng.IntN(len(names))]
 		can := float64(workers) / mean.Seconds()
 		from := max(10*time.Second, 100*mean)
-		w := &world{c: must(t, Config{}), workers: workers, service: kinds[name], cached: cached,
+		w := &world{c: must.Have(New(Config{})), workers: workers, service: kinds[name], cached: cached,
 			rate: always(load * can / (1 - cached)), patience: max(10*mean, 500*ms)}
 		w.from = from
 		w.run(n, from+20*time.Second)

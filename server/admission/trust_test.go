@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/server/admission"
@@ -43,10 +44,7 @@ func TestTrust(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := admission.NewGate(a).Middleware(c.opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Have(admission.NewGate(a).Middleware(c.opts...))
 			h := m.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(100 * ms) }))
 			for range 20 {
 				get(h)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -32,10 +33,7 @@ func Benchmark(b *testing.B) {
 	}
 	fresh := func(i int) string { return fmt.Sprint("key-", i) }
 	store := newMemory(b, idempotency.MemoryStoreConfig{MaxEntries: 1 << 30, MaxBytes: 1 << 40})
-	m, err := idempotency.New(store, idempotency.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	m := must.Have(idempotency.New(store, idempotency.Config{}))
 	b.Run("handler", run(handler, fresh))
 	b.Run("first", run(m.Wrap(handler), fresh))
 	b.Run("replay", run(m.Wrap(handler), func(int) string { return "one" }))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/server/idempotency"
@@ -38,7 +39,7 @@ func clientOf(t *testing.T, h http.Handler, p lull.Policy, opts ...lullhttp.Opti
 	t.Helper()
 	n := &seen{Server: memnet.NewServer(t, h)}
 	opts = append([]lullhttp.Option{lullhttp.With(lull.WithRand(seed.Source(t))), lullhttp.WithBase(n)}, opts...)
-	return &http.Client{Transport: must(lullhttp.New(p, opts...))}, n
+	return &http.Client{Transport: must.Have(lullhttp.New(p, opts...))}, n
 }
 
 // lull's own client makes keys that the middleware accepts. It gives up an attempt that is
@@ -55,7 +56,7 @@ func TestWithLullsClient(t *testing.T) {
 		p := lull.Policy{Attempts: 5, AttemptTimeout: time.Second, Deadline: time.Minute, Timeouts: lull.TimeoutsAlways}
 		p.Budget.Unlimited = true
 		client, n := clientOf(t, h, p, lullhttp.WithIdempotencyKeys(nil), lullhttp.With(lull.WithRand(middle)))
-		resultOf(t, must(client.Post(n.URL+"/pay", "text/plain", strings.NewReader("100")))).replays(t, 201, "receipt")
+		resultOf(t, must.Have(client.Post(n.URL+"/pay", "text/plain", strings.NewReader("100")))).replays(t, 201, "receipt")
 		c.times(t, 1)
 		// The first attempt has timed out. The answers to the others ask for 2 s, and so
 		// the third of them comes when it is done, with middling luck.
@@ -79,7 +80,7 @@ func TestLullsClientStops(t *testing.T) {
 			req, _ := http.NewRequest("POST", n.URL+"/pay", strings.NewReader(test.body))
 			req.Header.Set("Authorization", "Bearer alice")
 			req.Header.Set("Idempotency-Key", `"k"`)
-			if got := resultOf(t, must(client.Do(req))); got.problem != test.problem || len(n.statuses) != 1 {
+			if got := resultOf(t, must.Have(client.Do(req))); got.problem != test.problem || len(n.statuses) != 1 {
 				t.Errorf("%s: %+v after %v, want one attempt", test.problem, got, n.statuses)
 			}
 		}

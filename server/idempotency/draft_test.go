@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -105,7 +106,7 @@ func TestDraft(t *testing.T) {
 				}
 				s := memnet.NewServer(t, newRig(t, nil, test.config).m.Wrap(http.HandlerFunc(handler)))
 				for _, row := range test.rows {
-					req := must(http.NewRequest(cmp.Or(row.method, "POST"), s.URL+cmp.Or(row.path, "/pay"), strings.NewReader(row.body)))
+					req := must.Have(http.NewRequest(cmp.Or(row.method, "POST"), s.URL+cmp.Or(row.path, "/pay"), strings.NewReader(row.body)))
 					for _, k := range row.keys {
 						req.Header.Add("Idempotency-Key", k)
 					}
@@ -113,7 +114,7 @@ func TestDraft(t *testing.T) {
 						req.Header.Set("Authorization", cmp.Or(row.caller, "Bearer alice"))
 					}
 					ran = 0
-					got := resultOf(t, must(s.Client().Do(req)))
+					got := resultOf(t, must.Have(s.Client().Do(req)))
 					if got.status != row.status || got.problem != row.problem || got.replayed != row.replayed || (ran == 1) != row.ran || ran > 1 {
 						t.Errorf("%s: %d %q, replayed %v, ran %d times (%.100s); want %d %q, replayed %v, ran %v", row.name, got.status, got.problem, got.replayed, ran, got.body, row.status, row.problem, row.replayed, row.ran)
 					}
@@ -192,7 +193,7 @@ func TestConsumedBody(t *testing.T) {
 			io.Copy(io.Discard, r.Body)
 			h.ServeHTTP(w, r)
 		}))
-		resultOf(t, must(s.Client().Do(clientRequest(s, "k")))).is(t, 400, "body-unreadable")
+		resultOf(t, must.Have(s.Client().Do(clientRequest(s, "k")))).is(t, 400, "body-unreadable")
 		c.times(t, 0)
 	})
 }

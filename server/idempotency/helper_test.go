@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/server/idempotency"
 )
@@ -35,7 +36,7 @@ func newRig(t testing.TB, store idempotency.Store, c idempotency.Config, opts ..
 		defer r.mu.Unlock()
 		r.events = append(r.events, e)
 	})}, opts...)
-	m := must(idempotency.New(store, c, opts...))
+	m := must.Have(idempotency.New(store, c, opts...))
 	idempotency.SetRand(m, seed.Source(t))
 	r.m = m
 	return r
@@ -93,7 +94,7 @@ type result struct {
 
 func resultOf(t testing.TB, resp *http.Response) result {
 	t.Helper()
-	b := must(io.ReadAll(resp.Body))
+	b := must.Have(io.ReadAll(resp.Body))
 	resp.Body.Close()
 	r := result{status: resp.StatusCode, body: string(b), header: resp.Header, replayed: resp.Header.Get("Idempotency-Replayed") == "true"}
 	if resp.Header.Get("Content-Type") == "application/problem+json" && strings.Contains(r.body, "tag:lullgo") {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -32,10 +33,7 @@ func logged(t *testing.T) *bytes.Buffer {
 func TestRule21APanicIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := logged(t)
-		m, err := idempotency.New(newMemory(t, idempotency.MemoryStoreConfig{}), idempotency.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Have(idempotency.New(newMemory(t, idempotency.MemoryStoreConfig{}), idempotency.Config{}))
 		for i, v := range []any{"boom", http.ErrAbortHandler} {
 			out.Reset()
 			h := m.Wrap(&counter{do: func(int, http.ResponseWriter, *http.Request) { panicsHere(v) }})
@@ -60,10 +58,7 @@ func panicsHere(v any) { panic(v) }
 func TestRule21WhatTheDefaultLogs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := logged(t)
-		m, err := idempotency.New(newMemory(t, idempotency.MemoryStoreConfig{}), idempotency.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Have(idempotency.New(newMemory(t, idempotency.MemoryStoreConfig{}), idempotency.Config{}))
 		h := m.Wrap(&counter{})
 		nobody := func() {
 			req := request("k")

@@ -1,11 +1,11 @@
 package idempotency
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
+
+	"github.com/lullgo/lull/internal/response"
 )
 
 // The problem types (RFC 9457) of the middleware's own answers. They are tag URIs
@@ -132,23 +132,15 @@ func (m *Middleware) tooLong(kind string, limit int64) details {
 
 func (m *Middleware) problem(w http.ResponseWriter, d details) {
 	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
 	h.Set("Content-Language", "en")
-	h.Set("Cache-Control", "no-store")
 	if doc := m.config.Documentation; doc != "" {
 		h.Add("Link", "<"+doc+`>; rel="describedby"; type="text/html"`)
 	}
 	if d.retryAfter > 0 {
-		h.Set("Retry-After", strconv.FormatInt(int64((d.retryAfter+time.Second-1)/time.Second), 10))
+		response.SetRetryAfter(h, d.retryAfter)
 	}
 	if d.shouldRetry != "" {
 		h.Set("X-Should-Retry", d.shouldRetry)
 	}
-	body, err := json.Marshal(d)
-	if err != nil {
-		panic(err) // strings and numbers
-	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(d.Status)
-	w.Write(body)
+	response.Problem(w, d.Status, d)
 }

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// response is the http.ResponseWriter of a handler that runs under a key. It holds the
+// heldResponse is the http.ResponseWriter of a handler that runs under a key. It holds the
 // response back, so that nobody sees one that is not stored yet. When the response ends,
 // is flushed, or gets too long, it is sent to the client, and all that follows is sent at
 // once. What was sent is kept too, as long as all of it fits.
-type response struct {
+type heldResponse struct {
 	w            http.ResponseWriter
 	headerBefore http.Header // of w, before the handler
 	limit        int         // of header and body together
@@ -28,17 +28,17 @@ type response struct {
 	hijacked     bool
 }
 
-func newResponse(w http.ResponseWriter, limit int) *response {
-	return &response{w: w, headerBefore: w.Header().Clone(), limit: limit}
+func newResponse(w http.ResponseWriter, limit int) *heldResponse {
+	return &heldResponse{w: w, headerBefore: w.Header().Clone(), limit: limit}
 }
 
 // Unwrap is for http.ResponseController: deadlines and full duplex are the
 // connection's.
-func (p *response) Unwrap() http.ResponseWriter { return p.w }
+func (p *heldResponse) Unwrap() http.ResponseWriter { return p.w }
 
-func (p *response) Header() http.Header { return p.w.Header() }
+func (p *heldResponse) Header() http.Header { return p.w.Header() }
 
-func (p *response) WriteHeader(status int) {
+func (p *heldResponse) WriteHeader(status int) {
 	switch {
 	case p.hijacked, status > 999, status < 200 && status != http.StatusSwitchingProtocols:
 		// An informational response is sent at once; net/http reports the other statuses.
@@ -59,7 +59,7 @@ func (p *response) WriteHeader(status int) {
 	}
 }
 
-func (p *response) Write(b []byte) (int, error) {
+func (p *heldResponse) Write(b []byte) (int, error) {
 	if p.hijacked {
 		return 0, http.ErrHijacked
 	}
@@ -90,10 +90,10 @@ func (p *response) Write(b []byte) (int, error) {
 }
 
 // Flush is for handlers that look for http.Flusher.
-func (p *response) Flush() { p.FlushError() }
+func (p *heldResponse) Flush() { p.FlushError() }
 
 // FlushError is for http.ResponseController.
-func (p *response) FlushError() error {
+func (p *heldResponse) FlushError() error {
 	if p.hijacked {
 		return http.ErrHijacked
 	}
@@ -106,7 +106,7 @@ func (p *response) FlushError() error {
 
 // Hijack gives the connection to the handler, if that is possible. What the handler
 // sends on it is not kept.
-func (p *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (p *heldResponse) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if p.status != 0 {
 		p.sendToClient()
 	}
@@ -119,14 +119,14 @@ func (p *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // end is called when the handler has returned. A handler that has written no header
 // answers with 200.
-func (p *response) end() {
+func (p *heldResponse) end() {
 	if p.status == 0 && !p.hijacked {
 		p.WriteHeader(http.StatusOK)
 	}
 }
 
 // stopKeeping sends what there is, and the body is not kept.
-func (p *response) stopKeeping() {
+func (p *heldResponse) stopKeeping() {
 	p.omitted = true
 	p.sendToClient()
 	p.body = nil
@@ -134,7 +134,7 @@ func (p *response) stopKeeping() {
 
 // sendToClient sends the header as it was when it was written, and the body so far. What the
 // handler changed in the header since is put back afterwards: there may be trailers.
-func (p *response) sendToClient() {
+func (p *heldResponse) sendToClient() {
 	if p.sentToClient || p.hijacked {
 		return
 	}
@@ -150,7 +150,7 @@ func (p *response) sendToClient() {
 }
 
 // discard takes back a response that has not been sent.
-func (p *response) discard() { replace(p.w.Header(), p.headerBefore) }
+func (p *heldResponse) discard() { replace(p.w.Header(), p.headerBefore) }
 
 func replace(h, with http.Header) {
 	clear(h)
@@ -159,7 +159,7 @@ func replace(h, with http.Header) {
 
 // record returns the part of the response that is kept, after end. Without end, after a panic, it
 // has no status.
-func (p *response) record(ended bool) Record {
+func (p *heldResponse) record(ended bool) Record {
 	if !ended {
 		return Record{BodyOmitted: true}
 	}
@@ -187,7 +187,7 @@ func (p *response) record(ended bool) Record {
 
 // truncated reports whether a response announced another length than it had: net/http
 // breaks the connection, and the client knows that the response is not complete.
-func (p *response) truncated() bool {
+func (p *heldResponse) truncated() bool {
 	declared := p.header["Content-Length"]
 	return len(declared) > 0 && hasBody(p.status) && declared[0] != strconv.Itoa(len(p.body))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -27,13 +28,13 @@ func served(t *testing.T, c idempotency.Config, h http.HandlerFunc) (send func(k
 	s := memnet.NewUnstartedServer(t, r.m.Wrap(h))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	memnet.Start(s)
-	return func(key string) *http.Response { return must(s.Client().Do(clientRequest(s, key))) }, r
+	return func(key string) *http.Response { return must.Have(s.Client().Do(clientRequest(s, key))) }, r
 }
 
 // clientRequest is request for a client of s.
 func clientRequest(s *httptest.Server, key string) *http.Request {
 	req := request(key)
-	req.URL, req.RequestURI = must(url.Parse(s.URL+"/pay")), ""
+	req.URL, req.RequestURI = must.Have(url.Parse(s.URL+"/pay")), ""
 	return req
 }
 
@@ -415,13 +416,6 @@ func TestEveryStatus(t *testing.T) {
 			c.times(t, 1)
 		}
 	})
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 // trickle gives out n bytes, at most step at a time, and notes how much room it was

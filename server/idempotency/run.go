@@ -46,7 +46,7 @@ func (x *exchange) handlerRequest(ctx context.Context, a *KeyedRequest) *http.Re
 
 // settle stores the handler's outcome. It waits for one attempt; if that
 // fails, the rest is done in the background, and the client gets its response.
-func (x *exchange) settle(a *KeyedRequest, p *response, returned bool, panicValue any) {
+func (x *exchange) settle(a *KeyedRequest, p *heldResponse, returned bool, panicValue any) {
 	m := x.m
 	what := a.decide(returned, p.status, p.header, &m.config)
 	e := Event{Kind: what.event(), Status: p.status}

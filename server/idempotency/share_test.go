@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
@@ -90,9 +91,7 @@ func sharesAgainstModel(t *testing.T) {
 			have, all = holds(caller)
 			switch r.IntN(4) {
 			case 0:
-				if err := store.Release(ctx, key, c.Token); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(store.Release(ctx, key, c.Token))
 				delete(entries, key)
 			case 1, 2:
 				n := 17 + r.IntN(400)
@@ -118,7 +117,7 @@ func sharesAgainstModel(t *testing.T) {
 
 func newMemory(t testing.TB, c idempotency.MemoryStoreConfig) *idempotency.MemoryStore {
 	t.Helper()
-	return must(idempotency.NewMemoryStore(c))
+	return must.Have(idempotency.NewMemoryStore(c))
 }
 
 func TestMemoryIsAStore(t *testing.T) {

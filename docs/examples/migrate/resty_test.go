@@ -8,6 +8,7 @@ import (
 	"resty.dev/v3"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -19,10 +20,7 @@ func restyBefore(t *testing.T, b *backend) func(context.Context) error {
 
 func restyAfter(t *testing.T, b *backend) func(context.Context) error {
 	transport := b.transport()
-	retrying, err := lullhttp.New(lull.Policy{Attempts: 4}, lullhttp.WithBase(transport))
-	if err != nil {
-		t.Fatal(err)
-	}
+	retrying := must.Have(lullhttp.New(lull.Policy{Attempts: 4}, lullhttp.WithBase(transport)))
 	client := resty.New().SetTransport(retrying) // and no SetRetryCount: one layer retries
 	return restyCall(t, client)
 }

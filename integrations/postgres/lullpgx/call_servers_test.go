@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/integrations/postgres/lullpgx"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Answers end a call, and an answer that there are no rows is no failure.
@@ -159,10 +160,7 @@ func TestRule23ThePoolIsFull(t *testing.T) {
 	short.AttemptTimeout = 50 * time.Millisecond
 	d := newDependency(t, policy)
 	pool := open(t, url(server.Addr(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) { c.MaxConns = 1 })
-	conn, err := pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Have(pool.Acquire(t.Context()))
 	if err := d.Update(short); err != nil { // a dial may take longer
 		t.Fatal(err)
 	}
@@ -184,9 +182,7 @@ func TestRule23ThePoolIsFull(t *testing.T) {
 		}
 	}
 	conn.Release()
-	if err := d.Update(policy); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(d.Update(policy))
 	if d.Breaker().State(d.Now()) != breaker.Closed {
 		t.Error("the circuit is not closed")
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/lullgo/lull/integrations/postgres/lullpgx"
 	"github.com/lullgo/lull/internal/cutofftest"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // patient repeats as often as it takes.
@@ -47,12 +48,9 @@ func TestClassify(t *testing.T) {
 		}
 		// When it has no connection, a program of lull.Do has sent nothing.
 		for _, to := range []string{"127.0.0.1:1", hangsUp(t)} {
-			config, err := pgconn.ParseConfig(url(to))
-			if err != nil {
-				t.Fatal(err)
-			}
+			config := must.Have(pgconn.ParseConfig(url(to)))
 			config.DialFunc = memnet.Dial
-			_, err = pgconn.ConnectConfig(t.Context(), config)
+			_, err := pgconn.ConnectConfig(t.Context(), config)
 			if v := lullpgx.Classify(err); v.Kind != lull.KindTransient || !v.NeverSent {
 				t.Errorf("%v: %+v", err, v)
 			}

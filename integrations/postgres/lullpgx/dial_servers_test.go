@@ -23,6 +23,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/integrations/postgres/lullpgx"
 	"github.com/lullgo/lull/internal/dbserver"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // While the database is down, dials stay below 1.1 × those of normal operation and two, where a
@@ -73,9 +74,7 @@ func TestHooksAreKept(t *testing.T) {
 		refuses := c.ConnConfig.OnPgError
 		c.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool { refused.Add(1); return refuses(conn, err) }
 	})
-	if _, err := lullpgx.Exec(t.Context(), d, pool, "SELECT 1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Have(lullpgx.Exec(t.Context(), d, pool, "SELECT 1"))
 	if _, err := lullpgx.Exec(t.Context(), d, pool, "SELECT 1/0"); err == nil {
 		t.Error("it succeeded")
 	}
@@ -280,10 +279,7 @@ func TestAPanicOfClose(t *testing.T) {
 // A DialFunc that panics, or ends its goroutine, does so in the goroutine that dials. It gives its place back.
 func TestAPanicOfTheDialFunc(t *testing.T) {
 	t.Parallel()
-	config, err := pgxpool.ParseConfig(url(server.Addr(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Have(pgxpool.ParseConfig(url(server.Addr(t))))
 	var next atomic.Pointer[func()]
 	dial := config.ConnConfig.DialFunc
 	config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -293,9 +289,7 @@ func TestAPanicOfTheDialFunc(t *testing.T) {
 		return dial(ctx, network, addr)
 	}
 	d := newDependency(t, lull.Policy{Attempts: 1})
-	if err := lullpgx.AddTo(config, d, lullpgx.Config{MaxDials: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(lullpgx.AddTo(config, d, lullpgx.Config{MaxDials: 1}))
 	connect := func(ctx context.Context) (panicked any, err error) {
 		err = errors.New("it did not return")
 		done := make(chan struct{})
@@ -358,10 +352,7 @@ func TestACancelledStatementIsNoConnect(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	conn, err := pool.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Have(pool.Acquire(t.Context()))
 	if _, err := conn.Exec(ctx, "SELECT pg_sleep(60)"); err == nil {
 		t.Error("it was not cancelled")
 	}

@@ -20,13 +20,11 @@ import (
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/integrations/postgres/lullpgx"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestAddToRefuses(t *testing.T) {
-	config, err := pgxpool.ParseConfig(url("127.0.0.1:1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Have(pgxpool.ParseConfig(url("127.0.0.1:1")))
 	d := newDependency(t, lull.Policy{})
 	for want, got := range map[string]error{
 		"there is no config":     lullpgx.AddTo(nil, d, lullpgx.Config{}),
@@ -253,20 +251,13 @@ func TestADialThatIsGivenUp(t *testing.T) {
 		lis := memnet.Listen() // its connections are never answered
 		defer lis.Close()
 		var c connects
-		config, err := pgxpool.ParseConfig(url(lis.Addr().String()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := must.Have(pgxpool.ParseConfig(url(lis.Addr().String())))
 		inMemory(config)
-		if err := lullpgx.AddTo(config, newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(lullpgx.AddTo(config, newDependency(t, lull.Policy{}, lull.WithObserver(&c)), lullpgx.Config{}))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		one := config.ConnConfig.Copy()
-		if err := config.BeforeConnect(ctx, one); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(config.BeforeConnect(ctx, one))
 		if _, err := pgx.ConnectConfig(ctx, one); err == nil {
 			t.Error("it answered")
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/integrations/postgres/lullpgx"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // onRetry calls a function before a retry.
@@ -81,14 +82,9 @@ func TestNothingIsRepeatedInPart(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			exec(t, direct, "DELETE FROM part_ledger")
-			tx, err := direct.Begin(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			tx := must.Have(direct.Begin(t.Context()))
 			defer tx.Rollback(context.Background())
-			if _, err := tx.Exec(t.Context(), "UPDATE part_acc SET n = n"); err != nil {
-				t.Fatal(err)
-			}
+			must.Have(tx.Exec(t.Context(), "UPDATE part_acc SET n = n"))
 			d := newDependency(t, patient, lull.WithObserver(onRetry(func() { tx.Rollback(context.Background()) })))
 			pool := open(t, url(server.Addr(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) {
 				c.ConnConfig.RuntimeParams["lock_timeout"] = "300"
@@ -97,12 +93,10 @@ func TestNothingIsRepeatedInPart(t *testing.T) {
 					return err
 				}
 			})
-			err = x.call(t.Context(), d, pool)
+			err := x.call(t.Context(), d, pool)
 			tx.Rollback(t.Context())
 			var n int
-			if err := direct.QueryRow(t.Context(), "SELECT count(*) FROM part_ledger").Scan(&n); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(direct.QueryRow(t.Context(), "SELECT count(*) FROM part_ledger").Scan(&n))
 			if n != x.rows || !errors.Is(err, x.want) || (err == nil) != (x.want == nil) {
 				t.Errorf("%d rows, %v; want %d, %v", n, err, x.rows, x.want)
 			}
@@ -121,9 +115,7 @@ func TestWhatTheServerSaysToRepeat(t *testing.T) {
 	pool := open(t, url(server.Addr(t)), d, lullpgx.Config{}, func(c *pgxpool.Config) { c.MaxConns = 1 })
 	session := func() (id int) {
 		t.Helper()
-		if err := pool.QueryRow(t.Context(), "SELECT pg_backend_pid()").Scan(&id); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(pool.QueryRow(t.Context(), "SELECT pg_backend_pid()").Scan(&id))
 		return id
 	}
 	all := func(ctx context.Context, q interface {
@@ -147,9 +139,7 @@ func TestWhatTheServerSaysToRepeat(t *testing.T) {
 		_, err := tx.Exec(ctx, "UPDATE again SET n = 1")
 		return err
 	}
-	if err := read(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(read())
 	readOnly := pgx.TxOptions{AccessMode: pgx.ReadOnly}
 	for _, x := range []struct {
 		name, before string

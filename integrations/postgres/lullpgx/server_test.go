@@ -7,6 +7,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/integrations/postgres/lullpgx"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -14,33 +15,21 @@ func url(addr string) string { return "postgres://postgres@" + addr + "/postgres
 
 func newDependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency("database", p, append(opts, lull.WithRand(seed.Source(t)))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return must.Have(lull.NewDependency("database", p, append(opts, lull.WithRand(seed.Source(t)))...))
 }
 
 // open returns a pool under d. Without d it is pgx's own.
 func open(t testing.TB, url string, d *lull.Dependency, c lullpgx.Config, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Have(pgxpool.ParseConfig(url))
 	config.MaxConns = 8
 	for _, f := range change {
 		f(config)
 	}
 	if d != nil {
-		if err := lullpgx.AddTo(config, d, c); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(lullpgx.AddTo(config, d, c))
 	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := must.Have(pgxpool.NewWithConfig(t.Context(), config))
 	t.Cleanup(pool.Close)
 	return pool
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/dbserver"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -42,12 +43,8 @@ func BenchmarkStore(b *testing.B) {
 func benchmarkStore(b *testing.B, s *Store) {
 	record := bytes.Repeat([]byte("x"), 2048)
 	done := request()
-	if _, err := s.Claim(bg, done); err != nil {
-		b.Fatal(err)
-	}
-	if err := s.Complete(bg, done.Key, done.Token, record, time.Hour); err != nil {
-		b.Fatal(err)
-	}
+	must.Have(s.Claim(bg, done))
+	must.Succeed(s.Complete(bg, done.Key, done.Token, record, time.Hour))
 	for _, work := range []struct {
 		name string
 		f    func() error

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull/internal/dbserver"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 )
 
@@ -55,15 +56,9 @@ func dsn(t testing.TB) string {
 // newPool returns a pool of connections to the server at dsn.
 func newPool(t testing.TB, dsn string, options ...string) *pgxpool.Pool {
 	t.Helper()
-	c, err := pgxpool.ParseConfig(strings.Join(append([]string{dsn}, options...), "&"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(pgxpool.ParseConfig(strings.Join(append([]string{dsn}, options...), "&")))
 	c.MaxConns = 16
-	pool, err := pgxpool.NewWithConfig(context.Background(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := must.Have(pgxpool.NewWithConfig(context.Background(), c))
 	t.Cleanup(pool.Close)
 	return pool
 }

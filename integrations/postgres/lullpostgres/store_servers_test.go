@@ -15,16 +15,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func execute(t testing.TB, pool *pgxpool.Pool, queries ...string) {
 	t.Helper()
@@ -39,9 +33,8 @@ func execute(t testing.TB, pool *pgxpool.Pool, queries ...string) {
 func newTable(t testing.TB, pool *pgxpool.Pool, c Config) *Store {
 	t.Helper()
 	c.Table = "t_" + strings.ToLower(rand.Text())
-	s, err := New(pool, c)
-	must(t, err)
-	must(t, s.Migrate(context.Background()))
+	s := must.Have(New(pool, c))
+	must.Succeed(s.Migrate(context.Background()))
 	return s
 }
 
@@ -76,16 +69,14 @@ func TestConformance(t *testing.T) {
 
 func newSQL(t testing.TB, at string, c Config) *Store {
 	t.Helper()
-	conf, err := pgx.ParseConfig(at)
-	must(t, err)
+	conf := must.Have(pgx.ParseConfig(at))
 	db := stdlib.OpenDB(*conf)
 	db.SetMaxOpenConns(16)
 	db.SetMaxIdleConns(16)
 	t.Cleanup(func() { db.Close() })
 	c.Table = "t_" + strings.ToLower(rand.Text())
-	s, err := NewSQL(db, c)
-	must(t, err)
-	must(t, s.Migrate(context.Background()))
+	s := must.Have(NewSQL(db, c))
+	must.Succeed(s.Migrate(context.Background()))
 	return s
 }
 
@@ -107,9 +98,7 @@ func address(at string) (string, func(string) string) {
 }
 
 func openAt(t *testing.T, at string) idempotency.Store {
-	s, err := New(newPool(t, at), Config{})
-	must(t, err)
-	return s
+	return must.Have(New(newPool(t, at), Config{}))
 }
 
 // Two processes are killed at each step. (Beside each other, for they wait for most of their time, but not beside other
@@ -127,7 +116,7 @@ func matrixOutside(t *testing.T) {
 
 func effects(t *testing.T, at, name string) int {
 	var n int
-	must(t, newPool(t, at).QueryRow(context.Background(), "SELECT count(*) FROM effects WHERE name = $1", name).Scan(&n))
+	must.Succeed(newPool(t, at).QueryRow(context.Background(), "SELECT count(*) FROM effects WHERE name = $1", name).Scan(&n))
 	return n
 }
 
@@ -148,9 +137,7 @@ func matrixTransactionalSQL(t *testing.T) {
 	storetest.Matrix(t, storetest.Outliving{
 		Place: place, Address: address, Transactional: true, Effects: effects,
 		Open: func(t *testing.T, at string) idempotency.Store {
-			s, err := NewSQL(stdlib.OpenDBFromPool(newPool(t, at)), Config{Isolation: sql.LevelReadCommitted})
-			must(t, err)
-			return s
+			return must.Have(NewSQL(stdlib.OpenDBFromPool(newPool(t, at)), Config{Isolation: sql.LevelReadCommitted}))
 		},
 		Effect: func(ctx context.Context, _ idempotency.Store, name string) error {
 			_, err := SQLTxFrom(ctx).ExecContext(ctx, "INSERT INTO effects SELECT $1::text FROM pg_sleep(0.05)", name)

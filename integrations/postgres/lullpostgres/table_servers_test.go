@@ -14,14 +14,14 @@ import (
 
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
 func TestNoTable(t *testing.T) {
 	t.Parallel()
 	pool := newPool(t, dsn(t))
-	s, err := New(pool, Config{Table: "no_such_table"})
-	must(t, err)
+	s := must.Have(New(pool, Config{Table: "no_such_table"}))
 	c := request()
 	_, claim := s.Claim(bg, c)
 	_, transact := s.Transact(bg, c, nil)
@@ -37,8 +37,7 @@ func TestNoTable(t *testing.T) {
 		}
 	}
 	execute(t, pool, "CREATE TABLE IF NOT EXISTS another (key text, value text)")
-	s, err = New(pool, Config{Table: "another"})
-	must(t, err)
+	s = must.Have(New(pool, Config{Table: "another"}))
 	if err := s.Migrate(bg); !errors.Is(err, ErrNoTable) {
 		t.Errorf("Migrate where there is another table of that name: %v, want ErrNoTable", err)
 	}
@@ -49,8 +48,7 @@ func TestMigrate(t *testing.T) {
 	at := place(t) // a schema with the table that Schema makes
 	pool := newPool(t, at)
 	schema := pool.Config().ConnConfig.RuntimeParams["search_path"]
-	exact, err := New(pool, Config{})
-	must(t, err)
+	exact := must.Have(New(pool, Config{}))
 	if err := exact.Check(bg); err != nil {
 		t.Errorf("Schema: %v", err)
 	}
@@ -58,7 +56,7 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("Schema once more: %v", err)
 	}
 	s, err := New(pool, Config{Table: schema + ".Order"}) // a keyword, and a capital
-	must(t, err)
+	must.Succeed(err)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -76,7 +74,7 @@ func TestMigrate(t *testing.T) {
 			FROM pg_attribute LEFT JOIN pg_collation c ON c.oid = attcollation WHERE attrelid = $1::regclass AND attnum > 0) || '; ' ||
 			(SELECT string_agg(regexp_replace(indexdef, '.* USING', ''), ', ' ORDER BY indexdef) FROM pg_indexes WHERE schemaname = $2 AND tablename = $3)`,
 			`"`+table+`"`, schema, table).Scan(&d)
-		must(t, err)
+		must.Succeed(err)
 		return d
 	}
 	if a, b := describe("Order"), describe(DefaultTable); a != b {
@@ -93,8 +91,7 @@ func TestMigrate(t *testing.T) {
 		pool.Exec(bg, "DROP OWNED BY lull_user")
 		pool.Exec(bg, "DROP ROLE lull_user")
 	})
-	user, err := New(newPool(t, strings.Replace(at, "postgres@", "lull_user@", 1)), Config{})
-	must(t, err)
+	user := must.Have(New(newPool(t, strings.Replace(at, "postgres@", "lull_user@", 1)), Config{}))
 	if err := user.Migrate(bg); err != nil {
 		t.Errorf("Migrate without the right to create: %v", err)
 	}
@@ -132,7 +129,7 @@ func TestMigrateNames(t *testing.T) {
 			if kind == "sql" {
 				s, err = NewSQL(stdlib.OpenDBFromPool(pool), Config{Table: name})
 			}
-			must(t, err)
+			must.Succeed(err)
 			for range 2 {
 				err = s.Migrate(bg)
 			}
@@ -144,7 +141,7 @@ func TestMigrateNames(t *testing.T) {
 			}
 			c := request()
 			claims(t, s, c, idempotency.Claimed)
-			must(t, s.Complete(bg, c.Key, c.Token, []byte("done"), time.Hour))
+			must.Succeed(s.Complete(bg, c.Key, c.Token, []byte("done"), time.Hour))
 			claims(t, s, anew(c), idempotency.Replay)
 			var indexes int
 			if err := pool.QueryRow(bg, "SELECT count(*) FROM pg_index WHERE indrelid = $1::regclass", s.config.quoted()).Scan(&indexes); err != nil || indexes != 2 {
@@ -166,11 +163,11 @@ func TestRefusalsWriteNothing(t *testing.T) { // not beside others: the server c
 	for _, c := range []idempotency.Claim{running, done, unknown} {
 		claims(t, s, c, idempotency.Claimed)
 	}
-	must(t, errors.Join(s.Complete(bg, done.Key, done.Token, nil, time.Hour), s.Extend(bg, unknown.Key, unknown.Token, 0, time.Hour)))
+	must.Succeed(errors.Join(s.Complete(bg, done.Key, done.Token, nil, time.Hour), s.Extend(bg, unknown.Key, unknown.Token, 0, time.Hour)))
 	other := anew(done)
 	other.Fingerprint[0]++
 	next := func() (n int64) {
-		must(t, pool.QueryRow(bg, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").Scan(&n))
+		must.Succeed(pool.QueryRow(bg, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint").Scan(&n))
 		return n
 	}
 	const n = 100
@@ -198,7 +195,7 @@ func TestSweep(t *testing.T) {
 	owned, kept := request(), request()
 	claims(t, s, owned, idempotency.Claimed)
 	claims(t, s, kept, idempotency.Claimed)
-	must(t, s.Complete(bg, kept.Key, kept.Token, nil, time.Hour))
+	must.Succeed(s.Complete(bg, kept.Key, kept.Token, nil, time.Hour))
 	ended, cancel := context.WithCancel(bg)
 	cancel()
 	if n, err := s.Sweep(ended); n != 0 || !errors.Is(err, context.Canceled) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
@@ -38,7 +39,7 @@ func each(t *testing.T, c Config, f func(t *testing.T, s *Store, effects string)
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			table := "e_" + strings.ToLower(rand.Text())
-			must(t, exec(bg, s.db, "CREATE TABLE "+table+" (n int NOT NULL)"))
+			must.Succeed(exec(bg, s.db, "CREATE TABLE "+table+" (n int NOT NULL)"))
 			f(t, s, table)
 		})
 	}
@@ -46,9 +47,7 @@ func each(t *testing.T, c Config, f func(t *testing.T, s *Store, effects string)
 
 func count(t *testing.T, s *Store, table string) (n int64) {
 	t.Helper()
-	if err := s.db.row(bg, "SELECT count(*) FROM "+table, nil, []any{&n}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(s.db.row(bg, "SELECT count(*) FROM "+table, nil, []any{&n}))
 	return n
 }
 
@@ -72,7 +71,7 @@ func TestNobodyWaits(t *testing.T) {
 			"taken over": func(c idempotency.Claim) idempotency.Claim {
 				former := anew(c)
 				claims(t, s, former, idempotency.Claimed)
-				must(t, s.Extend(bg, c.Key, former.Token, 0, time.Hour))
+				must.Succeed(s.Extend(bg, c.Key, former.Token, 0, time.Hour))
 				return former
 			},
 			"forgotten": func(c idempotency.Claim) idempotency.Claim {
@@ -119,7 +118,7 @@ func TestNobodyWaits(t *testing.T) {
 					}
 					return nil, false
 				})
-				must(t, err)
+				must.Succeed(err)
 				if name == "taken over" { // and given back
 					if err := s.Complete(bg, c.Key, former.Token, []byte("late"), time.Hour); err != nil {
 						t.Errorf("Complete by the former owner, after all: %v", err)
@@ -343,11 +342,9 @@ func TestLateClaims(t *testing.T) {
 		} {
 			c := request()
 			c.Resume = true
-			must(t, before(c))
+			must.Succeed(before(c))
 			there := func() (row string) {
-				if err := s.db.row(bg, "SELECT COALESCE(max(e::text), 'none') FROM "+s.config.quoted()+" AS e WHERE key = $1::text", []any{c.Key}, []any{&row}); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(s.db.row(bg, "SELECT COALESCE(max(e::text), 'none') FROM "+s.config.quoted()+" AS e WHERE key = $1::text", []any{c.Key}, []any{&row}))
 				return row
 			}
 			was := there()
@@ -369,15 +366,14 @@ func TestReleaseAndClaimsUnderWay(t *testing.T) {
 	t.Parallel()
 	each(t, Config{}, func(t *testing.T, s *Store, _ string) {
 		c := request()
-		tx, err := s.db.begin(bg, 0)
-		must(t, err)
+		tx := must.Have(s.db.begin(bg, 0))
 		if a, err := s.claim(bg, tx, s.sql.claim, &c); err != nil || a.State != idempotency.Claimed {
 			t.Fatal(a.State, err)
 		}
 		if err := s.Release(bg, c.Key, c.Token); !errors.Is(err, errBusy) {
 			t.Errorf("Release while the claim is being committed: %v, want that it is not known yet", err)
 		}
-		must(t, tx.commit(bg))
+		must.Succeed(tx.commit(bg))
 		if err := s.Release(bg, c.Key, c.Token); err != nil {
 			t.Errorf("Release afterwards: %v", err)
 		}

@@ -3,17 +3,13 @@ package lullpostgres
 import (
 	"fmt"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestLocksDiffer(t *testing.T) {
-	a, err := newStore(poolDB{}, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := newStore(poolDB{}, Config{Table: "other"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Have(newStore(poolDB{}, Config{}))
+	b := must.Have(newStore(poolDB{}, Config{Table: "other"}))
 	seen := map[int64]string{}
 	for i := range 10000 {
 		for name, s := range map[string]*Store{"a": a, "b": b} {

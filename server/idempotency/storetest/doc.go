@@ -2,11 +2,9 @@
 //
 // [Run] checks the contract, line by line:
 //
-//	func TestStore(t *testing.T) {
+//	func TestConformanceByTheClock(t *testing.T) {
 //		t.Parallel()
-//		storetest.Run(t, func(t *testing.T) idempotency.Store {
-//			return connect(t, startServer(t))
-//		}, storetest.Options{Concurrent: 50})
+//		storetest.Run(t, func(t *testing.T) idempotency.Store { return open(t, temp(t), Config{}) }, storetest.Options{})
 //	}
 //
 // [Matrix] is for stores that outlive a process: it starts the test binary again as a
@@ -15,8 +13,5 @@
 // each packet, and then lets it answer. The test must do nothing but call Matrix, since the
 // servers run that test too:
 //
-//	func TestMatrix(t *testing.T) {
-//		t.Parallel()
-//		storetest.Matrix(t, storetest.Outliving{Place: startServer, Open: connect, Address: address})
-//	}
+//	storetest.Matrix(t, storetest.Outliving{Place: place, Open: openAt, Address: address})
 package storetest
