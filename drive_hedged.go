@@ -208,7 +208,7 @@ func (r *race) another(now time.Duration) (slot int, step engine.Step) {
 	r.times.attemptBegan(now)
 	r.rivals = append(r.rivals, b)
 	r.initAttemptContext(&b.in, now)
-	b.in.Hedge = r.hedged.InFlight() > 1
+	b.in.SetHedge(r.hedged.InFlight() > 1)
 	return len(r.rivals), step
 }
 

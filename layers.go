@@ -32,7 +32,7 @@ func (l *layersAbove) note(name string) bool {
 // above returns the layer that makes this call because an earlier one failed, or nil: a call of
 // lull in whose second or a later attempt this is made, or a layer that the driver has found.
 func (r *run) above() *event.Layer {
-	if a := attempt.From(r.ctx); a != nil && a.Number > 1 && !a.Hedge && a.Err() == nil {
+	if a := attempt.From(r.ctx); a != nil && a.Number > 1 && !a.Hedge() && a.Err() == nil {
 		return &event.Layer{Name: *a.Dependency, Off: onceOf(*a.Dependency)}
 	}
 	return attempt.Above(r.ctx)

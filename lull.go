@@ -99,7 +99,7 @@ type Attempt struct {
 // is false, and Number is 1.
 func AttemptFrom(ctx context.Context) (a Attempt, ok bool) {
 	if c := attempt.From(ctx); c != nil {
-		return Attempt{Dependency: *c.Dependency, Operation: c.Operation, Number: int(c.Number), Of: c.State.Plan().Attempts(), Hedge: c.Hedge}, true
+		return Attempt{Dependency: *c.Dependency, Operation: c.Operation, Number: int(c.Number), Of: c.State.Plan().Attempts(), Hedge: c.Hedge()}, true
 	}
 	return Attempt{Number: 1}, false
 }

@@ -14,7 +14,7 @@ import (
 // A Context is the context of one attempt. It costs one allocation: context.WithTimeout and
 // WithValue together would be five.
 type Context struct {
-	realtime.Bounded // Number is that of the attempt, Hedge that it began beside another of its call
+	realtime.Bounded // Number is that of the attempt, Hedge reports that it began beside another of its call
 	State            *engine.State
 	Dependency       *string // its name: a pointer keeps the context small
 	Operation        string

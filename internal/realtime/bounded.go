@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lullgo/lull/engine"
@@ -18,18 +19,33 @@ type Bounded struct {
 	Clock           *Clock        // by which it ends
 	Limit           time.Duration // Extend goes no further
 	Number          int32         // for who embeds it (here it takes no room)
-	Hedge           bool          // likewise
 
-	detached  bool   // this and what follows is guarded by mu
-	ending    ending // how it has ended
-	firstUses uint8  // how often first has been used; maxFirstUses: no more
-	mu        sync.Mutex
-	until     time.Duration // when it ends; engine.Never: with the caller's
-	done      chan struct{} // made by the first Done
-	watcher   *watcher      // made with done, until it has ended
-	firstHook func()        // a function of AfterFunc: mostly there is one at a time
-	hooks     *hook         // those that there was no room for, a list
+	state   atomic.Uint32 // an ending, or notYet, with bits; End changes it without mu, if there is no watcher
+	mu      sync.Mutex    // guards what follows, and other changes of state
+	until   time.Duration // when it ends; engine.Never: with the caller's
+	done    chan struct{} // made by the first Done
+	watcher *watcher      // made with done, until it has ended
 }
+
+// The bits of Bounded.state beside the ending.
+const (
+	watched  uint32 = 1 << (iota + 8) // somebody has asked for done before the end
+	detached                          // its time does not end it any more
+	hedge                             // for who embeds it, as Number
+)
+
+// SetHedge makes Hedge return yes. It is called before the context is used.
+func (c *Bounded) SetHedge(yes bool) {
+	if yes {
+		c.state.Or(hedge)
+	}
+}
+
+// Hedge is what SetHedge was called with.
+func (c *Bounded) Hedge() bool { return c.state.Load()&hedge != 0 }
+
+func (c *Bounded) ending() ending   { return ending(c.state.Load()) }
+func (c *Bounded) isDetached() bool { return c.state.Load()&detached != 0 }
 
 // A watcher ends a context in time, and with the caller's. It is used again for another context
 // when nothing can call wake any more.
@@ -38,6 +54,11 @@ type watcher struct {
 	wake   func()      // c.wake, for the timer and for the caller's end
 	timer  *time.Timer // nil: none, or Detach has stopped it
 	unhook func() bool // takes wake off the caller's context
+
+	// Guarded by c.mu.
+	firstHook func() // a function of AfterFunc: mostly there is one at a time
+	firstUses uint8  // how often firstHook has been used; maxFirstUses: no more
+	hooks     *hook  // those that there was no room for, a list
 }
 
 var watchers sync.Pool
@@ -49,7 +70,7 @@ func newWatcher(c *Bounded) *watcher {
 		made.wake = func() { made.c.wake() }
 		w = made
 	}
-	w.c = c
+	w.c, w.firstUses = c, 0
 	return w
 }
 
@@ -66,7 +87,7 @@ func (w *watcher) release() {
 	}
 }
 
-// maxFirstUses is how often Bounded.firstHook is used.
+// maxFirstUses is how often watcher.firstHook is used.
 const maxFirstUses = math.MaxUint8
 
 // A hook is a function that AfterFunc was called with. Bounded.mu guards it.
@@ -76,8 +97,7 @@ type hook struct {
 	prev, next *hook
 }
 
-// ending is how a context has ended. It is a byte and not an error, since there is one of them
-// for each attempt.
+// ending is how a context has ended.
 type ending uint8
 
 const (
@@ -105,12 +125,27 @@ func (c *Bounded) Init(ctx context.Context, clock *Clock, until time.Duration) {
 	c.Context, c.Clock, c.until = ctx, clock, until
 }
 
+// settle makes how the ending, and sets the bits more, unless it has ended or one of the bits in unless is set. It
+// reports whether it has, and returns the bits that were set before. Except for End, which ends what nobody watches,
+// c.mu is held.
+func (c *Bounded) settle(how ending, more, unless uint32) (was uint32, ok bool) {
+	for {
+		was := c.state.Load()
+		if ending(was) != notYet || was&unless != 0 {
+			return was, false
+		}
+		if c.state.CompareAndSwap(was, was|uint32(how)|more) {
+			return was, true
+		}
+	}
+}
+
 // Deadline is the nearer of the caller's and its own.
 func (c *Bounded) Deadline() (time.Time, bool) {
 	deadline, ok := c.Context.Deadline()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.until == engine.Never || c.detached {
+	if c.until == engine.Never || c.isDetached() {
 		return deadline, ok
 	}
 	if !ok || c.until < c.Clock.Deadline(deadline) {
@@ -123,15 +158,15 @@ func (c *Bounded) Deadline() (time.Time, bool) {
 func (c *Bounded) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ending == notYet && c.done == nil {
+	if c.ending() == notYet && c.done == nil {
 		// Nobody watches yet, so look.
 		if c.Context.Err() != nil {
-			c.ending = byCaller
-		} else if c.until != engine.Never && !c.detached && c.Clock.Now() >= c.until {
-			c.ending = timedOut
+			c.settle(byCaller, 0, 0)
+		} else if c.until != engine.Never && !c.isDetached() && c.Clock.Now() >= c.until {
+			c.settle(timedOut, 0, 0)
 		}
 	}
-	return c.errorOf(c.ending)
+	return c.errorOf(c.ending())
 }
 
 // Done makes the channel, the timer, and the hook on the caller's context.
@@ -147,7 +182,8 @@ func (c *Bounded) startWatching() chan struct{} {
 		return c.done
 	}
 	c.done = make(chan struct{})
-	if c.ending != notYet {
+	was := c.state.Or(watched)
+	if ending(was) != notYet {
 		close(c.done)
 		return c.done
 	}
@@ -156,7 +192,7 @@ func (c *Bounded) startWatching() chan struct{} {
 	if c.Context.Done() != nil {
 		w.unhook = context.AfterFunc(c.Context, w.wake)
 	}
-	if c.until != engine.Never && !c.detached {
+	if c.until != engine.Never && was&detached == 0 {
 		w.timer = time.AfterFunc(c.until-c.Clock.Now(), w.wake)
 	}
 	return c.done
@@ -167,32 +203,34 @@ func (c *Bounded) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.startWatching()
-	if c.ending != notYet {
+	w := c.watcher
+	if w == nil { // it has ended
 		go f()
 		return func() bool { return false }
 	}
-	if c.firstHook == nil && c.firstUses < maxFirstUses {
-		c.firstUses++
-		c.firstHook = f
-		turn := c.firstUses
+	if w.firstHook == nil && w.firstUses < maxFirstUses {
+		w.firstUses++
+		w.firstHook = f
+		turn := w.firstUses
 		return func() bool { return c.stopFirstHook(turn) }
 	}
-	h := &hook{c: c, f: f, next: c.hooks}
+	h := &hook{c: c, f: f, next: w.hooks}
 	if h.next != nil {
 		h.next.prev = h
 	}
-	c.hooks = h
+	w.hooks = h
 	return h.stop
 }
 
-// stopFirstHook stops the function that had first at that turn.
+// stopFirstHook stops the function that was firstHook at that turn.
 func (c *Bounded) stopFirstHook(turn uint8) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.firstHook == nil || c.firstUses != turn {
+	w := c.watcher
+	if w == nil || w.firstHook == nil || w.firstUses != turn {
 		return false
 	}
-	c.firstHook = nil
+	w.firstHook = nil
 	return true
 }
 
@@ -210,32 +248,30 @@ func (h *hook) stop() bool {
 	if h.prev != nil {
 		h.prev.next = h.next
 	} else {
-		c.hooks = h.next
+		c.watcher.hooks = h.next
 	}
 	return true
 }
 
 // Cancel ends the context (context.Canceled), also if it was detached.
-func (c *Bounded) Cancel() { c.endAs(canceled, true) }
+func (c *Bounded) Cancel() { c.endAs(canceled, 0) }
 
 // Expire ends the context as its time would (context.DeadlineExceeded), also if it was detached.
-func (c *Bounded) Expire() { c.endAs(timedOut, true) }
+func (c *Bounded) Expire() { c.endAs(timedOut, 0) }
 
-// endAs ends the context so, unless it has ended or (if not always) was detached.
-func (c *Bounded) endAs(how ending, always bool) {
+// endAs ends the context so, unless it has ended or a bit in unless is set.
+func (c *Bounded) endAs(how ending, unless uint32) {
 	c.mu.Lock()
-	if c.ending != notYet || c.detached && !always {
-		c.mu.Unlock()
-		return
-	}
-	c.ending = how
-	if c.done == nil { // so that nothing else was made
+	was, ok := c.settle(how, 0, unless)
+	if !ok || was&watched == 0 { // so that nothing else was made
 		c.mu.Unlock()
 		return
 	}
 	close(c.done)
-	w, first, hooks := c.watcher, c.firstHook, c.hooks
-	c.watcher, c.firstHook, c.hooks = nil, nil, nil
+	w := c.watcher
+	c.watcher = nil
+	first, hooks := w.firstHook, w.hooks
+	w.firstHook, w.hooks = nil, nil
 	if first != nil {
 		go first()
 	}
@@ -251,12 +287,12 @@ func (c *Bounded) endAs(how ending, always bool) {
 // Detach could stop it, or after Extend.
 func (c *Bounded) wake() {
 	c.mu.Lock()
-	how := timedOut
+	how, unless := timedOut, detached
 	switch w := c.watcher; {
 	case w == nil: // it has ended
 	case w.timer == nil || c.Context.Err() != nil:
-		how = byCaller
-	case !c.detached:
+		how, unless = byCaller, 0
+	case !c.isDetached():
 		if left := c.until - c.Clock.Now(); left > 0 {
 			w.timer.Reset(left)
 			c.mu.Unlock()
@@ -264,7 +300,7 @@ func (c *Bounded) wake() {
 		}
 	}
 	c.mu.Unlock()
-	c.endAs(how, how == byCaller)
+	c.endAs(how, unless)
 }
 
 // Extend makes the context end no earlier than d from now, up to its limit. It
@@ -272,23 +308,26 @@ func (c *Bounded) wake() {
 func (c *Bounded) Extend(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if d > 0 && c.ending == notYet && !c.detached && c.until != engine.Never {
+	if d > 0 && c.state.Load()&^hedge&^watched == 0 && c.until != engine.Never {
 		c.until = max(c.until, min(saturating.Add(c.Clock.Now(), d), c.Limit))
 	}
 }
 
 // End ends the context, if it was not detached: what it was for has returned.
-func (c *Bounded) End() { c.endAs(canceled, false) }
+func (c *Bounded) End() {
+	if _, ended := c.settle(canceled, 0, watched|detached); !ended {
+		c.endAs(canceled, detached)
+	}
+}
 
 // Detach makes the context outlive its own time and End: only the caller and Cancel end it
 // from then on. It reports whether it has not ended yet.
 func (c *Bounded) Detach() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ending != notYet {
+	if _, ok := c.settle(notYet, detached, 0); !ok {
 		return false
 	}
-	c.detached = true
 	if w := c.watcher; w != nil && w.timer != nil && w.timer.Stop() {
 		w.timer = nil
 	}
