@@ -27,6 +27,7 @@ type options struct {
 	keysRequired  bool
 	replays       bool
 	replayLimit   int64
+	resumes       bool // WithResume
 	routes        patternTable[[]lull.CallOption]
 	policies      map[string]lull.Policy // of WithPolicies, by pattern
 	statuses      map[int]engine.VerdictKind
