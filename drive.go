@@ -71,6 +71,7 @@ type run struct {
 	reserved       *attempt.Context // for the first attempt; nil: it is allocated
 	timer          *time.Timer      // for all waits
 	times          attemptTimes
+	made           int            // by earlier calls (Continue); 0: the call is new
 	earlier        *event.Earlier // the attempts whose failures were reported
 }
 
@@ -101,6 +102,22 @@ func (t *attemptTimes) waited(now time.Duration) time.Duration {
 	return t.idle
 }
 
+// Continue is Drive for the rest of an answer that broke off with v after Drive had returned
+// Success, such as a download: made is how many attempts the call has made, with those of an earlier
+// Continue. Each further attempt is decided and paid for like any retry, and one that succeeds puts
+// nothing back. spec.Deadline is when the call ends; zero: the deadline of ctx alone counts.
+// Observers get its events as those of a call, whose attempts count on from made.
+func (d *Dependency) Continue(ctx context.Context, spec engine.Spec, made int, v Verdict, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) engine.Result {
+	op := operation{attempt, discard, lastErr}
+	now := d.Now()
+	r := run{d: d, ctx: ctx, operation: spec.Operation, start: now, made: max(made, 1)}
+	if no := r.startCall(&spec, now); no != engine.Success {
+		return r.ended(&op, now, doneFor(no), v)
+	}
+	defer r.endAfterPanic()
+	return r.continueAfter(&op, v)
+}
+
 func (r *run) setCaller(ctx context.Context) { r.ctx, r.reserved = attempt.CallerOf(ctx) }
 
 // startCall starts the call, with the caller's deadline if that is the nearer. It returns why the
@@ -113,6 +130,11 @@ func (r *run) startCall(spec *engine.Spec, now time.Duration) Reason {
 		if r.callerDeadline = r.d.wiring.Deadline(t); spec.Deadline == 0 || r.callerDeadline < spec.Deadline {
 			spec.Deadline = r.callerDeadline
 		}
+	}
+	if r.made > 0 {
+		var step engine.Step
+		r.call, step = r.d.state.Resume(now, *spec, r.made)
+		return step.Reason
 	}
 	return r.d.state.StartIn(&r.call, now, spec)
 }
@@ -147,7 +169,12 @@ func (r *run) continueAfter(op *operation, v Verdict) engine.Result {
 	for {
 		now := r.d.Now()
 		r.times.attemptEnded(r.call.Attempts(), r.call.Began(), now, true)
-		step := r.call.Next(now, v, random)
+		var step engine.Step
+		if r.made > 0 && v.Kind == KindSuccess {
+			step = r.call.Continued(now, random)
+		} else {
+			step = r.call.Next(now, v, random)
+		}
 		if step.Done {
 			return r.ended(op, now, step, v)
 		}

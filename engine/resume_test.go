@@ -206,3 +206,36 @@ func TestMaxAttempts(t *testing.T) {
 		}
 	}
 }
+
+// The rest of an answer is a success for the breaker. It earns nothing, and what its
+// retry cost stays spent.
+func TestContinuedIsASuccessForAllButTheBudget(t *testing.T) {
+	p := lull.Policy{Budget: budget.Config{Stock: 10, Ratio: 0.5}, Timeouts: lull.TimeoutsAlways, Breaker: breaker.Config{FailureRate: 0.5}}
+	s := newDependency(t, p).State()
+	now := time.Hour
+	balance := s.Budget().Balance(now)
+	c, step := s.Resume(now, engine.Spec{}, 1)
+	if step.Done {
+		t.Fatal(step.Reason)
+	}
+	if step = c.Next(now, failed, nil); step.Done {
+		t.Fatal(step.Reason)
+	}
+	now += step.Wait
+	if step = c.Attempt(now, nil); step.Done {
+		t.Fatal(step.Reason)
+	}
+	step = c.Continued(now, nil)
+	if !step.Done || step.Reason != engine.Success || !c.Over() {
+		t.Errorf("%+v", step)
+	}
+	if again := c.Continued(now, nil); again.Reason != engine.Success {
+		t.Errorf("again: %+v", again)
+	}
+	if calls, failures, _ := s.Breaker().Counts(now); calls != 1 || failures != 0 {
+		t.Errorf("the breaker has %d calls, %d of which failed", calls, failures)
+	}
+	if spent := balance - s.Budget().Balance(now); spent != 1 {
+		t.Errorf("it has cost %v tokens, want 1", spent)
+	}
+}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -203,4 +205,66 @@ func TestBeforeRetryFails(t *testing.T) {
 			}
 		}
 	})
+}
+
+// With WithHinted429 a 429 is repeated if the server gives a hint of any kind. Other statuses, and a
+// 429 that the user has decided about, are as without it.
+func TestA429WithoutAHintIsFinal(t *testing.T) {
+	overrule := lullhttp.WithStatus(429, lull.KindTransient)
+	for _, c := range []struct {
+		status       int
+		header, body string
+		option       lullhttp.Option
+		attempts     int
+		reason       lull.Reason
+	}{
+		{429, "", "", nil, 1, engine.Permanent},
+		{429, "Retry-After: soon", "", nil, 1, engine.Permanent},
+		{429, "Retry-After: 1", "", nil, 3, engine.AttemptsExhausted},
+		{429, "Retry-After: 0", "", nil, 3, engine.AttemptsExhausted},
+		{429, "X-Ratelimit-Reset: 1", "", nil, 3, engine.AttemptsExhausted},
+		{429, "X-Should-Retry: true", "", nil, 3, engine.AttemptsExhausted},
+		{429, "X-Should-Retry: false", "", nil, 1, engine.Overloaded},
+		{429, "Content-Type: application/problem+json", `{"retry_after": 1}`, nil, 3, engine.AttemptsExhausted},
+		{429, "", "", overrule, 3, engine.AttemptsExhausted},
+		{503, "", "", nil, 3, engine.AttemptsExhausted},
+		{529, "", "", nil, 3, engine.AttemptsExhausted},
+	} {
+		handler := func(w http.ResponseWriter, _ *http.Request) {
+			if key, value, ok := strings.Cut(c.header, ": "); ok {
+				w.Header().Set(key, value)
+			}
+			w.WriteHeader(c.status)
+			io.WriteString(w, c.body)
+		}
+		opts := []lullhttp.Option{lullhttp.WithHinted429()}
+		if c.option != nil {
+			opts = append(opts, c.option)
+		}
+		inBubble(t, eager, handler, func(t *testing.T, client *http.Client, _ *atomic.Int64) {
+			resp := must(client.Get(host))
+			resp.Body.Close()
+			o := lullhttp.OutcomeOf(resp)
+			if o.Attempts != c.attempts || o.Reason != c.reason || o.Verdict.Code != strconv.Itoa(c.status) {
+				t.Errorf("%d %s: %+v", c.status, c.header, o)
+			}
+		}, opts...)
+	}
+}
+
+func ExampleWithHinted429() {
+	server := newServer(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
+	defer server.Close()
+	client, err := lullhttp.NewClient(quick, lullhttp.WithHinted429())
+	if err != nil {
+		panic(err)
+	}
+	resp, err := client.Get(server.URL)
+	if err != nil {
+		panic(err)
+	}
+	resp.Body.Close()
+	o := lullhttp.OutcomeOf(resp)
+	fmt.Println(resp.StatusCode, o.Attempts, o.Reason)
+	// Output: 429 1 permanent
 }

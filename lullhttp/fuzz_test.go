@@ -2,9 +2,11 @@ package lullhttp
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/big"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -249,6 +251,56 @@ func FuzzRequestHeaders(f *testing.F) {
 		got, ok := ParseTimeout(http.Header{DefaultTimeoutHeader: {FormatTimeout(d)}})
 		if !ok || got < d || d > 0 && got-d >= time.Millisecond && got != math.MaxInt64 || d <= 0 && got != 0 {
 			t.Errorf("%v is read as %v, %v", d, got, ok)
+		}
+	})
+}
+
+// A Content-Range that is read is a range of bytes that exists, and the same again when it is written.
+func FuzzContentRange(f *testing.F) {
+	for _, s := range []string{
+		"bytes 0-9/10", "bytes 5-9/*", "BYTES 0-0/1", "bytes */10", "bytes 9-0/10", "bytes 0-10/10", "bytes 0-9/9223372036854775807",
+		"bytes -1-9/10", "bytes +1-9/10", "bytes 0-9", "lines 0-9/10", "bytes  0-9/10", "bytes 0-9/10, bytes 0-9/10", "", "bytes 00-09/10",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r, ok := parseContentRange(s)
+		if !ok {
+			if r != (contentRange{}) {
+				t.Fatalf("%q was refused with %+v", s, r)
+			}
+			return
+		}
+		if r.first < 0 || r.last < r.first || r.complete >= 0 && r.complete <= r.last || r.last+1 < 0 || r.complete < -1 {
+			t.Fatalf("%q = %+v", s, r)
+		}
+		complete := "*"
+		if r.complete >= 0 {
+			complete = strconv.FormatInt(r.complete, 10)
+		}
+		again, ok := parseContentRange(fmt.Sprintf("bytes %d-%d/%s", r.first, r.last, complete))
+		if !ok || again != r {
+			t.Fatalf("%q = %+v, and then %+v, %v", s, r, again, ok)
+		}
+	})
+}
+
+// A strong ETag is one quoted string without spaces, and is returned as it came.
+func FuzzStrongETag(f *testing.F) {
+	for _, s := range []string{`"a"`, `""`, `W/"a"`, `w/"a"`, `"a`, `a`, `"`, `"a""b"`, `"a", "b"`, "\"\x7f\"", "\"\xff\"", `"a b"`, ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got := strongETag(http.Header{"Etag": {s}})
+		want := ""
+		if len(s) >= 2 && s[0] == '"' && strings.IndexByte(s[1:], '"') == len(s)-2 && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) < 0 {
+			want = s
+		}
+		if got != want {
+			t.Fatalf("%q = %q, want %q", s, got, want)
+		}
+		if strongETag(http.Header{"Etag": {s, s}}) != "" {
+			t.Fatalf("two of %q are one", s)
 		}
 	})
 }

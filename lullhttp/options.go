@@ -27,6 +27,8 @@ type options struct {
 	keysRequired  bool
 	replays       bool
 	replayLimit   int64
+	hinted429     bool // WithHinted429
+	resumes       bool // WithResume
 	routes        patternTable[[]lull.CallOption]
 	policies      map[string]lull.Policy // of WithPolicies, by pattern
 	statuses      map[int]engine.VerdictKind
@@ -151,6 +153,16 @@ func WithStatus(status int, kind engine.VerdictKind) Option {
 			return fmt.Errorf("lullhttp: WithStatus(%d, %v): want success, transient, rate_limited, overloaded or permanent", status, kind)
 		}
 		t.statuses[status] = kind
+		return nil
+	}
+}
+
+// WithHinted429 repeats a 429 only if the server names a time, or allows it (any hint of [ParseHint]
+// or of problem details, also a wait of zero). Without one it is permanent, as a 403 is: the call
+// ends with it, and it opens no circuit. WithStatus and WithClassifier overrule it.
+func WithHinted429() Option {
+	return func(t *Transport) error {
+		t.hinted429 = true
 		return nil
 	}
 }

@@ -41,6 +41,9 @@ func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) l
 	if kind, set := t.statuses[status]; set {
 		return withHint(kind, status, hint)
 	}
+	if t.hinted429 && status == http.StatusTooManyRequests && !ok {
+		return lull.Verdict{Kind: lull.KindPermanent, Code: statusCode(status)}
+	}
 	return classifyResponse(status, hint, ok)
 }
 

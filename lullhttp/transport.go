@@ -111,6 +111,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, errUnmade
 	}
+	if t.resumes {
+		return t.roundTripResuming(req)
+	}
+	return t.makeCall(req)
+}
+
+// makeCall is RoundTrip without WithResume.
+func (t *Transport) makeCall(req *http.Request) (*http.Response, error) {
 	d := t.Dependency(req)
 	x := exchange{t: t, req: req, inboundRetries: inbound.From(req.Context()).Attempt() - 1}
 	var spec engine.Spec
