@@ -62,7 +62,7 @@ type wiring struct {
 	classify      Classifier
 	classifiedBy  string // the argument of ClassifiedBy; empty: WithClassifier
 	hasClassifier bool   // WithClassifier was given
-	observer      Observer
+	observer      event.Observer
 	rand          func() uint64
 	timing        bool // WithTiming
 	realtime.Clock
@@ -87,7 +87,7 @@ func WithClassifier(classify Classifier) Option {
 func ClassifiedBy(option string) Option { return func(w *wiring) { w.classifiedBy = option } }
 
 // WithObserver reports every event to o. It may be given several times.
-func WithObserver(o Observer) Option {
+func WithObserver(o event.Observer) Option {
 	return func(w *wiring) {
 		if o == nil {
 			return

@@ -15,6 +15,7 @@ type CallOption struct {
 	operation  string
 	idempotent idempotence
 	once       bool
+	fallback   bool // of DoOr
 }
 
 type idempotence uint8
@@ -188,6 +189,7 @@ func (o *CallOption) Apply(s *engine.Spec) {
 		s.NotIdempotent = o.idempotent == declaredNotIdempotent
 	}
 	s.Once = s.Once || o.once
+	s.Fallback = s.Fallback || o.fallback
 }
 
 // Error returns the [*Error] of a call with the result r, for drivers that use
@@ -205,6 +207,8 @@ func (d *Dependency) Error(operation string, r engine.Result, last error) error 
 		Cause:      r.Cause,
 		classifier: d.wiring.classifiedBy,
 		final:      d.Policy().Timeouts == TimeoutsNever,
+
+		OutcomeUnknown: r.OutcomeUnknown,
 	}
 	if r.Reason == engine.CircuitOpen {
 		e.OpenFor, e.OpenedBy = d.openCircuit()

@@ -22,13 +22,13 @@ import (
 // its time is part of the wait. A panic in attempt releases what the call holds and is raised
 // again. lastErr, if not nil, returns the last attempt's error for observers.
 func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) engine.Result {
-	op := operation{attempt, discard, lastErr}
+	op := operation{&spec, attempt, discard, lastErr}
 	now := d.Now()
 	var r run
 	r.setCaller(ctx)
 	r.d, r.operation, r.start = d, spec.Operation, now
 	if no := r.startCall(&spec, now); no != engine.Success {
-		return r.ended(nil, now, doneFor(no), Verdict{})
+		return r.ended(&op, now, doneFor(no), Verdict{})
 	}
 	defer r.endAfterPanic()
 	if !r.call.FirstAttempt(now) {
@@ -55,6 +55,7 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 // operation has the functions of a run. It is a parameter beside the run, so that its closures
 // stay on the stack of Drive's caller.
 type operation struct {
+	spec    *engine.Spec
 	attempt func(context.Context) Verdict
 	discard func(within time.Duration)
 	lastErr func() error
@@ -108,7 +109,7 @@ func (t *attemptTimes) waited(now time.Duration) time.Duration {
 // nothing back. spec.Deadline is when the call ends; zero: the deadline of ctx alone counts.
 // Observers get its events as those of a call, whose attempts count on from made.
 func (d *Dependency) Continue(ctx context.Context, spec engine.Spec, made int, v Verdict, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) engine.Result {
-	op := operation{attempt, discard, lastErr}
+	op := operation{&spec, attempt, discard, lastErr}
 	now := d.Now()
 	r := run{d: d, ctx: ctx, operation: spec.Operation, start: now, made: max(made, 1)}
 	if no := r.startCall(&spec, now); no != engine.Success {
@@ -157,7 +158,7 @@ func doneFor(why Reason) engine.Step {
 }
 
 func (r *run) panicked(now time.Duration) {
-	r.observeEnd(nil, now, doneFor(engine.Panicked), Verdict{Kind: KindPermanent, Code: engine.CodePanic})
+	r.observeEnd(nil, now, doneFor(engine.Panicked), Verdict{Kind: KindPermanent, Code: engine.CodePanic}, false, false)
 }
 
 // continueAfter makes the rest of the call after an attempt that ended with v.
@@ -354,16 +355,21 @@ func (r *run) ended(op *operation, now time.Duration, step engine.Step, v Verdic
 	case engine.Canceled, engine.Deadline:
 		res.Cause = context.Cause(r.ctx)
 	}
+	var last error
 	if res.Reason != engine.Success {
 		if res.Reason.GaveUp() {
 			inbound.From(r.ctx).GiveUp()
 		}
-		if res.Attempts > 0 && res.Reason != engine.Canceled && op != nil && op.lastErr != nil {
-			r.d.failed(now, op.lastErr())
+		if res.Attempts > 0 && op.lastErr != nil {
+			last = op.lastErr()
 		}
+		if res.Reason != engine.Canceled {
+			r.d.failed(now, last)
+		}
+		res.OutcomeUnknown = res.Attempts > 0 && v.OutcomeUnknown(op.spec.NotIdempotent)
 	}
 	r.observeLayers(op, now, step.Reason)
-	r.observeEnd(op, now, step, v)
+	r.observeEnd(op, now, step, v, res.OutcomeUnknown, op.spec.Fallback && degrades(res, last))
 	return res
 }
 
@@ -382,7 +388,7 @@ func (r *run) maxAttempts() int {
 // event returns an event with the fields that all events of this call have.
 func (r *run) event(op *operation, kind event.Kind, now time.Duration, v Verdict) Event {
 	e := Event{Kind: kind, Attempt: r.call.Attempts(), MaxAttempts: r.maxAttempts(), Dependency: r.d.name, Operation: r.operation, Verdict: v, Elapsed: r.elapsed(now)}
-	if v.Kind != KindSuccess && op != nil && op.lastErr != nil {
+	if v.Kind != KindSuccess && e.Attempt > 0 && op != nil && op.lastErr != nil {
 		e.Err = op.lastErr()
 	}
 	return e
@@ -400,7 +406,7 @@ func (r *run) observe(e Event) {
 	r.d.wiring.observer.Observe(ctx, e)
 }
 
-func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v Verdict) {
+func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v Verdict, unknown, fallback bool) {
 	if r.d.wiring.observer == nil {
 		return
 	}
@@ -411,7 +417,7 @@ func (r *run) observeEnd(op *operation, now time.Duration, step engine.Step, v V
 		r.observe(x)
 	}
 	e.Reason, e.EndedAttempt, e.AttemptTook, e.Waited = step.Reason, r.times.ended, r.times.took, r.times.waited(now)
-	e.Earlier = r.earlier
+	e.Earlier, e.Fallback, e.OutcomeUnknown = r.earlier, fallback, unknown
 	r.observe(e)
 }
 

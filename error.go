@@ -29,6 +29,10 @@ type Error struct {
 	Last       error         // the last attempt's error; nil if none was made
 	Cause      error         // Canceled, Deadline: what ended the caller's context, if that did
 
+	// OutcomeUnknown: the operation may have been carried out, and must not be carried out twice.
+	// Find out whether it was before you repeat it (docs/errors.md).
+	OutcomeUnknown bool
+
 	classifier string // the driver's option that the text names; empty: WithClassifier
 	final      bool   // Unanswered only: the policy repeats no timeout
 }

@@ -224,3 +224,27 @@ func ExampleRegistry() {
 	fmt.Println(d.Name(), d == tenants.Get("tenant-7"), tenants.Len())
 	// Output: tenant-7 true 1
 }
+
+type orderKey struct{}
+
+// unknowns lists the calls of which nobody knows whether they were carried out.
+type unknowns struct{}
+
+func (unknowns) Observe(ctx context.Context, e lull.Event) {
+	if e.Kind == event.CallEnded && e.OutcomeUnknown {
+		fmt.Println("look at", e.Dependency, e.Operation, ctx.Value(orderKey{}), "-", e.Err)
+	}
+}
+
+// The list of charges that a person must look at. The key of each comes from the caller's context.
+func Example_outcomeUnknown() {
+	d, _ := lull.NewDependency("payments", lull.Policy{}, lull.WithObserver(unknowns{}))
+	charge := func(order string, failure error) {
+		ctx := context.WithValue(context.Background(), orderKey{}, order)
+		lull.Run(ctx, d, func(context.Context) error { return failure }, lull.NotIdempotent(), lull.Operation("charge"))
+	}
+	charge("order 6", nil)
+	charge("order 7", lull.Transient(errors.New("connection reset while reading the answer")))
+	charge("order 8", lull.Permanent(errors.New("card declined")))
+	// Output: look at payments charge order 7 - connection reset while reading the answer
+}

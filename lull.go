@@ -74,10 +74,7 @@ const (
 // An Event is something that happened to a call or a dependency. Package event has its kinds.
 type Event = event.Event
 
-// An Observer learns of events as they happen.
-type Observer = event.Observer
-
-type observers []Observer
+type observers []event.Observer
 
 func (o observers) Observe(ctx context.Context, e Event) {
 	for _, each := range o {

@@ -34,6 +34,9 @@ type Spec struct {
 	Stream bool
 	// ForRetry: the call is made for a request which is itself a retry, as after [Call.NestedIn].
 	ForRetry bool
+	// Fallback: the caller has another answer if the call fails and [Result.Degrades]. Only
+	// observers use it.
+	Fallback bool
 }
 
 // A Step is the engine's answer: go on (after Wait), or the call is Done.

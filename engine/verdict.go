@@ -106,6 +106,18 @@ func (v Verdict) Failed(by CutOff) Verdict {
 	return v
 }
 
+// OutcomeUnknown reports whether nobody knows what an attempt that ended with v has done, and it
+// matters: one step of it may have been carried out (CodeOutcomeUnknown), or the operation is not
+// idempotent, and the attempt was sent and not answered for good. A failure of which nothing is
+// known (KindUnclassified) is not counted: it may be an answer.
+func (v Verdict) OutcomeUnknown(notIdempotent bool) bool {
+	switch v.Kind {
+	case KindTransient, KindRateLimited, KindOverloaded, KindCanceled, KindCallerTransient:
+		return v.Code == CodeOutcomeUnknown || notIdempotent && !v.NeverSent
+	}
+	return v.Code == CodeOutcomeUnknown
+}
+
 // Committed returns v for an attempt that failed after the caller had received a part of its
 // answer, such as the start of a stream. It cannot be repeated, and either side may have failed.
 func (v Verdict) Committed() Verdict {

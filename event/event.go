@@ -15,8 +15,8 @@ import (
 type Kind uint8
 
 const (
-	// CallEnded: a call has its result. Every call has exactly one such event, its last, even if
-	// it was refused or its operation panicked.
+	// CallEnded: a call has its result. Every call has exactly one such event, even if it was
+	// refused or its operation panicked. It is the call's last, but for FallbackEnded.
 	CallEnded Kind = iota
 	// RetryScheduled: an attempt failed, and another will follow after Delay.
 	RetryScheduled
@@ -34,6 +34,9 @@ const (
 	HedgeRefused
 	// AttemptFailed: an attempt of a hedged call failed, and the call continues.
 	AttemptFailed
+	// FallbackEnded: the fallback of a call that failed for Reason has ended (lull.DoOr). It gave
+	// an answer if Err is nil, else Err is its failure. It follows a CallEnded with Fallback.
+	FallbackEnded
 	// RetriesInLayers: a call was repeated, or would have been, and another layer of the program
 	// has made it again, too. So the attempts of both multiply. Err is a [*Layers]. A dependency
 	// has one such event for each layer above it.
@@ -55,7 +58,7 @@ func (l *Layers) Error() string {
 }
 
 var kindNames = [...]string{"call_ended", "retry_scheduled", "retry_started", "circuit_changed", "budget_exhausted",
-	"hedge_started", "hedge_refused", "attempt_failed", "retries_in_layers"}
+	"hedge_started", "hedge_refused", "attempt_failed", "fallback_ended", "retries_in_layers"}
 
 // String is the kind as a label, such as "retry_scheduled".
 func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
@@ -63,10 +66,16 @@ func (k Kind) String() string { return choice.Name("kind", kindNames[:], k) }
 // An Event is something that happened to a call or a dependency. Fields that a kind does not
 // mention are zero.
 type Event struct {
-	Kind        Kind
-	Reason      engine.Reason // CallEnded, BudgetExhausted: why the call ended; HedgeRefused: why
-	Attempt     int           // the latest attempt that has begun, or (RetryStarted) begins now; AttemptFailed: the one that failed; from 1
-	MaxAttempts int           // the most attempts that the policy allows
+	Kind   Kind
+	Reason engine.Reason // CallEnded, FallbackEnded, BudgetExhausted: why the call ended; HedgeRefused: why
+	// Fallback (CallEnded): the call failed, and its fallback runs next.
+	Fallback bool
+	// OutcomeUnknown (CallEnded): the operation may have been carried out, and must not be carried
+	// out twice (engine.Result). Somebody has to look: the context has the caller's own key of it.
+	OutcomeUnknown bool
+
+	Attempt     int // the latest attempt that has begun, or (RetryStarted) begins now; AttemptFailed: the one that failed; from 1
+	MaxAttempts int // the most attempts that the policy allows
 	Dependency  string
 	Operation   string
 	Verdict     engine.Verdict // on the last attempt; the server's hint is Verdict.After; the zero Verdict if none has ended

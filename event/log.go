@@ -21,13 +21,18 @@ import (
 // length). A request_id comes from an error with a method RequestID or ServiceRequestID, such as
 // lullhttp.StatusError and the errors of AWS's SDK.
 //
+// A call that failed and has a fallback (lull.DoOr) is a line of level Info. The answer of the
+// fallback is Debug, its failure Warn. A call that must not be repeated, and may have been carried
+// out (Event.OutcomeUnknown), has outcome_unknown=true. A slog.Handler that adds what it finds in
+// the context, such as the number of the order, makes that line a list of what to look at.
+//
 // A breaker that opens, an exhausted budget and two layers that both retry are Warn, the
 // breaker's closing is Info. All else is Debug: calls that succeed at once, single retries and
 // hedges, probes.
 //
 // While a breaker is open, the calls that it refuses, and those that pass and are given up
 // (Reason.GaveUp), are Debug, too. They are counted: the line of its closing has
-// refused and failed, and once a minute a line of level Warn has the counts so far and the last
+// refused and failed (and degraded, if fallbacks have answered), and once a minute a line of level Warn has the counts so far and the last
 // failure.
 func NewLog(l *slog.Logger) Observer {
 	if l == nil {
@@ -53,6 +58,10 @@ func (o *logObserver) Observe(ctx context.Context, e Event) {
 		if level > slog.LevelDebug && o.counted(ctx, e) {
 			level = slog.LevelDebug
 		}
+	case FallbackEnded:
+		if o.countedFallback(e) {
+			level = slog.LevelDebug
+		}
 	}
 	if !o.log.Enabled(ctx, level) {
 		return
@@ -70,10 +79,13 @@ func (o *logObserver) Observe(ctx context.Context, e Event) {
 			attrs = append(attrs, slog.Duration("open_for", open))
 		}
 		attrs = append(attrs, counts...)
-	case e.Kind == CallEnded:
+	case e.Kind == CallEnded || e.Kind == FallbackEnded:
 		attrs = append(attrs, slog.Int("attempts", e.Attempt), slog.Int("of", e.MaxAttempts), slog.Duration("elapsed", e.Elapsed))
 		if e.Waited > 0 {
 			attrs = append(attrs, slog.Duration("waited", e.Waited))
+		}
+		if e.OutcomeUnknown {
+			attrs = append(attrs, slog.Bool("outcome_unknown", true))
 		}
 	default:
 		attrs = append(attrs, slog.Int("attempt", e.Attempt), slog.Int("of", e.MaxAttempts), slog.Duration("elapsed", e.Elapsed))
@@ -84,7 +96,7 @@ func (o *logObserver) Observe(ctx context.Context, e Event) {
 		fallthrough
 	case RetryScheduled:
 		attrs = append(attrs, slog.Duration("delay_before_jitter", e.Ceiling), slog.Duration("delay", e.Delay))
-	case CallEnded, BudgetExhausted, HedgeRefused:
+	case CallEnded, FallbackEnded, BudgetExhausted, HedgeRefused:
 		attrs = append(attrs, slog.String("reason", e.Reason.String()))
 	}
 	attrs = appendFailure(attrs, e.Verdict, e.Err)
@@ -149,6 +161,11 @@ func (*logObserver) level(e Event) (slog.Level, string) {
 		return slog.LevelWarn, "retry budget exhausted"
 	case RetriesInLayers:
 		return slog.LevelWarn, "two layers retry"
+	case FallbackEnded:
+		if e.Err != nil {
+			return slog.LevelWarn, "call failed, and its fallback"
+		}
+		return slog.LevelDebug, "call degraded"
 	case CircuitChanged:
 		switch {
 		case e.Circuit == nil:
@@ -167,6 +184,8 @@ func (*logObserver) level(e Event) (slog.Level, string) {
 		return slog.LevelDebug, "call succeeded"
 	case e.Reason == engine.Canceled:
 		return slog.LevelInfo, "call canceled by its caller"
+	case e.Fallback:
+		return slog.LevelInfo, "call failed, and has a fallback"
 	}
 	return slog.LevelWarn, "call failed"
 }

@@ -25,10 +25,31 @@ type outage struct {
 	refused int64
 	failed  int64 // calls that passed and failed, after the first refusal
 	last    Event // of the last that failed
+
+	degraded int64 // calls of both kinds that a fallback has answered
 }
 
 func (o *outage) counts() []slog.Attr {
-	return []slog.Attr{slog.Int64("refused", o.refused), slog.Int64("failed", o.failed)}
+	attrs := []slog.Attr{slog.Int64("refused", o.refused), slog.Int64("failed", o.failed)}
+	if o.degraded > 0 {
+		attrs = append(attrs, slog.Int64("degraded", o.degraded))
+	}
+	return attrs
+}
+
+// countedFallback counts a fallback that has answered. It reports whether the failure of one needs
+// no line, because its call was counted.
+func (o *logObserver) countedFallback(e Event) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was := o.outages[e.Dependency]
+	if was == nil || was.refused == 0 {
+		return false
+	}
+	if e.Err == nil {
+		was.degraded++
+	}
+	return true
 }
 
 // changed records a change of a breaker. It returns the counts of the outage that ends with it.

@@ -113,3 +113,23 @@ func TestTheLogOutsideOfAnOutage(t *testing.T) {
 func opened(name string) lull.Event {
 	return lull.Event{Kind: event.CircuitChanged, Dependency: name, Circuit: &breaker.Change{From: breaker.Closed, To: breaker.Open}}
 }
+
+// Fallbacks that answer while a breaker is open are counted, and the failures of others are no
+// lines of their own.
+func TestTheLogOfFallbacksInAnOutage(t *testing.T) {
+	log, out, count := lines()
+	o := event.NewLog(log)
+	o.Observe(t.Context(), opened("a"))
+	for i := range 10 {
+		o.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "a", Reason: engine.CircuitOpen, Fallback: true})
+		ended := lull.Event{Kind: event.FallbackEnded, Dependency: "a", Reason: engine.CircuitOpen}
+		if i == 0 {
+			ended.Err = errors.New("nothing stored")
+		}
+		o.Observe(t.Context(), ended)
+	}
+	o.Observe(t.Context(), lull.Event{Kind: event.CircuitChanged, Dependency: "a", Circuit: &breaker.Change{From: breaker.Open, To: breaker.Closed}})
+	if n := count(); len(n) != 2 || !strings.Contains(out.String(), "refused=10 failed=0 degraded=9") {
+		t.Errorf("%v in\n%s", n, out)
+	}
+}

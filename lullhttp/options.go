@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 )
 
 // DefaultAttemptHeader is the request header with the number of the attempt, from the second on.
@@ -78,7 +79,7 @@ func With(opts ...lull.Option) Option {
 }
 
 // WithObserver sends every event of the dependencies that the transport makes to o.
-func WithObserver(o lull.Observer) Option { return With(lull.WithObserver(o)) }
+func WithObserver(o event.Observer) Option { return With(lull.WithObserver(o)) }
 
 // WithOperation names the operation of a request in errors and events. The default is the method. A
 // name should stand for many requests: a route, not a path.

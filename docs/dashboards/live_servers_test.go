@@ -288,9 +288,10 @@ func expected(r reckoner) map[string][]group {
 	three := func(g group) []group { return []group{g.quantile(.5), g.quantile(.95), g.quantile(.99)} }
 	resends := r.rate(d, "retry_attempts_total", "resend", "true")
 	return map[string][]group{
-		"Calls by result":                 {calls("outcome", "success_first"), calls("outcome", "success_retry"), calls("outcome", "failed_*").plus(calls("outcome", "canceled"))},
+		"Calls by result":                 {calls("outcome", "success_first"), calls("outcome", "success_retry"), calls("outcome", "degraded"), calls("outcome", "failed_*").plus(calls("outcome", "canceled"))},
 		"Amplification":                   {r.rate(d, "retry_attempts_total").over(r.rate(d, "retry_calls_total"))},
 		"Retries by endpoint":             {r.rate([]string{"dependency", "operation"}, "retry_attempts_total", "resend", "true")},
+		"Degraded answers":                {r.rate(d, "retry_calls_total", "outcome", "degraded").over(r.rate(d, "retry_calls_total"))},
 		"Retries that helped":             {r.rate(d, "retry_calls_total", "outcome", "success_retry").over(resends)},
 		"Failed calls by reason":          {r.rate([]string{"reason"}, "retry_call_failures_total")},
 		"Failed attempts by error":        {r.rate([]string{"error_type"}, "retry_attempt_failures_total")},

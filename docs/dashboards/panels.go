@@ -75,7 +75,7 @@ func panel(kind, title, unit string, width int, description string, queries ...Q
 
 // Rows is the dashboard.
 func Rows() []Row {
-	const first, again, resent = `outcome="success_first"`, `outcome="success_retry"`, `resend="true"`
+	const first, again, degraded, resent = `outcome="success_first"`, `outcome="success_retry"`, `outcome="degraded"`, `resend="true"`
 	sum := func(legend, what string) Query { return Query{legend, "sum(" + what + ")"} }
 	each := func(metric string, where ...string) Query {
 		return by("sum", rate(of(metric, append([]string{dep}, where...)...)), "dependency")
@@ -87,16 +87,20 @@ func Rows() []Row {
 	return []Row{
 		{"What callers get, and what it costs", []Panel{
 			areas("Calls by result", "reqps", 12,
-				"Calls per second whose first attempt succeeded, that succeeded after a retry, and that failed in the end. Retries hide the second from callers: it is the early warning.",
+				"Calls per second whose first attempt succeeded, that succeeded after a retry, that a fallback answered, and that failed in the end. Retries hide the second from callers: it is the early warning.",
 				sum("first attempt", rate(of("retry_calls_total", dep, first))),
 				sum("after retry", rate(of("retry_calls_total", dep, again))),
+				sum("degraded", rate(of("retry_calls_total", dep, degraded))),
 				sum("failed", rate(of("retry_calls_total", dep, `outcome=~"failed_.*|canceled"`)))),
-			graph("Amplification", "none", 6,
+			graph("Amplification", "none", 4,
 				"Attempts per call. 1 is no retries; a budget of 10 % keeps it below 1.1. Below 1: calls that were refused before their first attempt.",
 				share(each("retry_attempts_total"), each("retry_calls_total"))),
-			graph("Retries by endpoint", "reqps", 6,
+			graph("Retries by endpoint", "reqps", 4,
 				"Attempts per second beyond the first of their call, by dependency and operation.",
 				by("sum", rate(of("retry_attempts_total", dep, resent)), "dependency", "operation")),
+			graph("Degraded answers", "percentunit", 4,
+				"The share of calls that failed and whose fallback answered (lull.DoOr).",
+				share(each("retry_calls_total", degraded), each("retry_calls_total"))),
 			graph("Retries that helped", "percentunit", 6,
 				"The share of retries that succeeded. Near 0: they only add load.",
 				share(each("retry_calls_total", again), each("retry_attempts_total", resent))),

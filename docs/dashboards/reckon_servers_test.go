@@ -228,7 +228,7 @@ func (t *tally) put(v float64, buckets []float64, name string, labels ...string)
 // both is an observer of calls: lullotel's, and the tally.
 type both struct {
 	t    *tally
-	next lull.Observer
+	next event.Observer
 }
 
 func (b both) Observe(ctx context.Context, e lull.Event) {
@@ -270,8 +270,8 @@ func (t *tally) call(e lull.Event) {
 		if e.Reason == engine.BudgetExhausted {
 			t.add(1, "retry_budget_denied_total", "dependency", d)
 		}
-	case event.CallEnded:
-		outcome := lullotel.OutcomeOf(e.Reason, e.EndedAttempt).String()
+	case event.CallEnded: // of no call with a fallback
+		outcome := lullotel.OutcomeOf(&e).String()
 		switch e.Reason {
 		case engine.BudgetExhausted:
 			t.add(1, "retry_budget_denied_total", "dependency", d)

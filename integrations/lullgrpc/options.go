@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 )
 
 // DefaultReplayBuffer is the number of bytes of messages that a stream keeps for another attempt,
@@ -140,7 +141,7 @@ func With(opts ...lull.Option) Option {
 }
 
 // WithObserver sends every event of the client's dependencies to o.
-func WithObserver(o lull.Observer) Option { return With(lull.WithObserver(o)) }
+func WithObserver(o event.Observer) Option { return With(lull.WithObserver(o)) }
 
 // WithReplayBuffer bounds the messages that a stream keeps for another attempt, in bytes before
 // compression, plus 5 for each message's frame. A stream that sends more is committed to its

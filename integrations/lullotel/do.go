@@ -34,6 +34,25 @@ func DoHedged[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op f
 	return out, err
 }
 
+// DoOr is [lull.DoOr] in a span, like Do. The span ends when the fallback has. Its outcome is
+// "degraded" if that has answered, and then the span is no failure.
+func DoOr[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) (T, error), fallback func(context.Context, *lull.Error) (T, error), opts ...lull.CallOption) (out T, err error) {
+	ctx, c := t.Start(ctx, d.Name())
+	defer c.unwind()
+	out, err = lull.DoOr(ctx, d, inside(op), fallbackOutside(fallback), opts...)
+	c.End(err)
+	return out, err
+}
+
+// fallbackOutside returns fallback with a context in which other calls do not count as part of
+// this one.
+func fallbackOutside[T any](fallback func(context.Context, *lull.Error) (T, error)) func(context.Context, *lull.Error) (T, error) {
+	if fallback == nil {
+		return nil
+	}
+	return func(ctx context.Context, e *lull.Error) (T, error) { return fallback(operationContext{ctx}, e) }
+}
+
 // inside returns op with a context in which other calls, even to the same dependency, do not count
 // as attempts of the call that op belongs to.
 func inside[T any](op func(context.Context) (T, error)) func(context.Context) (T, error) {

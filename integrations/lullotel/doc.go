@@ -14,7 +14,7 @@
 // call's span before the engine starts, and the events find it by the context:
 //
 //	driver      metrics                                span
-//	lull.Do     NewDependency(name, p, t.Options()...)  lullotel.Do, Run, DoHedged
+//	lull.Do     NewDependency(name, p, t.Options()...)  lullotel.Do, Run, DoHedged, DoOr
 //	lullhttp    lullhttp.With(t.Options()...)           t.Transport(calls); t.Resends below otelhttp
 //	lullgrpc    lullgrpc.With(t.Options()...)           t.StartGRPC in an interceptor before lullgrpc's
 //	queue       queue.WithObserver(t.Queue)             t.Handler(name, system, handler)

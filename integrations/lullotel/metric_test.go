@@ -171,13 +171,13 @@ func saw(t *testing.T, p lull.Policy, wrapped bool, must ...Outcome) {
 		cancel()
 		synctest.Wait() // for those that have lost
 		e, failed := errors.AsType[*lull.Error](err)
-		outcome := OutcomeOf(engine.Success, winner)
+		outcome := OutcomeOf(&lull.Event{EndedAttempt: winner})
 		switch {
 		case panicked:
 			outcome = FailedTerminal
 			want["reason panicked"]++
 		case failed:
-			outcome = OutcomeOf(e.Reason, e.Attempts)
+			outcome = OutcomeOf(&lull.Event{Reason: e.Reason, OutcomeUnknown: e.OutcomeUnknown})
 			want["reason "+e.Reason.String()]++
 		case winner == 1 && attempts > 1:
 			want["first beside others"]++

@@ -3,6 +3,7 @@ package lullotel
 import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/choice"
 )
 
@@ -15,8 +16,13 @@ const (
 	SuccessFirst Outcome = iota
 	// SuccessRetry: a later attempt succeeded, after the first or beside it.
 	SuccessRetry
-	// FailedTerminal: the call must not be repeated: it would have failed the same way, or might
-	// have been done twice, or the server forbade it, or asked for too long a wait; or it panicked.
+	// Degraded: the call failed, and its fallback gave an answer (lull.DoOr).
+	Degraded
+	// FailedUnknown: nobody knows whether the operation was carried out, and it must not be carried
+	// out twice (lull.Event.OutcomeUnknown). One that its caller canceled is Canceled.
+	FailedUnknown
+	// FailedTerminal: the call must not be repeated: it would have failed the same way, or the
+	// server forbade it, or asked for too long a wait; or it panicked.
 	FailedTerminal
 	// FailedExhausted: all attempts that the policy allows were made.
 	FailedExhausted
@@ -34,18 +40,24 @@ const (
 	outcomes
 )
 
-var outcomeNames = [outcomes]string{"success_first", "success_retry", "failed_terminal", "failed_exhausted",
+var outcomeNames = [outcomes]string{"success_first", "success_retry", "degraded", "failed_unknown", "failed_terminal", "failed_exhausted",
 	"failed_budget", "failed_deadline", "failed_breaker", "failed_limited", "canceled"}
 
 // String returns the outcome as a label, such as "success_first".
 func (o Outcome) String() string { return choice.Name("outcome", outcomeNames[:], o) }
 
-// OutcomeOf returns the outcome of a call that ended for the given reason, by the given attempt
-// (lull.Event.EndedAttempt; only used for a success).
-func OutcomeOf(r lull.Reason, by int) Outcome {
-	switch r {
+// OutcomeOf returns the outcome of the call of e, which is its CallEnded or FallbackEnded. A
+// CallEnded with Fallback has the outcome that counts if the fallback fails, too.
+func OutcomeOf(e *lull.Event) Outcome {
+	switch {
+	case e.Kind == event.FallbackEnded && e.Err == nil:
+		return Degraded
+	case e.OutcomeUnknown && e.Reason != engine.Canceled:
+		return FailedUnknown
+	}
+	switch e.Reason {
 	case engine.Success:
-		if by > 1 {
+		if e.EndedAttempt > 1 {
 			return SuccessRetry
 		}
 		return SuccessFirst

@@ -183,6 +183,9 @@ func (c *CallSpan) recordEvent(e *lull.Event, o *operation) {
 		c.exhausted = true
 	case event.CallEnded:
 		c.finish(e, o)
+	case event.FallbackEnded:
+		c.outcome = OutcomeOf(e)
+		c.event("retry.fallback", attrOutcome.String(c.outcome.String()))
 	}
 }
 
@@ -207,7 +210,7 @@ func (c *CallSpan) finish(e *lull.Event, o *operation) {
 }
 
 func (c *CallSpan) storeResult(e *lull.Event) {
-	c.resultKnown, c.reason, c.outcome = true, e.Reason, OutcomeOf(e.Reason, e.EndedAttempt)
+	c.resultKnown, c.reason, c.outcome = true, e.Reason, OutcomeOf(e)
 	c.attempts, c.waited, c.code, c.operation = e.Attempt, e.Waited, e.Verdict.Code, e.Operation
 	c.exhausted = c.exhausted || e.Reason == engine.BudgetExhausted
 	c.dependency = cmp.Or(c.dependency, e.Dependency)
@@ -220,7 +223,7 @@ func (c *CallSpan) End(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := errors.AsType[*lull.Error](err); ok && e != nil && !c.resultKnown {
-		c.storeResult(&lull.Event{Reason: e.Reason, EndedAttempt: e.Attempts, Attempt: e.Attempts, Dependency: e.Dependency, Operation: e.Operation, Verdict: e.Verdict})
+		c.storeResult(&lull.Event{Reason: e.Reason, OutcomeUnknown: e.OutcomeUnknown, EndedAttempt: e.Attempts, Attempt: e.Attempts, Dependency: e.Dependency, Operation: e.Operation, Verdict: e.Verdict})
 	}
 	c.end(err != nil)
 }
@@ -243,7 +246,7 @@ func (c *CallSpan) end(failed bool) {
 	}
 	c.ended = true
 	if c.resultKnown {
-		failed = c.reason != engine.Success
+		failed = c.reason != engine.Success && c.outcome != Degraded
 	}
 	if c.span == nil && !failed {
 		return

@@ -23,7 +23,7 @@ import (
 // Scope is the name of the instrumentation scope, of the tracer and the meter.
 const Scope = "github.com/lullgo/lull/integrations/lullotel"
 
-// Telemetry is a [lull.Observer] that makes metrics and spans from events. Make one with New for a
+// Telemetry is an [event.Observer] that makes metrics and spans from events. Make one with New for a
 // process, and share it: its counters and labels are bounded for all dependencies together. Its
 // methods may be called concurrently.
 type Telemetry struct {
@@ -136,7 +136,7 @@ func (t *Telemetry) Options() []lull.Option {
 	return []lull.Option{lull.WithObserver(t), lull.WithTiming()}
 }
 
-// Observe implements lull.Observer.
+// Observe implements event.Observer.
 func (t *Telemetry) Observe(ctx context.Context, e lull.Event) {
 	if e.Kind == event.CallEnded && e.Reason == engine.Success && e.Attempt == 1 {
 		o := t.calls.get(e.Dependency, e.Operation)
@@ -171,6 +171,8 @@ func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 	switch e.Kind {
 	case event.CallEnded:
 		t.ended(ctx, e, o, c)
+	case event.FallbackEnded:
+		t.count(ctx, e, o)
 	case event.RetryScheduled:
 		t.instruments.delay.Record(ctx, e.Delay.Seconds(), d.record...)
 		if e.Verdict.After > 0 {
@@ -200,12 +202,8 @@ func (t *Telemetry) attempt(ctx context.Context, e *lull.Event, o *operation) {
 }
 
 func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, c *CallSpan) {
-	outcome := OutcomeOf(e.Reason, e.EndedAttempt)
-	if e.Attempt < 1 {
-		o.refused[outcome].Add(1)
-	} else {
-		o.ended[outcome].Add(1)
-		o.resends.Add(int64(e.Attempt - 1))
+	if !e.Fallback { // else when that has ended
+		t.count(ctx, e, o)
 	}
 	if e.Reason != engine.Success {
 		o.dependency.reasons[index(e.Reason)].Add(1)
@@ -218,11 +216,22 @@ func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, c *C
 	case engine.Overloaded:
 		o.dependency.hints[dontRetry].Add(1)
 	}
-	if e.Elapsed > 0 {
-		t.instruments.callDuration.Record(ctx, e.Elapsed.Seconds(), o.took[outcome]...)
-	}
 	if c != nil && c.grpc {
 		t.endedGRPC(ctx, c, e, o)
+	}
+}
+
+// count counts the call by its outcome, and its attempts.
+func (t *Telemetry) count(ctx context.Context, e *lull.Event, o *operation) {
+	outcome := OutcomeOf(e)
+	if e.Attempt < 1 {
+		o.refused[outcome].Add(1)
+	} else {
+		o.ended[outcome].Add(1)
+		o.resends.Add(int64(e.Attempt - 1))
+	}
+	if e.Elapsed > 0 {
+		t.instruments.callDuration.Record(ctx, e.Elapsed.Seconds(), o.took[outcome]...)
 	}
 }
 
