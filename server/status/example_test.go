@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"strings"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/server/status"
@@ -80,4 +82,27 @@ func ExamplePage_WatchAll() {
 	// Output:
 	// a.example.com
 	// b.example.com
+}
+
+// What the comment of the package shows.
+func ExamplePage_Watch() {
+	serve := func(mux *http.ServeMux) error {
+		page := new(status.Page)
+		orders, err := lull.NewDependency("orders", lull.Policy{}, lull.WithObserver(page))
+		if err != nil {
+			return err
+		}
+		page.Watch(orders)
+		mux.Handle("/debug/dependencies", page)
+		return nil
+	}
+	mux := http.NewServeMux()
+	if err := serve(mux); err != nil {
+		fmt.Println(err)
+		return
+	}
+	answer := httptest.NewRecorder()
+	mux.ServeHTTP(answer, httptest.NewRequest("GET", "/debug/dependencies", nil))
+	fmt.Println(answer.Code, strings.Contains(answer.Body.String(), "orders"))
+	// Output: 200 true
 }

@@ -16,9 +16,9 @@ import (
 const (
 	slotWidth = 5 * time.Second
 	slots     = int64(time.Minute / slotWidth)
-	maxErrors = 8               // of a dependency; each has another code
+	maxErrors = 8               // of a dependency; each has another code or operation
 	maxText   = 300             // bytes of an error's text
-	textEvery = time.Second / 2 // the text of an error is made so often at most, for each code
+	textEvery = time.Second / 2 // the text of such an error is made so often at most
 )
 
 // A tally has what happened to a dependency lately, in constant memory.
@@ -36,7 +36,7 @@ type slot struct {
 	calls, unattempted, hedges [engine.Reasons]uint32
 }
 
-// A failure is the latest failed attempt with a code. Its text may be that of an earlier one, by textEvery.
+// A failure is the latest failed attempt of an operation with a code. Its text may be that of an earlier one, by textEvery.
 type failure struct {
 	Code      string  `json:"code"`
 	Kind      string  `json:"kind"`
@@ -71,7 +71,7 @@ func (p *Page) Observe(_ context.Context, e lull.Event) {
 		}
 	}
 	failed := e.EndedAttempt > 0 && e.Verdict.Kind != lull.KindSuccess && e.Reason != engine.Canceled
-	fresh := failed && t.again(key(e.Verdict.Code), now)
+	fresh := failed && t.again(key(e.Verdict.Code), key(e.Operation), now)
 	t.mu.Unlock()
 	if failed && !fresh {
 		t.failed(now, &e)
@@ -99,9 +99,9 @@ func (t *tally) slot(now time.Duration) *slot {
 	return s
 }
 
-// again counts a failure whose code has a text that was made just now, and reports that. The lock is held.
-func (t *tally) again(code string, now time.Duration) bool {
-	i := t.find(code)
+// again counts a failure of which a text was made just now, and reports that. The lock is held.
+func (t *tally) again(code, operation string, now time.Duration) bool {
+	i := t.find(code, operation)
 	if i < 0 || now-t.errors[i].textAt >= textEvery {
 		return false
 	}
@@ -118,7 +118,7 @@ func (t *tally) failed(now time.Duration, e *lull.Event) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i := t.find(f.Code)
+	i := t.find(f.Code, f.Operation)
 	switch {
 	case i >= 0:
 		f.Times += t.errors[i].Times
@@ -126,14 +126,15 @@ func (t *tally) failed(now time.Duration, e *lull.Event) {
 		t.errors = append(t.errors, failure{})
 		i = len(t.errors) - 1
 	default:
-		i = t.find(slices.MinFunc(t.errors, func(a, b failure) int { return int(a.at - b.at) }).Code)
+		oldest := slices.MinFunc(t.errors, func(a, b failure) int { return int(a.at - b.at) })
+		i = t.find(oldest.Code, oldest.Operation)
 	}
 	t.errors[i] = f
 }
 
-// find returns the place of a code in errors, or -1.
-func (t *tally) find(code string) int {
-	return slices.IndexFunc(t.errors, func(f failure) bool { return f.Code == code })
+// find returns a place in errors, or -1.
+func (t *tally) find(code, operation string) int {
+	return slices.IndexFunc(t.errors, func(f failure) bool { return f.Code == code && f.Operation == operation })
 }
 
 // clip returns a copy of a text that is valid UTF-8, with an ellipsis for what is longer than max bytes.

@@ -82,7 +82,7 @@ func TestStateOfADependency(t *testing.T) {
 		p.Watch(d, d, nil)
 		idle := shown(t, p, "d")
 		check.Equal(t, idle.Observed, false, "observed before a call")
-		check.Equal(t, *idle.Circuit, circuit{State: "closed"}, "the circuit")
+		check.Equal(t, idle.Circuit, circuit{State: "closed"}, "the circuit")
 		check.Equal(t, *idle.Budget, budget{Tokens: 20, Stock: 20}, "the budget")
 		check.Equal(t, *idle.Limit, limit{Most: 1}, "the limit")
 		check.Equal(t, *idle.Throttle, throttle{}, "the throttle")
@@ -109,7 +109,7 @@ func TestStateOfADependency(t *testing.T) {
 		lull.Run(t.Context(), d, fail)
 		time.Sleep(3 * time.Second)
 		end := shown(t, p, "d")
-		check.Equal(t, *end.Circuit, circuit{State: "open", Forced: true, OpenFor: 3, Change: "closed to open: forced", ChangeAgo: 3}, "the circuit")
+		check.Equal(t, end.Circuit, circuit{State: "open", Forced: true, OpenFor: 3, Change: "closed to open: forced", ChangeAgo: 3}, "the circuit")
 		check.Equal(t, calls(end, engine.AttemptsExhausted), reason{"attempts_exhausted", engine.AttemptsExhausted.Meaning(), 1, 0, 0}, "calls")
 		check.Equal(t, calls(end, engine.CircuitOpen), reason{"circuit_open", engine.CircuitOpen.Meaning(), 1, 1, 0}, "calls")
 		check.Equal(t, end.Failed, 2, "failed calls")
@@ -131,7 +131,7 @@ func TestAnOpenCircuitHasItsProbe(t *testing.T) {
 		c := shown(t, p, "d").Circuit
 		now := d.Now()
 		check.Equal(t, c.ProbeIn, seconds(d.Breaker().RetryAt(now)-now), "the time to the probe")
-		check.Equal(t, c.ProbeIn > 0 && c.OpenFor == 1 && !c.Forced, true, "%+v", *c)
+		check.Equal(t, c.ProbeIn > 0 && c.OpenFor == 1 && !c.Forced, true, "%+v", c)
 	})
 }
 
@@ -190,12 +190,12 @@ func TestMemoryIsBounded(t *testing.T) {
 	check.Equal(t, strings.Contains(page, fmt.Sprint(mostShown, " of ", len(s.Dependencies))), true, "the page reports what it leaves out")
 }
 
-// The latest failures stay, each code once.
+// The latest failures stay, each code of an operation once.
 func TestTheLatestErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := new(Page)
 		failed := func(code, text string) {
-			p.Observe(t.Context(), lull.Event{Kind: event.AttemptFailed, Dependency: "d", EndedAttempt: 2, Err: errors.New(text), Verdict: lull.Verdict{Kind: lull.KindTransient, Code: code}})
+			p.Observe(t.Context(), lull.Event{Kind: event.AttemptFailed, Dependency: "d", Operation: "get", EndedAttempt: 2, Err: errors.New(text), Verdict: lull.Verdict{Kind: lull.KindTransient, Code: code}})
 			time.Sleep(time.Second)
 		}
 		failed("old", "old")
@@ -206,10 +206,14 @@ func TestTheLatestErrors(t *testing.T) {
 		}
 		failed("0", "the latest")
 		d := shown(t, p, "d")
-		check.Equal(t, d.Errors[0], failure{Code: "0", Kind: "transient", Attempt: 2, Text: "the latest", Ago: 1, Times: 4}, "the latest")
+		check.Equal(t, d.Errors[0], failure{Code: "0", Kind: "transient", Operation: "get", Attempt: 2, Text: "the latest", Ago: 1, Times: 4}, "the latest")
 		for _, e := range d.Errors {
 			check.Equal(t, e.Code == "old", false, "the oldest is kept")
 		}
+		p.Observe(t.Context(), lull.Event{Kind: event.AttemptFailed, Dependency: "d", Operation: "put", EndedAttempt: 1, Verdict: lull.Verdict{Kind: lull.KindTransient, Code: "0"}})
+		d = shown(t, p, "d")
+		check.Equal(t, d.Errors[0].Operation, "put", "the latest")
+		check.Equal(t, d.Errors[1].Operation, "get", "the one before it, with the same code")
 		// A success, and a call that its caller ended, are no failures.
 		p.Observe(t.Context(), lull.Event{Dependency: "e", Attempt: 2, EndedAttempt: 2, Verdict: lull.Verdict{Kind: lull.KindSuccess}})
 		p.Observe(t.Context(), lull.Event{Dependency: "e", Reason: engine.Canceled, Attempt: 1, EndedAttempt: 1, Verdict: lull.Verdict{Kind: lull.KindTransient}})

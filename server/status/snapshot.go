@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
 )
 
@@ -21,14 +20,14 @@ type dependency struct {
 	Name       string    `json:"name"`
 	Watched    bool      `json:"watched"`  // its state is known
 	Observed   bool      `json:"observed"` // the page has had an event of it, so what fails is counted
-	Circuit    *circuit  `json:"circuit,omitempty"`
+	Circuit    circuit   `json:"circuit,omitzero"`
 	Budget     *budget   `json:"budget,omitempty"`
 	Limit      *limit    `json:"limit,omitempty"`
 	Throttle   *throttle `json:"throttle,omitempty"`
 	Waiting    int       `json:"waiting_for_retry"`  // calls
 	Failed     int64     `json:"failed_last_minute"` // calls
 	LastMinute []reason  `json:"last_minute"`
-	Errors     []failure `json:"last_errors"` // of each code the latest
+	Errors     []failure `json:"last_errors"` // the latest of each code and operation
 }
 
 type circuit struct {
@@ -67,7 +66,8 @@ type reason struct {
 	Hedges      int64  `json:"hedges,omitempty"`
 }
 
-// read returns the state of all. Circuits that are not closed come first, then those with the most failed calls.
+// read returns the state of all. Circuits that are open come first, then the half-open (by the alphabet), then those
+// with the most failed calls.
 func (p *Page) read() snapshot {
 	p.init()
 	s := snapshot{Time: time.Now().UTC().Truncate(time.Millisecond), Dependencies: []dependency{}}
@@ -87,23 +87,16 @@ func (p *Page) read() snapshot {
 		}
 	}
 	slices.SortStableFunc(s.Dependencies, func(a, b dependency) int {
-		return cmp.Or(cmp.Compare(b.trouble(), a.trouble()), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Circuit.State, a.Circuit.State), cmp.Compare(b.Failed, a.Failed), cmp.Compare(a.Name, b.Name))
 	})
 	return s
-}
-
-func (d *dependency) trouble() int64 {
-	if d.Circuit != nil && (d.Circuit.Forced || d.Circuit.State != breaker.Closed.String()) {
-		return math.MaxInt64
-	}
-	return d.Failed
 }
 
 func stateOf(d *lull.Dependency) dependency {
 	now := d.Now()
 	s := dependency{Name: key(d.Name()), Watched: true, Waiting: d.State().Waiting()}
 	if b := d.Breaker(); b != nil {
-		s.Circuit = &circuit{State: b.State(now).String(), Forced: b.Forced(), ProbeIn: seconds(b.RetryAt(now) - now)}
+		s.Circuit = circuit{State: b.State(now).String(), Forced: b.Forced(), ProbeIn: seconds(b.RetryAt(now) - now)}
 		if at, ok := b.OpenedAt(now); ok {
 			s.Circuit.OpenFor = seconds(now - at)
 		}
@@ -137,7 +130,7 @@ func (t *tally) read(now time.Duration, d *dependency) {
 		d.Errors[i].Ago = seconds(now - d.Errors[i].at)
 	}
 	slices.SortFunc(d.Errors, func(a, b failure) int { return cmp.Compare(b.at, a.at) })
-	if d.Circuit != nil && t.changedAt > 0 {
+	if d.Circuit.State != "" && t.changedAt > 0 {
 		d.Circuit.Change, d.Circuit.ChangeAgo = t.change.String(), seconds(now-t.changedAt)
 	}
 }
