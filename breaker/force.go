@@ -44,3 +44,10 @@ func (b *Breaker) Auto(now time.Duration) {
 		b.gate.Store(int64(now))
 	}
 }
+
+// Forced reports whether ForceOpen or ForceClosed is in force.
+func (b *Breaker) Forced() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.forced
+}

@@ -439,6 +439,9 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[ChangeReason]int) {
 func compareReadings(t *testing.T, seed uint64, step int, now time.Duration, b *Breaker, m *model) {
 	t.Helper()
 	got, at := b.State(now), b.RetryAt(now)
+	if b.Forced() != m.forced {
+		t.Errorf("seed %d step %d: forced is %v, want %v", seed, step, b.Forced(), m.forced)
+	}
 	switch {
 	case m.c.MetricsOnly || m.state == Closed:
 		if got != Closed || at != 0 {

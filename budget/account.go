@@ -110,3 +110,6 @@ func (a *Account) Balance(now time.Duration) float64 {
 	}
 	return tokens
 }
+
+// Stock returns how many tokens a full stock has, without those in the window.
+func (a *Account) Stock() float64 { return a.stock.Stock() }

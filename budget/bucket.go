@@ -136,3 +136,11 @@ func (b *Bucket) Tokens() float64 {
 	}
 	return float64(b.state.Load()/stateUnit) / token
 }
+
+// Stock returns how many tokens a full bucket has.
+func (b *Bucket) Stock() float64 {
+	if b.terms.unlimited() {
+		return math.Inf(1)
+	}
+	return float64(b.terms.full()) / stateToken
+}

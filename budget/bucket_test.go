@@ -109,8 +109,14 @@ func TestTermsKeepAConfig(t *testing.T) {
 					got.arrivals() != (earn == Arrivals) || got.unlimited() {
 					t.Errorf("%v, %v, %v: %d, %d, %v, %v", stock, ratio, earn, got.full(), got.earned(), got.arrivals(), got.unlimited())
 				}
+				if a := mustAccount(t, Config{Stock: stock, Ratio: ratio, Earn: earn}); a.Stock() != a.stock.Tokens() {
+					t.Errorf("the stock of a new account is %v, and it has %v", a.Stock(), a.stock.Tokens())
+				}
 			}
 		}
+	}
+	if b := newBucket(Config{Unlimited: true}); b.Stock() != b.Tokens() {
+		t.Errorf("the stock of an unlimited bucket is %v", b.Stock())
 	}
 	if got := newTerms(Config{Unlimited: true, Stock: 5, Earn: Arrivals}); got.full() != 0 || got.earned() != 0 || got.arrivals() || !got.unlimited() {
 		t.Errorf("%d, %d, %v, %v", got.full(), got.earned(), got.arrivals(), got.unlimited())

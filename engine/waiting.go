@@ -33,6 +33,15 @@ const (
 	forAnswers // to others, since its attempt may be queued; then maybe for a retry
 )
 
+// Waiting returns how many calls wait for a retry now, under this version and others. Messages of
+// a queue are not counted. It allocates nothing.
+func (s *State) Waiting() int {
+	if m := s.Current().mem.Load(); !m.blank() {
+		return int(m.waiting.Load())
+	}
+	return 0
+}
+
 // countWait returns step and counts the call until endWait, if it has a wait. If too many calls
 // wait already, it returns a Step that is Done.
 func (c *Call) countWait(step Step, with situation) Step {

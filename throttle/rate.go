@@ -45,15 +45,20 @@ func (r *rate) start(ru *rules, now time.Duration) (time.Duration, bool) {
 		return 0, true
 	}
 	r.refill(now)
-	var wait time.Duration
-	if r.tokens < 1 {
-		wait = seconds((1 - r.tokens) / r.fill)
-		if wait > ru.maxWait {
-			return wait, false
-		}
+	wait := r.wait(r.tokens)
+	if wait > ru.maxWait {
+		return wait, false
 	}
 	r.tokens--
 	return wait, true
+}
+
+// wait returns how long an attempt waits that finds so many tokens.
+func (r *rate) wait(tokens float64) time.Duration {
+	if tokens >= 1 {
+		return 0
+	}
+	return seconds((1 - tokens) / r.fill)
 }
 
 // stillLimits reports whether attempts are held to the rate at now. It ends the limit if
@@ -126,8 +131,12 @@ func (r *rate) setRate(ru *rules, now time.Duration, to float64) {
 // refill adds the tokens since the last refill, up to the capacity. Time that goes
 // backwards adds nothing.
 func (r *rate) refill(now time.Duration) {
-	r.tokens = min(r.tokens+saturating.Since(r.filled, now).Seconds()*r.fill, r.capacity)
+	r.tokens = r.refilled(now)
 	r.filled = max(r.filled, now)
+}
+
+func (r *rate) refilled(now time.Duration) float64 {
+	return min(r.tokens+saturating.Since(r.filled, now).Seconds()*r.fill, r.capacity)
 }
 
 func (r *rate) state(ru *rules, now time.Duration) Snapshot {
@@ -135,7 +144,7 @@ func (r *rate) state(ru *rules, now time.Duration) Snapshot {
 	defer r.mu.Unlock()
 	st := Snapshot{Sent: r.meter.rate}
 	if r.limiting.Load() && saturating.Since(r.reducedAt, now) < ru.window {
-		st.Limiting, st.Rate = true, r.fill
+		st.Limiting, st.Rate, st.Wait = true, r.fill, r.wait(r.refilled(now))
 	}
 	return st
 }

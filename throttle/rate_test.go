@@ -136,7 +136,11 @@ func TestMaxWait(t *testing.T) {
 		passed := 0
 		var longest time.Duration
 		for range 1000 {
+			next := th.State(now).Wait
 			wait, ok := th.Start(now, nil)
+			if next != wait {
+				t.Fatalf("MaxWait %v: the state has a wait of %v, and an attempt has to wait for %v", c.max, next, wait)
+			}
 			if ok {
 				passed++
 				longest = max(longest, wait)

@@ -83,6 +83,8 @@ type Snapshot struct {
 	Limiting bool
 	// Rate is that rate, in attempts per second; zero if not Limiting.
 	Rate float64
+	// Wait, under Cubic, is how long an attempt would wait that starts now.
+	Wait time.Duration
 	// Sent, under Cubic, is the measured rate of attempts that ended, per second.
 	Sent float64
 }
