@@ -215,3 +215,23 @@ func TestStudyTasksThatStartTogether(t *testing.T) {
 		wantBetween(t, jittered+" jitter", last(jittered), 120, 480)
 	}
 }
+
+// What ends the retries of a client that mostly gets "overloaded; don't retry" is its budget, not its breaker.
+func TestStudyDontRetry(t *testing.T) {
+	s := studied(t, "dont-retry")
+	unlimited := func(p *config.NamedPolicy) { p.Policy.Budget.Unlimited = true }
+	perSecond := func(r sim.Result) float64 { // in the second minute of the failure
+		sum, from, to := 0.0, int(2*time.Minute/r.Series.Step), int(3*time.Minute/r.Series.Step)
+		for _, x := range r.Series.Retries[from:to] {
+			sum += x
+		}
+		return sum / float64(to-from)
+	}
+	with, without := flown(t, s, "dont-retry", 1, nil), flown(t, s, "dont-retry", 1, unlimited)
+	wantBetween(t, "retries with a budget and no breaker", mean(with["no-breaker"], perSecond), 10, 40)
+	wantBetween(t, "retries without a budget", mean(without["no-budget"], perSecond), 250, 450)
+	wantBetween(t, "retries without either", mean(without["no-breaker"], perSecond), 250, 450)
+	for name, m := range without {
+		wantBetween(t, name+": successes without a budget, of those with one", m.Success.Mean/with[name].Success.Mean, 0.99, 1.01)
+	}
+}
