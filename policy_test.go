@@ -92,6 +92,7 @@ func TestThePoliciesAreValid(t *testing.T) {
 		"BackgroundWorker": {preset.BackgroundWorker(), 10 * time.Minute},
 		"CommandLine":      {preset.CommandLine(), time.Minute},
 		"Edge":             {preset.Edge(), 12 * time.Second},
+		"PerKey":           {preset.PerKey(), 17 * time.Second},
 	} {
 		check.Equal(t, c.policy.Validate(), nil, "%s", name)
 		check.Equal(t, c.policy.WorstCase(), c.worst, "%s: worst case, and the documented one", name)

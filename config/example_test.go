@@ -182,11 +182,11 @@ func ExampleLive_FollowEach() {
 }
 
 func ExamplePresets() {
-	fmt.Println(config.Presets()[:5])
+	fmt.Println(config.Presets()[:6])
 	p, ok := config.PresetPolicy("edge")
 	fmt.Println(p.Attempts, ok)
 	// Output:
-	// [internal-service external-api background-worker command-line edge]
+	// [internal-service external-api background-worker command-line edge per-key]
 	// 2 true
 }
 

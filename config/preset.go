@@ -23,9 +23,10 @@ var own = []struct {
 	{"background-worker", preset.BackgroundWorker},
 	{"command-line", preset.CommandLine},
 	{"edge", preset.Edge},
+	{"per-key", preset.PerKey},
 }
 
-// Presets are the names that "preset" can have in a file. They are the five of package preset, which
+// Presets are the names that "preset" can have in a file. They are the six of package preset, which
 // are meant to begin with. In the program lull the clients of others follow that a policy can describe
 // completely; they are for looking at what a team has today.
 func Presets() []string {

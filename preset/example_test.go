@@ -68,3 +68,29 @@ func ExampleExternalAPI() {
 	fmt.Println(policy.Attempts, policy.Validate(), preset.ExternalAPI().Attempts == policy.Attempts)
 	// Output: 3 <nil> false
 }
+
+// Two viewers ask for a segment, and nothing works. One of the two calls is repeated. So is one for another segment, and
+// one half a minute later.
+func ExamplePerKey() {
+	segments, err := lull.NewRegistry(preset.PerKey(), 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, c := range []struct {
+		at      time.Duration
+		segment string
+	}{{0, "7"}, {0, "7"}, {time.Second, "8"}, {34 * time.Second, "7"}} {
+		call, step := segments.Get(c.segment).State().Start(c.at, engine.Spec{})
+		for now := c.at; !step.Done; now += step.Wait {
+			call.Attempt(now, nil)
+			step = call.Next(now, lull.Verdict{Kind: lull.KindTransient}, nil)
+		}
+		fmt.Printf("%v, segment %s: %d attempts, %v\n", c.at, c.segment, call.Attempts(), step.Reason)
+	}
+	// Output:
+	// 0s, segment 7: 2 attempts, attempts_exhausted
+	// 0s, segment 7: 1 attempts, budget_exhausted
+	// 1s, segment 8: 2 attempts, attempts_exhausted
+	// 34s, segment 7: 2 attempts, attempts_exhausted
+}

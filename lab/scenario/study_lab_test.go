@@ -41,6 +41,8 @@ func TestStudyPlayers(t *testing.T) {
 	wantBetween(t, "exact", peak("exact-2s"), 1.9, 2.1)
 	wantBetween(t, "fixed", peak("fixed-100ms"), 1.9, 2.1)
 	wantBetween(t, "spread", peak("1s-to-5s"), 1, 1.1)
+	wantBetween(t, "a cap for each key", peak("per-key"), 1, peak("1s-to-5s"))
+	wantBetween(t, "calls lost with it", float64(all["per-key"].Results[0].Totals.Calls-all["per-key"].Results[0].Totals.Succeeded), 0, 0)
 	lost := mean(all["none"], func(r sim.Result) float64 { return float64(r.Totals.Calls-r.Totals.Succeeded) / 250_000 })
 	wantBetween(t, "share of players hit", lost, 0.024, 0.026)
 }

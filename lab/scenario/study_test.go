@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -178,4 +179,59 @@ func TestStudyContention(t *testing.T) {
 	wantBetween(t, "calls, decorrelated", calls("decorrelated"), 960, 1040)
 	wantBetween(t, "last, full over decorrelated", last("full")/last("decorrelated"), 1, 1.15)
 	wantBetween(t, "last, no wait over full", last("no-wait")/last("full"), 0.3, 0.6)
+}
+
+// Tasks that start together and read one table: a small region comes back, a large one does not, and four things end that.
+func TestStudyTasksThatStartTogether(t *testing.T) {
+	for _, c := range []struct {
+		set  string
+		most time.Duration // when the last task has begun; zero: never
+	}{
+		{"horizon=2m", 0},
+		{"fleets.tasks.processes=1k", 16 * time.Second},
+		{"fleets.tasks.redial=true", 5 * time.Minute},
+		{"fleets.tasks.arrivals.within=30s", 41 * time.Second},
+		{"services.policies.hosts=3", 30 * time.Second},
+		{"services.policies.queue.limit=500", time.Minute},
+	} {
+		s := studied(t, "service-control-2025")
+		s.Horizon = 5 * time.Minute
+		if err := Set(&s, c.set); err != nil {
+			t.Fatal(err)
+		}
+		r := must(sim.Run(t.Context(), s, sim.None(), sim.Options{Seed: 1})).Totals
+		began := r.Succeeded == int64(s.Fleets[0].Processes)
+		if began != (c.most > 0) || began && r.Last > c.most {
+			t.Errorf("%s: %d tasks have begun, the last at %v", c.set, r.Succeeded, r.Last)
+		}
+	}
+	all := flown(t, studied(t, "service-control-2025"), "jitters", 1, func(p *config.NamedPolicy) {
+		p.Policy.Attempts, p.Policy.Backoff.Base, p.Policy.Backoff.Cap = 200, 5*time.Second, 5*time.Minute
+	})
+	last := func(name string) float64 {
+		return mean(all[name], func(r sim.Result) float64 { return r.Totals.Last.Seconds() })
+	}
+	wantBetween(t, "no jitter", last("exponential"), 500, 800)
+	for _, jittered := range []string{"equal", "full", "decorrelated"} {
+		wantBetween(t, jittered+" jitter", last(jittered), 120, 480)
+	}
+}
+
+// What ends the retries of a client that mostly gets "overloaded; don't retry" is its budget, not its breaker.
+func TestStudyDontRetry(t *testing.T) {
+	s := studied(t, "dont-retry")
+	s.Horizon = 3 * time.Minute
+	succeeded := map[bool]int64{}
+	for unlimited, retries := range map[bool][2]float64{false: {10, 40}, true: {250, 450}} {
+		policy := lull.Policy{Breaker: breaker.Config{Off: true}, Budget: budget.Config{Unlimited: unlimited}}
+		r := must(sim.Run(t.Context(), s, sim.Contender{Policy: policy}, sim.Options{Seed: 1}))
+		second := r.Series.Retries[2*time.Minute/r.Series.Step:] // minute of the failure
+		sum := 0.0
+		for _, x := range second {
+			sum += x
+		}
+		wantBetween(t, fmt.Sprintf("retries a second, no budget %t", unlimited), sum/float64(len(second)), retries[0], retries[1])
+		succeeded[unlimited] = r.Totals.Succeeded
+	}
+	wantBetween(t, "successes without a budget, of those with one", float64(succeeded[true])/float64(succeeded[false]), 0.99, 1.01)
 }
