@@ -39,16 +39,21 @@ var tracers sync.Pool
 
 // newTracer returns a tracer that also reports to the caller's own trace, if that is not nil.
 func newTracer(callers *httptrace.ClientTrace) *tracer {
-	t := new(tracer)
-	if callers == nil {
-		if t, _ := tracers.Get().(*tracer); t != nil {
-			t.connectionAsked.Store(false)
-			t.connectionGot.Store(false)
-			return t
-		}
-		t.reusable, callers = true, new(httptrace.ClientTrace)
+	if callers != nil {
+		return makeTracer(callers)
 	}
-	t.ClientTrace = *callers
+	if t, _ := tracers.Get().(*tracer); t != nil {
+		t.connectionAsked.Store(false)
+		t.connectionGot.Store(false)
+		return t
+	}
+	t := makeTracer(new(httptrace.ClientTrace))
+	t.reusable = true
+	return t
+}
+
+func makeTracer(callers *httptrace.ClientTrace) *tracer {
+	t := &tracer{ClientTrace: *callers}
 	t.GetConn = func(address string) {
 		t.connectionAsked.Store(true)
 		if callers.GetConn != nil {
