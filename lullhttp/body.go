@@ -77,7 +77,7 @@ func (out *outgoing) bindContext(resp *http.Response) {
 // bodiless reports whether resp has no bytes to read and holds no stream open. Over HTTP/2 a stream
 // may stay open after a 204, so there only a body without state, such as http.NoBody, is one.
 func bodiless(resp *http.Response) bool {
-	if resp.Body == nil || reflect.TypeOf(resp.Body).Size() == 0 {
+	if resp.Body == http.NoBody || resp.Body == nil || reflect.TypeOf(resp.Body).Size() == 0 {
 		return true
 	}
 	return resp.ProtoMajor == 1 && (resp.ContentLength == 0 || resp.StatusCode == http.StatusNoContent ||

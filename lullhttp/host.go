@@ -40,12 +40,20 @@ func canonicalHost(scheme, host string) string {
 // isCanonicalName reports whether host is a name in lower case without a port, as most are.
 func isCanonicalName(host string) bool {
 	for i := range len(host) {
-		if c := host[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && (c != '.' || i == len(host)-1) {
+		if !inCanonicalName[host[i]] {
 			return false
 		}
 	}
-	return true
+	return host == "" || host[len(host)-1] != '.'
 }
+
+// inCanonicalName has the bytes of names that are canonical: a table is the quickest test, and each request needs it.
+var inCanonicalName = func() (in [256]bool) {
+	for _, c := range "abcdefghijklmnopqrstuvwxyz0123456789-." {
+		in[c] = true
+	}
+	return in
+}()
 
 // hostOf returns the canonical host of a request's URL.
 func hostOf(req *http.Request) string { return canonicalHost(req.URL.Scheme, req.URL.Host) }
