@@ -39,9 +39,7 @@ var changing = []Family{
 	}},
 	{"jobs", "every process calls every ten seconds, all at the same time", func(z Size, add func(string, ...part)) {
 		for _, p := range []int{20, 200, 1000} {
-			jobs := fleet(func(f *sim.Fleet) {
-				f.Arrivals = sim.Arrivals{Kind: sim.Periodic, Every: 10 * s, Within: 300 * ms}
-			})
+			jobs := periodic(10*s, 300*ms)
 			for _, share := range []float64{0.05, 0.2} {
 				add(fmt.Sprintf("jobs-p%d-err%v", p, share), api(0, p), workers(0), queue(0), timeout(2*s), jobs, errors(share))
 			}
@@ -85,7 +83,7 @@ var changing = []Family{
 			processes, each int
 			think           time.Duration
 		}{{1, 60, 10 * ms}, {1, 4, 500 * ms}, {100, 20, 3 * s}} {
-			of := []part{api(0, pool.processes), callers(pool.each, pool.think)}
+			of := []part{api(0, pool.processes), callers(pool.each, exponential(pool.think))}
 			name := fmt.Sprintf("callers%dx%d", pool.processes, pool.each)
 			add(name+"-err0.2", append(of, errors(0.2))...)
 			add(name+"-loss0.05", append(of, lossy(0.05))...)

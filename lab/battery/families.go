@@ -168,7 +168,7 @@ var steady = []Family{
 			}
 			add(fmt.Sprintf("peace-loss%v-r800-p100", loss), api(800, 100), lossy(loss), floor(map[bool]float64{true: 0.999}[loss <= 0.01]))
 		}
-		add("seq-loss0.01", api(0, 1), sequential(10*ms), timeout(2*s), lossy(0.01), floor(0.999))
+		add("seq-loss0.01", api(0, 1), callers(1, sim.Distribution{Mean: 10 * ms}), timeout(2*s), lossy(0.01), floor(0.999))
 		for _, p := range fleetSizes {
 			add(fmt.Sprintf("tight-timeout-p%d", p), api(300, p), timeout(400*ms))
 		}
@@ -190,7 +190,7 @@ var steady = []Family{
 				add(fmt.Sprintf("peace-err%v-r800-p%d", share, p), api(800, p), errors(share), floor(least))
 			}
 			add(fmt.Sprintf("peace-err%v-slow500ms-r50-p10", share), api(50, 10), errors(share), service(func(v *sim.Service) { v.ErrorTime = 500 * ms }))
-			add(fmt.Sprintf("seq-err%v", share), api(0, 1), sequential(10*ms), errors(share), floor(peaceFloor[share]))
+			add(fmt.Sprintf("seq-err%v", share), api(0, 1), callers(1, sim.Distribution{Mean: 10 * ms}), errors(share), floor(peaceFloor[share]))
 		}
 		for _, share := range []float64{0.2, 0.5, 0.8} {
 			for _, p := range fleetSizes {
@@ -250,8 +250,8 @@ var steady = []Family{
 			add(fmt.Sprintf("diurnal-p%d-stall10", p), api(760, p), day, fault(sim.Stall, 10*s))
 		}
 		for _, p := range []int{1000, 10_000} {
-			add(fmt.Sprintf("cron60-p%d", p), api(0, p), cron(20*s))
-			add(fmt.Sprintf("cron60-p%d-stall10", p), api(0, p), cron(20*s), fault(sim.Stall, 10*s))
+			add(fmt.Sprintf("cron60-p%d", p), api(0, p), periodic(60*s, 20*s))
+			add(fmt.Sprintf("cron60-p%d-stall10", p), api(0, p), periodic(60*s, 20*s), fault(sim.Stall, 10*s))
 		}
 	}},
 	{"reloads", "users whose call failed call again", func(z Size, add func(string, ...part)) {

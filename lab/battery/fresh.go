@@ -167,11 +167,8 @@ var draws = map[string]func(*dice) []part{
 	"jobs": func(d *dice) []part {
 		every := d.span(5*s, 60*s)
 		d.processes = min(max(int(d.rate*every.Seconds()), 1), d.most)
-		jobs := fleet(func(f *sim.Fleet) {
-			f.Processes = d.processes
-			f.Arrivals = sim.Arrivals{Kind: sim.Periodic, Every: every, Within: every / time.Duration(2+d.IntN(20))}
-		})
-		return []part{workers(0), queue(0), jobs, errors(d.between(0, 0.3)), fault(d.kind(sim.Errors, sim.Stall), d.span(5*s, 60*s))}
+		within := every / time.Duration(2+d.IntN(20))
+		return []part{workers(0), queue(0), processes(d.processes), periodic(every, within), errors(d.between(0, 0.3)), fault(d.kind(sim.Errors, sim.Stall), d.span(5*s, 60*s))}
 	},
 	"black holes": func(d *dice) []part {
 		n := 2 * (1 + d.IntN(20))
@@ -179,7 +176,7 @@ var draws = map[string]func(*dice) []part{
 	},
 	"one process": func(d *dice) []part {
 		d.processes = 1
-		return []part{fleet(func(f *sim.Fleet) { f.Processes = 1 }), workers(0), queue(0), cancels, fault(sim.Stall, d.span(3*s, 90*s))}
+		return []part{processes(1), workers(0), queue(0), cancels, fault(sim.Stall, d.span(3*s, 90*s))}
 	},
 	"blips": func(d *dice) []part {
 		long := d.span(200*ms, 3*s)
@@ -194,7 +191,7 @@ var draws = map[string]func(*dice) []part{
 		each := max(int(all)/d.processes, 1)
 		d.processes = max(int(all)/each, 1)
 		think := time.Duration(float64(d.mean) * max(all/float64(d.workers)/d.load-1, 0.1)) // as busy as the load, if nobody waits
-		return []part{fleet(func(f *sim.Fleet) { f.Processes = d.processes }), callers(each, think), errors(d.between(0, 0.2)),
+		return []part{processes(d.processes), callers(each, exponential(think)), errors(d.between(0, 0.2)),
 			fault(d.kind(sim.Stall, sim.Errors, sim.Crash), d.span(3*s, 40*s))}
 	},
 }

@@ -18,7 +18,7 @@ func api(rate float64, processes int) part {
 		w.Scenario = sim.Scenario{
 			Services: []sim.Service{{
 				Name: "api", Workers: 100, Queue: sim.Queue{Limit: 10_000},
-				Time:      sim.Distribution{Kind: sim.Exponential, Mean: 100 * time.Millisecond},
+				Time:      exponential(100 * time.Millisecond),
 				ErrorTime: 5 * time.Millisecond,
 			}},
 			Fleets: []sim.Fleet{{
@@ -43,6 +43,7 @@ func queue(n int) part                               { return service(func(v *si
 func takes(d sim.Distribution) part                  { return service(func(v *sim.Service) { v.Time = d }) }
 func errors(share float64) part                      { return service(func(v *sim.Service) { v.Errors = share }) }
 func cancels(z Size, w *World)                       { w.Scenario.Services[0].CancelWork = true }
+func processes(n int) part                           { return fleet(func(f *sim.Fleet) { f.Processes = n }) }
 func timeout(d time.Duration) part                   { return fleet(func(f *sim.Fleet) { f.AttemptTimeout = d }) }
 func deadline(d time.Duration) part                  { return fleet(func(f *sim.Fleet) { f.Deadline = d }) }
 func lossy(share float64) part                       { return fleet(func(f *sim.Fleet) { f.Network.Loss = share }) }
@@ -98,10 +99,12 @@ func hosts(n, workers int) part {
 }
 
 // callers: each process has so many, who think before they call again.
-func callers(each int, think time.Duration) part {
-	return fleet(func(f *sim.Fleet) {
-		f.Arrivals = sim.Arrivals{Kind: sim.Closed, Each: each, Think: sim.Distribution{Kind: sim.Exponential, Mean: think}}
-	})
+func callers(each int, think sim.Distribution) part {
+	return fleet(func(f *sim.Fleet) { f.Arrivals = sim.Arrivals{Kind: sim.Closed, Each: each, Think: think} })
+}
+
+func exponential(mean time.Duration) sim.Distribution {
+	return sim.Distribution{Kind: sim.Exponential, Mean: mean}
 }
 
 // flapping has a fault of that length again and again, to the end.
@@ -123,13 +126,6 @@ func watch(times time.Duration) part {
 	}
 }
 
-// sequential is a single caller that makes one call after the other.
-func sequential(pause time.Duration) part {
-	return fleet(func(f *sim.Fleet) {
-		f.Arrivals = sim.Arrivals{Kind: sim.Closed, Each: 1, Think: sim.Distribution{Mean: pause}}
-	})
-}
-
 // atOnce: each process makes that many calls within that time, and no more.
 func atOnce(within time.Duration, each int) part {
 	return func(z Size, w *World) {
@@ -138,11 +134,9 @@ func atOnce(within time.Duration, each int) part {
 	}
 }
 
-// cron: each process calls once a minute, all within the given time.
-func cron(within time.Duration) part {
-	return fleet(func(f *sim.Fleet) {
-		f.Arrivals = sim.Arrivals{Kind: sim.Periodic, Every: time.Minute, Within: within}
-	})
+// periodic: each process calls once in every such time, all within the other.
+func periodic(every, within time.Duration) part {
+	return fleet(func(f *sim.Fleet) { f.Arrivals = sim.Arrivals{Kind: sim.Periodic, Every: every, Within: within} })
 }
 
 // spike: for that time there come that many times as many calls.
@@ -177,7 +171,7 @@ func day(z Size, w *World) {
 // reload: a share of users whose call failed call again.
 func reload(share float64, after time.Duration, times int) part {
 	return fleet(func(f *sim.Fleet) {
-		f.Reload = sim.Reload{Share: share, After: sim.Distribution{Kind: sim.Exponential, Mean: after}, Times: times}
+		f.Reload = sim.Reload{Share: share, After: exponential(after), Times: times}
 	})
 }
 
@@ -186,7 +180,7 @@ func behind(n int, oneLayer bool) part {
 	return func(z Size, w *World) {
 		w.Scenario.Services = append([]sim.Service{{
 			Name: "front", Workers: n, Queue: sim.Queue{Limit: 10_000},
-			Time:  sim.Distribution{Kind: sim.Exponential, Mean: time.Millisecond},
+			Time:  exponential(time.Millisecond),
 			Calls: []sim.Hop{{Service: "api", AttemptTimeout: time.Second, OneLayer: oneLayer}},
 		}}, w.Scenario.Services...)
 		w.Scenario.Fleets[0].Calls = "front"
@@ -215,7 +209,7 @@ func cached(n int) part {
 		w.Scenario.Services = []sim.Service{{
 			Name: "api", Calls: []sim.Hop{{Service: "db", AttemptTimeout: 500 * time.Millisecond, Cache: sim.Cache{Keys: 5000, For: 200 * time.Second}}},
 		}, {
-			Name: "db", Workers: 10, Queue: sim.Queue{Limit: n}, Time: sim.Distribution{Kind: sim.Exponential, Mean: 50 * time.Millisecond},
+			Name: "db", Workers: 10, Queue: sim.Queue{Limit: n}, Time: exponential(50 * time.Millisecond),
 		}}
 	}
 }
