@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // The published cases of other systems, run through the engine under their
@@ -129,9 +130,7 @@ func TestAWSCases(t *testing.T) {
 			}
 		}
 		vectors(t, "testdata/"+f.file, &v)
-		if len(v.Cases) != f.cases {
-			t.Errorf("%s: %d cases, want %d", f.file, len(v.Cases), f.cases)
-		}
+		check.Equal(t, len(v.Cases), f.cases, "%s: cases", f.file)
 		for _, c := range v.Cases {
 			p := find(t, f.preset)
 			if c.MaxAttempts != nil {
@@ -150,9 +149,7 @@ func TestAWSCases(t *testing.T) {
 			a := awsCaller{p: p, d: dependency(t, p)}
 			for i, s := range c.Responses {
 				outcome, wait := a.play(t, s)
-				if outcome != s.Outcome {
-					t.Errorf("%s, %q, response %d: %s, want %s", f.file, c.Name, i, outcome, s.Outcome)
-				}
+				check.Equal(t, outcome, s.Outcome, "%s, %q, response %d", f.file, c.Name, i)
 				if s.Quota != nil && a.quota() != *s.Quota {
 					t.Errorf("%s, %q, response %d: quota %d, want %d", f.file, c.Name, i, a.quota(), *s.Quota)
 				}
@@ -165,15 +162,11 @@ func TestAWSCases(t *testing.T) {
 				} else {
 					want = time.Duration(*s.Delay * 1e9)
 				}
-				if wait != want {
-					t.Errorf("%s, %q, response %d: waits %v, want %v", f.file, c.Name, i, wait, want)
-				}
+				check.Equal(t, wait, want, "%s, %q, response %d: waits", f.file, c.Name, i)
 			}
 		}
 	}
-	if met != len(otherwise) {
-		t.Errorf("%d cases in which the engine differs, want %d", met, len(otherwise))
-	}
+	check.Equal(t, met, len(otherwise), "cases in which the engine differs")
 }
 
 // The published case gives the quota after each step in some order of the
@@ -207,9 +200,7 @@ func testAWSThreads(t *testing.T, p Preset, threads [][]awsStep, final int) {
 		if match {
 			matching++
 		}
-		if first.quota() != final {
-			t.Errorf("order %b: final quota %d, want %d", mask, first.quota(), final)
-		}
+		check.Equal(t, first.quota(), final, "order %b: final quota", mask)
 	}
 	if orders != 10 || matching == 0 {
 		t.Errorf("%d orders, %d of them with the published quotas", orders, matching)
@@ -289,15 +280,11 @@ func TestGRPCThrottleSequences(t *testing.T) {
 			switch step[0] {
 			case "F":
 				_, why := fail(t, p, d, 0, transient, nil, 0)
-				if allowed := why == engine.Canceled; allowed != step[2].(bool) {
-					t.Errorf("%s, step %d: %v, want a retry: %v", c.Name, i, why, step[2])
-				}
+				check.Equal(t, why == engine.Canceled, step[2].(bool), "%s, step %d: %v, a retry", c.Name, i, why)
 			case "S":
 				succeed(t, d, 0)
 			}
-			if got := throttle.Tokens(); got != step[1].(float64) {
-				t.Errorf("%s, step %d %v: %v tokens, want %v", c.Name, i, step[0], got, step[1])
-			}
+			check.Equal(t, throttle.Tokens(), step[1].(float64), "%s, step %d %v: tokens", c.Name, i, step[0])
 		}
 	}
 }
@@ -335,9 +322,7 @@ func TestGRPCEndToEnd(t *testing.T) {
 		}
 		return lull.Verdict{Kind: lull.KindTransient, Code: "ALREADY_EXISTS"}
 	}}} {
-		if len(c.want) != c.calls {
-			t.Errorf("%s: %d calls, want %d", c.p.Name, len(c.want), c.calls)
-		}
+		check.Equal(t, len(c.want), c.calls, "%s: calls", c.p.Name)
 		d := dependency(t, c.p)
 		request := -1
 		for i, want := range c.want {
@@ -420,9 +405,7 @@ func TestEnvoyDefaultIsThreeAtATime(t *testing.T) {
 			t.Fatalf("ended with %v", step.Reason)
 		}
 	}
-	if waiting != 3 {
-		t.Errorf("%d retries at a time, want 3", waiting)
-	}
+	check.Equal(t, waiting, 3, "retries at a time")
 	calls[0].Attempt(25*ms, nil)
 	calls[0].Next(25*ms, lull.Verdict{Kind: lull.KindSuccess}, nil)
 	if _, why := fail(t, find(t, "envoy"), d, 25*ms, transient, nil, 0); why != engine.Canceled {
@@ -458,7 +441,5 @@ func TestIstioDefault(t *testing.T) {
 		t.Fatalf("%d retry budgets, want 1", len(v.RetryBudget))
 	}
 	want := EnvoyConfig{Percent: v.RetryBudget[0].Want.Percent, MinConcurrency: v.RetryBudget[0].Want.Min}
-	if got := find(t, "envoy-retry-budget").Budget.Envoy; got != want {
-		t.Errorf("a retry budget is %+v, Istio's default %+v", got, want)
-	}
+	check.Equal(t, find(t, "envoy-retry-budget").Budget.Envoy, want, "a retry budget")
 }
