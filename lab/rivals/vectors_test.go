@@ -2,7 +2,6 @@ package rivals
 
 import (
 	"encoding/json"
-	"math/big"
 	"os"
 	"slices"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/check"
@@ -226,12 +226,6 @@ func testAWSThreads(t *testing.T, p Preset, threads [][]awsStep, final int) {
 }
 
 type grpcVectors struct {
-	Cases []struct {
-		Name       string
-		MaxTokens  int
-		TokenRatio float64
-		Steps      []json.RawMessage
-	}
 	EndToEnd struct {
 		MaxTokens   int
 		TokenRatio  float64
@@ -244,49 +238,6 @@ type grpcVectors struct {
 		Server      struct{ OK, Internal []int }
 		Want        [][]any `json:"calls_want"`
 	} `json:"end_to_end_retry_unary_grpc_go"`
-}
-
-// Each F of a sequence is a call whose attempt fails and that would retry, each S
-// a call that succeeds.
-func TestGRPCThrottleSequences(t *testing.T) {
-	var v grpcVectors
-	vectors(t, "../../budget/testdata/grpc_throttle.json", &v)
-	if len(v.Cases) != 3 {
-		t.Fatalf("%d cases, want 3", len(v.Cases))
-	}
-	for _, c := range v.Cases {
-		p := find(t, "grpc")
-		p.Budget.GRPC = budget.GRPCConfig{MaxTokens: c.MaxTokens, TokenRatio: c.TokenRatio}
-		d := dependency(t, p)
-		throttle := d.Budget().(*budget.GRPCThrottle)
-		for i, raw := range c.Steps {
-			var rescale struct {
-				Rescale struct {
-					MaxTokens          int
-					TokenRatio, Tokens float64
-				}
-			}
-			var step []any
-			if json.Unmarshal(raw, &step) != nil {
-				if err := json.Unmarshal(raw, &rescale); err != nil {
-					t.Fatalf("%s, step %d: %v", c.Name, i, err)
-				}
-				r := rescale.Rescale
-				if err := throttle.Rescale(budget.GRPCConfig{MaxTokens: r.MaxTokens, TokenRatio: r.TokenRatio}); err != nil {
-					t.Fatal(err)
-				}
-				step = []any{"rescale", r.Tokens}
-			}
-			switch step[0] {
-			case "F":
-				_, why := fail(t, p, d, 0, transient, nil, 0)
-				check.Equal(t, why == engine.Canceled, step[2].(bool), "%s, step %d: %v, a retry", c.Name, i, why)
-			case "S":
-				succeed(t, d, 0)
-			}
-			check.Equal(t, throttle.Tokens(), step[1].(float64), "%s, step %d %v: tokens", c.Name, i, step[0])
-		}
-	}
 }
 
 // The scripts of grpc-go's own tests: a server whose answer depends on the number
@@ -343,55 +294,11 @@ func TestGRPCEndToEnd(t *testing.T) {
 	}
 }
 
-// fraction is a source that always returns a/b of its range, rounded up.
-func fraction(a, b int64) func() uint64 {
-	x := new(big.Int).Lsh(big.NewInt(a), 64)
-	x.Add(x, big.NewInt(b-1))
-	x.Quo(x, big.NewInt(b))
-	v := x.Uint64()
-	return func() uint64 { return v }
-}
-
-// Envoy draws random % ceiling in whole milliseconds, and its range is open by
-// the nanosecond by which ours is closed.
-func TestEnvoyBackoff(t *testing.T) {
-	var v struct {
-		Cases []struct {
-			Base, Max int64
-			Random    []int64
-			DelayMS   []int64 `json:"delay_ms"`
-		}
-	}
-	vectors(t, "../../backoff/testdata/envoy_backoff.json", &v)
-	if len(v.Cases) != 3 {
-		t.Fatalf("%d cases, want 3", len(v.Cases))
-	}
-	for i, c := range v.Cases {
-		p := find(t, "envoy")
-		if i == 0 && (p.Policy.Backoff.Base != time.Duration(c.Base)*ms || p.Policy.Backoff.Cap != time.Duration(c.Max)*ms) {
-			t.Errorf("the preset's %+v is not Envoy's default of %d to %d ms", p.Policy.Backoff, c.Base, c.Max)
-		}
-		p.Policy.Attempts = 1 + len(c.Random)
-		p.Policy.Backoff.Base, p.Policy.Backoff.Cap = time.Duration(c.Base)*ms, time.Duration(c.Max)*ms
-		ceiling, n := c.Base, 0
-		var drawn func() uint64
-		call, _ := dependency(t, p).State().Start(0, engine.Spec{})
-		for now := time.Duration(0); n < len(c.Random); n++ {
-			drawn = fraction(c.Random[n]%ceiling, ceiling)
-			call.Attempt(now, drawn)
-			step := call.Next(now, transient, drawn)
-			if want := time.Duration(c.DelayMS[n]) * ms; step.Done || step.Wait < want || step.Wait > want+1 {
-				t.Errorf("case %d, retry %d: %+v, want a wait of %v", i, n+1, step, want)
-			}
-			now += step.Wait
-			ceiling = min(2*ceiling, c.Max)
-		}
-	}
-}
-
-// Envoy's default of three retries at a time, whatever the number of calls.
-func TestEnvoyDefaultIsThreeAtATime(t *testing.T) {
-	d := dependency(t, find(t, "envoy"))
+// Envoy's default of three retries at a time, whatever the number of calls, and of waits below 25 ms, doubled up to 250 ms.
+func TestEnvoyDefaults(t *testing.T) {
+	p := find(t, "envoy")
+	check.Equal(t, p.Policy.Backoff, backoff.Schedule{Base: 25 * ms, Cap: 250 * ms}, "backoff")
+	d := dependency(t, p)
 	var calls [100]engine.Call
 	waiting := 0
 	for i := range calls {
@@ -408,7 +315,7 @@ func TestEnvoyDefaultIsThreeAtATime(t *testing.T) {
 	check.Equal(t, waiting, 3, "retries at a time")
 	calls[0].Attempt(25*ms, nil)
 	calls[0].Next(25*ms, lull.Verdict{Kind: lull.KindSuccess}, nil)
-	if _, why := fail(t, find(t, "envoy"), d, 25*ms, transient, nil, 0); why != engine.Canceled {
+	if _, why := fail(t, p, d, 25*ms, transient, nil, 0); why != engine.Canceled {
 		t.Errorf("a place was given back, and the next retry ended with %v", why)
 	}
 }
