@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // What is offered reaches bash, which takes --flag=value apart, and completes files and programs itself.
@@ -53,8 +55,6 @@ func TestCompletionInBash(t *testing.T) {
 		t.Fatalf("%v, %d lines for %d:\n%s", err, len(got), len(cases), out)
 	}
 	for i, c := range cases {
-		if got, want := slices.Compact(slices.Sorted(strings.FieldsSeq(got[i]))), slices.Sorted(strings.FieldsSeq(c.want)); !slices.Equal(got, want) {
-			t.Errorf("%q: got %q, want %q", c.line, got, want)
-		}
+		check.Slices(t, slices.Compact(slices.Sorted(strings.FieldsSeq(got[i]))), slices.Sorted(strings.FieldsSeq(c.want)), "%q", c.line)
 	}
 }

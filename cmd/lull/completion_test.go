@@ -7,6 +7,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // model returns the commands of the program.
@@ -93,9 +94,7 @@ func TestOffers(t *testing.T) {
 		{"queue nothing --", ""},
 		{"simulate --policy queue --see", "--seed --seeds"},
 	} {
-		if got := offers(t, c.line); !slices.Equal(got, strings.Fields(c.want)) {
-			t.Errorf("%q: got %q, want %q", c.line, got, c.want)
-		}
+		check.Slices(t, offers(t, c.line), strings.Fields(c.want), "%q", c.line)
 	}
 	if code, out, _ := lullProgram(t.Context(), "--offer"); code != cli.OK || out != "" {
 		t.Errorf("of no word: exit code %d, printed %q", code, out)
@@ -112,13 +111,9 @@ func TestOffersAndTheManualAreComplete(t *testing.T) {
 		}
 		return names
 	}
-	if got := offers(t, ""); !slices.Equal(got, commands(root)) {
-		t.Errorf("got %q", got)
-	}
+	check.Slices(t, offers(t, ""), commands(root), "offers(t, \"\")")
 	below(root, func(name string, n *kong.Node) {
-		if got := offers(t, name+" --"); !slices.Equal(got, typed(n)) {
-			t.Errorf("%s: got %q, want %q", name, got, typed(n))
-		}
+		check.Slices(t, offers(t, name+" --"), typed(n), "%s", name)
 		if got := offers(t, name+" "); len(n.Children) > 0 && !slices.Equal(got, commands(n)) {
 			t.Errorf("%s: got %q, want %q", name, got, commands(n))
 		}

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 var slowly = flag.Bool("slowly", false, "also run the commands of tables that take minutes")
@@ -78,9 +80,7 @@ func TestTablesOfTheDocs(t *testing.T) {
 					t.Fatalf("%s\n%v\n%s", table.command, err, out)
 				}
 				t.Logf("%.1f s: %s", time.Since(began).Seconds(), table.command)
-				if missing := table.missingFrom(out); missing != "" {
-					t.Errorf("%s\ndoes not print %q, which stands here; it prints\n%s", table.command, missing, out)
-				}
+				check.Equal(t, table.missingFrom(out), "", "%s does not print\n%s\nin particular", table.command, out)
 			})
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // Every table of figures in README.md and docs/ carries the command that prints it, and is
@@ -237,8 +239,6 @@ func TestMissingFrom(t *testing.T) {
 		{"| n | theirs | ours |\n| a | 10 | 4 |\n| | 11 | 4 |", "4", "", true},
 	} {
 		d := docTable{lines: strings.Split(c.lines, "\n"), figures: c.figures, but: "theirs"}
-		if got := d.missingFrom(c.out); got != c.want {
-			t.Errorf("%q in %q: missing is %q, want %q", c.lines, c.out, got, c.want)
-		}
+		check.Equal(t, d.missingFrom(c.out), c.want, "%q in %q: missing", c.lines, c.out)
 	}
 }

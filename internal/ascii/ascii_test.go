@@ -3,6 +3,8 @@ package ascii
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestJSON(t *testing.T) {
@@ -17,9 +19,7 @@ func TestJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := JSON(string(raw))
-		if got != want {
-			t.Errorf("%q: %s, want %s", in, got, want)
-		}
+		check.Equal(t, got, want, "%q", in)
 		var back string
 		if err := json.Unmarshal([]byte(got), &back); err != nil || back != in {
 			t.Errorf("%s is read as %q, want %q (%v)", got, back, in, err)

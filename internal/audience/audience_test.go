@@ -2,9 +2,10 @@ package audience
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // Listeners hear everything in order, also what they bring about themselves, and not
@@ -28,9 +29,7 @@ func TestInOrderOutsideTheLock(t *testing.T) {
 	a.Announce(1)
 	a.Announce(2)
 	a.Unlock(&mu)
-	if want := []string{"first 1", "second 1", "first 2", "second 2", "first 3", "second 3"}; !slices.Equal(heard, want) {
-		t.Errorf("heard %q, want %q", heard, want)
-	}
+	check.Slices(t, heard, []string{"first 1", "second 1", "first 2", "second 2", "first 3", "second 3"}, "heard")
 	mu.Lock() // free
 	a.Unlock(&mu)
 }
@@ -49,9 +48,7 @@ func TestAPanicKeepsNothingFromOthers(t *testing.T) {
 	})
 	func() {
 		defer func() {
-			if recover() != "no" {
-				t.Error("the panic is gone")
-			}
+			check.Equal(t, recover(), "no", "the panic is gone")
 		}()
 		mu.Lock()
 		a.Announce(1)
@@ -61,9 +58,7 @@ func TestAPanicKeepsNothingFromOthers(t *testing.T) {
 	mu.Lock()
 	a.Announce(3)
 	a.Unlock(&mu)
-	if !slices.Equal(heard, []int{1, 2, 3}) {
-		t.Errorf("heard %v", heard)
-	}
+	check.Slices(t, heard, []int{1, 2, 3}, "heard")
 }
 
 // Concurrent owners: each listener hears everything, and never two things at once.
@@ -76,9 +71,7 @@ func TestOneAtATime(t *testing.T) {
 			return
 		}
 		defer one.Unlock()
-		if n != want {
-			t.Errorf("heard %d, want %d", n, want)
-		}
+		check.Equal(t, n, want, "heard")
 		want++
 	}})
 	var wg sync.WaitGroup
@@ -93,9 +86,7 @@ func TestOneAtATime(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if want != 8000 {
-		t.Errorf("heard %d of 8000", want)
-	}
+	check.Equal(t, want, 8000, "heard")
 	var none Audience[int]
 	mu.Lock()
 	none.Announce(1)

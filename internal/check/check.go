@@ -4,6 +4,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // reporter is a testing.TB.
@@ -28,9 +29,13 @@ func Slices[T comparable](t reporter, got, want []T, format string, args ...any)
 	}
 }
 
-// quoted is v, with quotes around it if it is a string.
+// quoted is v, with quotes around it if it is a string; one of several lines begins on a line of its own instead.
 func quoted(v any) any {
-	if s, is := v.(string); is {
+	s, is := v.(string)
+	switch {
+	case is && strings.Contains(s, "\n"):
+		return "\n" + s
+	case is:
 		return fmt.Sprintf("%q", s)
 	}
 	return v

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 type fruit uint8
@@ -12,9 +14,7 @@ var fruits = []string{"apple", "pear", "kiwi"}
 
 func TestNames(t *testing.T) {
 	for v, want := range map[fruit]string{0: "apple", 2: "kiwi", 3: "fruit(3)", 255: "fruit(255)"} {
-		if got := Name("fruit", fruits, v); got != want {
-			t.Errorf("%d is called %s, want %s", uint8(v), got, want)
-		}
+		check.Equal(t, Name("fruit", fruits, v), want, "%d is called", uint8(v))
 	}
 }
 
@@ -40,16 +40,12 @@ func TestTextsGoBothWays(t *testing.T) {
 			t.Errorf("%q is read as %d", s, got)
 		}
 	}
-	if err := Unmarshal("Fruit", fruits, &got, []byte("plum")); err.Error() != `Fruit is "plum": want apple, pear or kiwi` {
-		t.Errorf("%v", err)
-	}
+	check.Equal(t, Unmarshal("Fruit", fruits, &got, []byte("plum")).Error(), `Fruit is "plum": want apple, pear or kiwi`, "err.Error()")
 }
 
 func TestList(t *testing.T) {
 	for want, names := range map[string][]string{"": nil, "a": {"a"}, "a or b": {"a", "b"}, "a, b or c": {"a", "b", "c"}} {
-		if got := List(names); got != want {
-			t.Errorf("%q: %q", names, got)
-		}
+		check.Equal(t, List(names), want, "%q", names)
 	}
 }
 
@@ -58,9 +54,7 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"ca", "abc", 3}, {"kitten", "sitting", 3}, {"größe", "grosse", 3}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
+		check.Equal(t, distance(c.a, c.b), c.want, "distance(%q, %q)", c.a, c.b)
 	}
 }
 
@@ -72,16 +66,12 @@ func TestNearest(t *testing.T) {
 		"xyz": "", "RetryOn": "retry_on", "retry-on": "retry_on", "retry_oon": "retry_on", "canceled": "CANCELLED", "CANCELED": "CANCELLED",
 		"att": "attempts", "Back": "backoff", "a": "", "retry": "retry_off", "off": "retry_off", "time": "", "hint limit": "hint_limit",
 	} {
-		if got := Nearest(wrong, keys); got != want {
-			t.Errorf("nearest to %q is %q, want %q", wrong, got, want)
-		}
+		check.Equal(t, Nearest(wrong, keys), want, "nearest to %q", wrong)
 	}
 	if got := Nearest("a", []string{"x", "a_b", "b_a"}); got != "x" { // one letter of one
 		t.Errorf("nearest to a is %q", got)
 	}
-	if got := Nearest("deal", []string{"long_deal", "deal-maker"}); got != "deal-maker" {
-		t.Errorf("nearest to deal is %q", got)
-	}
+	check.Equal(t, Nearest("deal", []string{"long_deal", "deal-maker"}), "deal-maker", "nearest to deal")
 	if got := Nearest("deal", []string{"long_deal", "big-deal"}); got != "" { // either could be meant
 		t.Errorf("nearest to deal is %q", got)
 	}

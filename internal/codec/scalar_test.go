@@ -8,6 +8,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -108,9 +109,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 		}
 	}
 	for x, want := range map[float64]string{0.07: "7%", 1: "100%", 2.5: "250%", 93.30279220456295: "9330.279220456295%", 0.000012: "0.0012%", 1e-7: "1e-07", -1: "-1", 101: "101"} {
-		if got := prettyNumber(x, Share); got != want {
-			t.Errorf("%v is written %s, want %s", x, got, want)
-		}
+		check.Equal(t, prettyNumber(x, Share), want, "%v is written", x)
 	}
 }
 
@@ -119,28 +118,18 @@ func TestSuggestions(t *testing.T) {
 		"100 ms": "100ms", "3 sec": "3s", "1d": "24h", "2 days": "48h", "5min": "5m", "1.5 Seconds": "1.5s", "100": "", "soon": "", "1S": "1s", "1m 30s": "1m30s", "2H 5M": "2h5m",
 		"None": "none", "non": "none", "off": "none", "Infinite": "none", "never": "none", "at-once": "", "0": "", "0 s": "0s",
 	} {
-		if got := nearestDuration(wrong, Timeout); got != want {
-			t.Errorf("nearest duration to %q is %q, want %q", wrong, got, want)
-		}
+		check.Equal(t, nearestDuration(wrong, Timeout), want, "nearest duration to %q", wrong)
 	}
 	for wrong, want := range map[string]string{"AtOnce": "at-once", "at once": "at-once", "none": "", "off": "", "1 s": "1s"} {
-		if got := nearestDuration(wrong, Delay); got != want {
-			t.Errorf("nearest delay to %q is %q, want %q", wrong, got, want)
-		}
+		check.Equal(t, nearestDuration(wrong, Delay), want, "nearest delay to %q", wrong)
 	}
-	if got := nearestDuration("never", Plain); got != "" {
-		t.Errorf("nearest duration to never is %q", got)
-	}
+	check.Equal(t, nearestDuration("never", Plain), "", "nearest duration to never")
 	for wrong, want := range map[string]string{"10": "10%", "1.5": "1.5%", "100": "100%", "1e1": "10%", "5 percent": "", "10K": "", "+0.5": "0.5", "ten": ""} {
-		if got := nearestShare(wrong); got != want {
-			t.Errorf("nearest share to %q is %q, want %q", wrong, got, want)
-		}
+		check.Equal(t, nearestShare(wrong), want, "nearest share to %q", wrong)
 	}
 	isInteger := func(s string) bool { _, ok := integer(s); return ok }
 	for wrong, want := range map[string]string{"25m": "25M", "10K": "10k", "10,000": "10000", "+5": "5", "many": "", "": ""} {
-		if got := nearestNumber(wrong, isInteger); got != want {
-			t.Errorf("nearest number to %q is %q, want %q", wrong, got, want)
-		}
+		check.Equal(t, nearestNumber(wrong, isInteger), want, "nearest number to %q", wrong)
 	}
 }
 
@@ -149,8 +138,6 @@ func TestPath(t *testing.T) {
 		"Attempts": "attempts", "AttemptTimeout": "attempt_timeout", "DontRetry": "dont_retry", "UpTo": "up_to", "HTTP": "http", "": "",
 		"Services[0].Queue.MaxWait": "services.0.queue.max_wait", "Budget.Ratio": "budget.ratio", "A[1][23].B": "a.1.23.b",
 	} {
-		if got := Path(path); got != want {
-			t.Errorf("Path(%q) = %q, want %q", path, got, want)
-		}
+		check.Equal(t, Path(path), want, "Path(%q)", path)
 	}
 }

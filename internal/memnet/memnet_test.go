@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 )
 
@@ -119,9 +120,7 @@ func TestTrace(t *testing.T) {
 			ConnectDone:  func(_, _ string, err error) { heard += fmt.Sprint(" ", errors.Is(err, syscall.ECONNREFUSED)) },
 		})
 		memnet.Dial(ctx, "tcp", address)
-		if want := fmt.Sprint("tcp ", address, " ", refused); heard != want {
-			t.Errorf("heard %q, want %q", heard, want)
-		}
+		check.Equal(t, heard, fmt.Sprint("tcp ", address, " ", refused), "heard")
 	}
 }
 

@@ -3,6 +3,8 @@ package must
 import (
 	"errors"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestCatch(t *testing.T) {
@@ -22,9 +24,7 @@ func TestCatch(t *testing.T) {
 		t.Error(err)
 	}
 	defer func() {
-		if p := recover(); p != "else" {
-			t.Errorf("panicked with %v, want what is no failure", p)
-		}
+		check.Equal(t, recover(), "else", "panicked with")
 	}()
 	call(func() { panic("else") })
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestDuration(t *testing.T) {
@@ -20,9 +22,7 @@ func TestDuration(t *testing.T) {
 		20*time.Minute + 10*time.Millisecond: "20m0.01s",
 		math.MaxInt64:                        "2562047h47m16.854775807s",
 	} {
-		if got := Duration(d); got != want {
-			t.Errorf("%v is %s, want %s", d, got, want)
-		}
+		check.Equal(t, Duration(d), want, "%v", d)
 		if back, err := time.ParseDuration(want); err != nil || back != d {
 			t.Errorf("%s is %v, %v", want, back, err)
 		}

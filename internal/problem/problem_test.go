@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestAnEmptyListIsNoError(t *testing.T) {
 	var l List
 	l.Check(true, "Base", 1, "anything")
 	l.In("Backoff", nil)
-	if err := l.Err(); err != nil {
-		t.Errorf("error %v", err)
-	}
+	check.Equal(t, l.Err(), nil, "error")
 }
 
 func TestProblemsOfPartsAreNamedAfterThem(t *testing.T) {
@@ -29,12 +29,8 @@ func TestProblemsOfPartsAreNamedAfterThem(t *testing.T) {
 		"Backoff.Base is -1s: want zero or a positive duration\n" +
 		"Backoff.Cap is 3: want more\n" +
 		"Limit is no list: want a valid Limit"
-	if err.Error() != want {
-		t.Errorf("%v\nwant\n%v", err, want)
-	}
-	if got := strings.Join(Fields(err), " "); got != "Attempts Backoff.Base Backoff.Cap Limit" {
-		t.Errorf("fields %q", got)
-	}
+	check.Equal(t, err.Error(), want, "error")
+	check.Equal(t, strings.Join(Fields(err), " "), "Attempts Backoff.Base Backoff.Cap Limit", "fields")
 	if got := Fields(errors.New("other")); len(got) != 1 || got[0] != "(other)" || Fields(nil) != nil {
 		t.Errorf("fields of another error: %q; of none: %q", got, Fields(nil))
 	}
@@ -70,9 +66,7 @@ func TestUnits(t *testing.T) {
 		if err := l.Err(); err != nil {
 			got = err.Error()
 		}
-		if got != c.want {
-			t.Errorf("%+v: %s\nwant %s", c.config, got, c.want)
-		}
+		check.Equal(t, got, c.want, "%+v", c.config)
 	}
 }
 
@@ -85,8 +79,6 @@ func TestShares(t *testing.T) {
 	} {
 		var l List
 		l.Share(share >= 0 && share <= 1, "Ratio", share, "up to 1")
-		if got := l.Error(); got != want {
-			t.Errorf("%v: %s, want %s", share, got, want)
-		}
+		check.Equal(t, l.Error(), want, "%v", share)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // Functions of AfterFunc run once, when the context ends for whatever reason, and those that were
@@ -54,9 +55,7 @@ func TestAfterFunc(t *testing.T) {
 				}
 				slices.Sort(got)
 				slices.Sort(want)
-				if !slices.Equal(got, want) {
-					t.Errorf("%s: %v ran, want %v", name, got, want)
-				}
+				check.Slices(t, got, want, "%s", name)
 				for i, stop := range stops {
 					if stop() {
 						t.Errorf("%s: function %d was stopped after the end", name, i)
@@ -91,9 +90,7 @@ func TestAfterFuncManyTimes(t *testing.T) {
 		}
 	}
 	c.Cancel()
-	if i := <-ran; i != len(stops)-1 {
-		t.Errorf("function %d ran, and was stopped", i)
-	}
+	check.Equal(t, <-ran, len(stops)-1, "the function that ran")
 }
 
 // A watcher is used again if nothing can call it any more, and only then: its late call would end

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -81,9 +82,7 @@ func TestConcurrentUse(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(g), 2))
 			for range 2000 {
 				key := fmt.Sprint(r.IntN(64))
-				if got := c.Get(key); got != key {
-					t.Errorf("Get(%s) = %s", key, got)
-				}
+				check.Equal(t, c.Get(key), key, "Get(%s)", key)
 				c.Freeze(func() {
 					if n := len(maps.Collect(c.All)); n != c.Len() || n > 16 {
 						t.Errorf("%d keys, Len() = %d", n, c.Len())
@@ -97,7 +96,5 @@ func TestConcurrentUse(t *testing.T) {
 
 func TestNoAllocations(t *testing.T) {
 	c := New(2, func(string) int { return 1 })
-	if n := testing.AllocsPerRun(100, func() { c.Get("one"); c.Has("one"); c.Has("two") }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	check.Equal(t, testing.AllocsPerRun(100, func() { c.Get("one"); c.Has("one"); c.Has("two") }), 0, "allocations")
 }

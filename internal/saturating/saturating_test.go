@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestAdd(t *testing.T) {
@@ -19,9 +21,7 @@ func TestAdd(t *testing.T) {
 		{1, longest, longest},
 		{longest, longest, longest},
 	} {
-		if got := Add(c.t, c.d); got != c.want {
-			t.Errorf("Add(%d, %d) = %d, want %d", c.t, c.d, got, c.want)
-		}
+		check.Equal(t, Add(c.t, c.d), c.want, "Add(%d, %d)", c.t, c.d)
 	}
 }
 
@@ -39,8 +39,6 @@ func TestSince(t *testing.T) {
 		{-1, longest, longest},
 		{1, longest, longest - 1},
 	} {
-		if got := Since(c.from, c.to); got != c.want {
-			t.Errorf("Since(%d, %d) = %d, want %d", c.from, c.to, got, c.want)
-		}
+		check.Equal(t, Since(c.from, c.to), c.want, "Since(%d, %d)", c.from, c.to)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // fake is a test that may fail, under any name.
@@ -45,9 +47,7 @@ func TestEveryRunDrawsTheSame(t *testing.T) {
 	if !slices.Equal(a, again) || slices.Equal(a, b) {
 		t.Errorf("a test draws %v and %v, another %v", a, again, b)
 	}
-	if !slices.Equal(a, draws(Rand(&fake{name: "A"}).Uint64)) {
-		t.Error("Rand draws differently")
-	}
+	check.Slices(t, a, draws(Rand(&fake{name: "A"}).Uint64), "Rand draws")
 	if a, b := Fresh(&fake{}), Fresh(&fake{}); a == b {
 		t.Error("a fresh seed is the same again")
 	}
@@ -63,9 +63,7 @@ func TestTheFailureNamesTheSeed(t *testing.T) {
 		t.Setenv("LULL_SEED", "")
 		passes, fails := &fake{name: "A"}, &fake{name: "A"}
 		make(passes)
-		if said := passes.end(false); said != "" {
-			t.Errorf("a test that passes logs %q", said)
-		}
+		check.Equal(t, passes.end(false), "", "a test that passes logs")
 		first := make(fails)
 		said := fails.end(true)
 		_, seed, ok := strings.Cut(said, "LULL_SEED=")
@@ -73,8 +71,6 @@ func TestTheFailureNamesTheSeed(t *testing.T) {
 			t.Fatalf("a test that fails logs %q", said)
 		}
 		t.Setenv("LULL_SEED", seed)
-		if again := make(&fake{name: "another"}); !slices.Equal(first, again) {
-			t.Errorf("with the seed %s it draws %v, not %v", seed, again, first)
-		}
+		check.Slices(t, first, make(&fake{name: "another"}), "with the seed %s it draws", seed)
 	}
 }

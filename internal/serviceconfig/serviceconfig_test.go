@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
@@ -72,9 +73,7 @@ func made(t testing.TB, p lull.Policy, names ...serviceconfig.MethodName) (servi
 // valid: whatever was read makes valid policies.
 func valid(t *testing.T, c serviceconfig.Config) {
 	t.Helper()
-	if err := c.Validate(); err != nil {
-		t.Errorf("%+v was read and is not valid: %v", c, err)
-	}
+	check.Equal(t, c.Validate(), nil, "validity of %+v", c)
 	for _, mc := range c.Methods {
 		for _, r := range []serviceconfig.Reading{{}, {PolicyOnly: true}, {OldJitter: true, MaxCallAttempts: 1}} {
 			if p, _ := mc.Policy(lull.Policy{}, r); p.Validate() != nil {
@@ -111,9 +110,7 @@ func TestPublishedValidation(t *testing.T) {
 	check := func(section, field string, c kase, config string) {
 		sc, err := serviceconfig.Parse([]byte(config))
 		if c.Error == nil {
-			if err != nil {
-				t.Errorf("%s, %s: %v", section, c.Name, err)
-			}
+			check.Equal(t, err, nil, "%s, %s", section, c.Name)
 			if again, err := serviceconfig.Parse(marshal(t, sc)); err != nil || !reflect.DeepEqual(sc, again) {
 				t.Errorf("%s, %s: written and read it is %+v, %v", section, c.Name, again, err)
 			}
@@ -362,9 +359,7 @@ func TestPatterns(t *testing.T) {
 	for method, want := range map[string][3]string{
 		"/a.A/Get": {"/a.A/Get", "/a.A/", "/"}, "odd": {"odd", "", "/"}, "/": {"/", "/", "/"}, "": {"", "", "/"},
 	} {
-		if got := serviceconfig.Patterns(method); got != want {
-			t.Errorf("%s: %q, want %q", method, got, want)
-		}
+		check.Equal(t, serviceconfig.Patterns(method), want, "%s", method)
 	}
 	for pattern, ok := range map[string]bool{"/": true, "/a/": true, "/a/B": true, "": false, "a/B": false, "//B": false, "/a": false, "/a/B/C": false, "//": false} {
 		if n, got := serviceconfig.NameOf(pattern); got != ok || ok && n.Pattern() != pattern {
@@ -428,9 +423,7 @@ func TestARetryPolicyAsAPolicy(t *testing.T) {
 	if p.Timeouts != lull.TimeoutsNever || p.RateLimitedBase <= p.Backoff.Ceiling(1) && p.Backoff.Ceiling(1) < math.MaxInt64/4 {
 		t.Errorf("alone: %+v", p)
 	}
-	if want := []string{"retryPolicy.perAttemptRecvTimeout", "retryPolicy.maxAttempts", "retryPolicy.retryableStatusCodes"}; !slices.Equal(of(lost), want) {
-		t.Errorf("alone: lost %q, want %q", of(lost), want)
-	}
+	check.Slices(t, of(lost), []string{"retryPolicy.perAttemptRecvTimeout", "retryPolicy.maxAttempts", "retryPolicy.retryableStatusCodes"}, "alone: lost")
 }
 
 func TestARetryPolicyThatNoPolicyCanBe(t *testing.T) {
@@ -442,9 +435,7 @@ func TestARetryPolicyThatNoPolicyCanBe(t *testing.T) {
 	if p.Validate() != nil || p.Backoff.Ceiling(1) != time.Second || p.Backoff.Ceiling(5) != time.Second {
 		t.Errorf("policy %+v, %v", p, p.Validate())
 	}
-	if want := []string{"retryPolicy.backoffMultiplier", "retryPolicy.initialBackoff", "retryPolicy.retryableStatusCodes"}; !slices.Equal(of(lost), want) {
-		t.Errorf("lost %q, want %q", of(lost), want)
-	}
+	check.Slices(t, of(lost), []string{"retryPolicy.backoffMultiplier", "retryPolicy.initialBackoff", "retryPolicy.retryableStatusCodes"}, "lost")
 	// Timeouts are always repeated, since they are in the list.
 	if _, lost := mc.Policy(lull.Policy{Timeouts: lull.TimeoutsAlways}, serviceconfig.Reading{}); len(lost) != 2 {
 		t.Errorf("lost %q", of(lost))
@@ -552,12 +543,8 @@ func TestThrottlingAndBudgets(t *testing.T) {
 func TestAPolicyAsAServiceConfig(t *testing.T) {
 	c, lost := made(t, lull.Policy{}, serviceconfig.MethodName{Service: "a.A", Method: "Get"})
 	const want = `{"methodConfig":[{"name":[{"service":"a.A","method":"Get"}],"timeout":"30s","retryPolicy":{"maxAttempts":5,"initialBackoff":"0.1s","maxBackoff":"20s","backoffMultiplier":2,"retryableStatusCodes":["UNAVAILABLE"]}}],"retryThrottling":{"maxTokens":42,"tokenRatio":0.1}}`
-	if got := string(marshal(t, c)); got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
-	}
-	if want := []string{"AttemptTimeout", "Backoff.Jitter", "RateLimitedBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}; !slices.Equal(of(lost), want) {
-		t.Errorf("lost %q, want %q", of(lost), want)
-	}
+	check.Equal(t, string(marshal(t, c)), want, "string(marshal(t, c))")
+	check.Slices(t, of(lost), []string{"AttemptTimeout", "Backoff.Jitter", "RateLimitedBase", "Timeouts", "HintLimit", "Budget", "Nested", "Breaker"}, "lost")
 	if _, _, err := serviceconfig.Of(lull.Policy{Attempts: -1}); err == nil {
 		t.Error("an invalid policy was written")
 	}
@@ -588,12 +575,8 @@ func TestAPolicyThatHedgesAsAServiceConfig(t *testing.T) {
 		sc, lost := made(t, lull.Policy{Hedge: c.hedge})
 		want := `{"methodConfig":[{"name":[{}],"timeout":"30s",` + c.want
 		text := marshal(t, sc)
-		if string(text) != want {
-			t.Errorf("%s\nwant\n%s", text, want)
-		}
-		if !slices.Equal(of(lost), c.lost) {
-			t.Errorf("lost %q, want %q", of(lost), c.lost)
-		}
+		check.Equal(t, string(text), want, "text")
+		check.Slices(t, of(lost), c.lost, "lost")
 		again, err := serviceconfig.Parse(text)
 		if err != nil || !reflect.DeepEqual(sc, again) {
 			t.Fatalf("%s reads back as %+v, %v", text, again, err)
@@ -672,9 +655,7 @@ func TestWhatIsLostOfAPolicy(t *testing.T) {
 		p := plain()
 		c.change(&p)
 		out, lost := made(t, p)
-		if got := fmt.Sprint(of(lost)); got != c.want {
-			t.Errorf("%s is lost, want %s", got, c.want)
-		}
+		check.Equal(t, fmt.Sprint(of(lost)), c.want, "is lost")
 		if len(lost) > 0 {
 			continue
 		}
@@ -725,12 +706,8 @@ func TestSchedulesAsRetryPolicies(t *testing.T) {
 		policy.Attempts, policy.Backoff, policy.RateLimitedBase = c.attempts, c.schedule, time.Hour
 		out, lost := made(t, policy)
 		r := out.Methods[0].Retry
-		if got := fmt.Sprint(r.InitialBackoff, r.MaxBackoff, r.BackoffMultiplier, r.MaxAttempts); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-		if want := append(c.lost, "RateLimitedBase"); !slices.Equal(of(lost), want) {
-			t.Errorf("%s: lost %q, want %q", c.name, of(lost), want)
-		}
+		check.Equal(t, fmt.Sprint(r.InitialBackoff, r.MaxBackoff, r.BackoffMultiplier, r.MaxAttempts), c.want, "%s", c.name)
+		check.Slices(t, of(lost), append(c.lost, "RateLimitedBase"), "%s: lost", c.name)
 	}
 }
 

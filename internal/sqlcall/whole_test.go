@@ -12,6 +12,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 )
 
 type state string
@@ -49,9 +50,7 @@ func TestWhole(t *testing.T) {
 		"DELIMITER //\nINSERT INTO t VALUES (1)//": false, "HANDLER t OPEN": false, "IF 1=1 INSERT INTO t VALUES (1)": false, "DECLARE @n INT": false,
 		"-- SELECT 1": false, "-- a\rCALL p()\nSELECT 1": false, "# a\nSELECT 1": false,
 	} {
-		if got := isAtomic(query, nil); got != want {
-			t.Errorf("%q: %t", query, got)
-		}
+		check.Equal(t, isAtomic(query, nil), want, "%q", query)
 	}
 	for _, args := range [][]any{{1, nil, "SELECT 1; SELECT 2"}, {sql.Named("a", 1)}} {
 		if !isAtomic("SELECT 1", args) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // The deadline that a server gets is never later than the caller's own, whatever part of the round
@@ -45,15 +47,11 @@ func TestWait(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		want := errors.New("its own")
-		if err := Wait(ctx, func() error { return want }); err != want {
-			t.Errorf("%v, want its own error", err)
-		}
+		check.Equal(t, Wait(ctx, func() error { return want }), want, "its own error")
 		begun := time.Now()
 		if err := Wait(ctx, func() error { time.Sleep(time.Hour); return want }); err != context.DeadlineExceeded || time.Since(begun) != time.Second {
 			t.Errorf("%v after %v, want the context's error at its end", err, time.Since(begun))
 		}
-		if err := Wait(t.Context(), func() error { time.Sleep(time.Hour); return want }); err != want {
-			t.Errorf("%v, want its own error", err)
-		}
+		check.Equal(t, Wait(t.Context(), func() error { time.Sleep(time.Hour); return want }), want, "its own error, late")
 	})
 }

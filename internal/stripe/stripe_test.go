@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -13,9 +14,7 @@ func TestCount(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for cores, want := range map[int]int{1: 2, 2: 4, 3: 8, 4: 8, 31: 64, 32: 64, 100: 64} {
 		runtime.GOMAXPROCS(cores)
-		if got := Count(); got != want {
-			t.Errorf("%d cores: %d stripes, want %d", cores, got, want)
-		}
+		check.Equal(t, Count(), want, "%d cores: stripes", cores)
 	}
 }
 
@@ -103,9 +102,7 @@ func grow(n int) (sum byte) {
 }
 
 func TestNoAllocations(t *testing.T) {
-	if n := testing.AllocsPerRun(100, func() { s := Here(); s.Of(4); s.Move() }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	check.Equal(t, testing.AllocsPerRun(100, func() { s := Here(); s.Of(4); s.Move() }), 0, "allocations")
 }
 
 func BenchmarkHere(b *testing.B) {

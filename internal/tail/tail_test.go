@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestTheEndIsKept(t *testing.T) {
 	var x Tail
-	if x.String() != "" {
-		t.Errorf("nothing was written: %q", x.String())
-	}
+	check.Equal(t, x.String(), "", "nothing was written")
 	for i := range 10_000 {
 		line := fmt.Sprintf("line %d\n", i)
 		if n, err := x.Write([]byte(line)); n != len(line) || err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -45,9 +46,7 @@ func TestPlacesOfJSON(t *testing.T) {
 5:1 
 5:2 [0]
 `
-	if b.String() != want {
-		t.Errorf("%s\nwant\n%s", b.String(), want)
-	}
+	check.Equal(t, b.String(), want, "b.String()")
 	if got := string(docs[0].Compact()); got != `{"a":[1,"é",{}],"b":null,"c":true}` {
 		t.Error(got)
 	}
@@ -135,9 +134,7 @@ func TestSeconds(t *testing.T) {
 		0: "0s", 1: "0.000000001s", time.Second: "1s", 1500 * time.Millisecond: "1.5s", -250 * time.Millisecond: "-0.25s",
 		math.MaxInt64: "9223372036.854775807s", math.MinInt64: "-9223372036.854775808s", 10 * time.Minute: "600s",
 	} {
-		if got := Seconds(d); got != text {
-			t.Errorf("%v is written %s, want %s", d, got, text)
-		}
+		check.Equal(t, Seconds(d), text, "%v is written", d)
 		back, ok := ParseSeconds(text)
 		if !ok || back != d && d != math.MinInt64 {
 			t.Errorf("%s is %v, %v", text, back, ok)
@@ -179,9 +176,7 @@ line 1: f is 1e400: want a number
 line 1: half is 0.5: want a digit
 line 1: missing is missing: want something
 line 1: other is unknown: want num_retries or others; did you mean others?`
-	if got := r.Mistakes.Error(); got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
-	}
+	check.Equal(t, r.Mistakes.Error(), want, "r.Mistakes.Error()")
 	var nobody *Object
 	if n, _ := nobody.Get("x"); n != nil || nobody.Has("x") || nobody.Rest() != nil || len(nobody.Objects("x")) != 0 {
 		t.Error("a mapping that is not there has fields")
@@ -202,9 +197,7 @@ func TestNullAndTwice(t *testing.T) {
 			t.Errorf("%s: Has %v, PathOf %q %v, Get %v", name, has, path, ok, n)
 		}
 	}
-	if len(r.Mistakes) != 2 {
-		t.Errorf("problems %v", r.Mistakes)
-	}
+	check.Equal(t, len(r.Mistakes), 2, "problems %v", r.Mistakes)
 }
 
 func TestWordsAndForms(t *testing.T) {
@@ -218,9 +211,7 @@ func TestWordsAndForms(t *testing.T) {
 		o.List("list")
 		o.Duration("d", 1, "1s", ParseSeconds)
 		o.Objects("items")
-		if got := r.Mistakes.Error(); got != want {
-			t.Errorf("JSON %v: %s\nwant\n%s", json, got, want)
-		}
+		check.Equal(t, r.Mistakes.Error(), want, "JSON %v", json)
 		err := fmt.Errorf("a file: %w", r.Mistakes)
 		list, ok := errors.AsType[problem.List](err)
 		if !ok || len(list) != 3 || list[0].Field != "list" || list[0].Allowed != "a list" || list[0].Value != r.Mistakes[0].Found {
@@ -231,9 +222,7 @@ func TestWordsAndForms(t *testing.T) {
 		}
 	}
 	made := Mistakes{{Path: "a", Found: "1", Allowed: "2"}}
-	if made.Error() != "a is 1: want 2" {
-		t.Errorf("without a place: %s", made.Error())
-	}
+	check.Equal(t, made.Error(), "a is 1: want 2", "without a place")
 }
 
 func TestLongValuesAreCutOff(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/check"
 )
 
 const ms = time.Millisecond
@@ -35,12 +36,8 @@ func TestSchedulesThatWaitAlike(t *testing.T) {
 		{"slots are no range", backoff.Schedule{Kind: backoff.Ethernet, Base: 100 * ms}, backoff.Schedule{Base: 100 * ms, Cap: 100 * ms}, 1, false},
 		{"from the one before", backoff.Schedule{Jitter: backoff.Decorrelated, Base: 100 * ms}, backoff.Schedule{Jitter: backoff.Decorrelated, Base: 100 * ms, Cap: 20 * time.Second}, 3, false},
 	} {
-		if got := Same(c.a, c.b, c.retries); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-		if got := Same(c.b, c.a, c.retries); got != c.want {
-			t.Errorf("%s, the other way: %v, want %v", c.name, got, c.want)
-		}
+		check.Equal(t, Same(c.a, c.b, c.retries), c.want, "%s", c.name)
+		check.Equal(t, Same(c.b, c.a, c.retries), c.want, "%s, the other way", c.name)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/stripe"
 )
 
@@ -46,13 +47,9 @@ func TestATickThatIsLateIsNotLost(t *testing.T) {
 	c := New(10)
 	c.Add(100, 1)
 	c.Add(97, 1) // its own slot is still free
-	if got := c.Sum(100, 10); got != 2 {
-		t.Errorf("Sum = %d, want 2", got)
-	}
+	check.Equal(t, c.Sum(100, 10), 2, "Sum")
 	c.Add(100-16, 1) // its slot now belongs to tick 100
-	if got := c.Sum(100, 1); got != 2 {
-		t.Errorf("the slot of tick 100 holds %d, want 2", got)
-	}
+	check.Equal(t, c.Sum(100, 1), 2, "the slot of tick 100")
 }
 
 func TestALongRestLosesNothing(t *testing.T) {
@@ -60,9 +57,7 @@ func TestALongRestLosesNothing(t *testing.T) {
 		c := New(10)
 		c.Add(32, 5)
 		c.Add(32+rest&^15, 7) // the same slot
-		if got := c.Sum(32+rest&^15, 10); got != 7 {
-			t.Errorf("after a rest of %d ticks the window holds %d, want the 7 counted since", rest&^15, got)
-		}
+		check.Equal(t, c.Sum(32+rest&^15, 10), 7, "the window after a rest of %d ticks", rest&^15)
 	}
 }
 
@@ -120,14 +115,10 @@ func TestStripesAddUp(t *testing.T) {
 		n    int
 		want int64
 	}{{4, 1, 161}, {5, 1, 1600}, {5, 10, 1761}, {14, 10, 1600}, {15, 10, 0}} {
-		if got := c.Sum(ask.tick, ask.n); got != ask.want {
-			t.Errorf("Sum(%d, %d) = %d, want %d", ask.tick, ask.n, got, ask.want)
-		}
+		check.Equal(t, c.Sum(ask.tick, ask.n), ask.want, "Sum(%d, %d)", ask.tick, ask.n)
 	}
 	c.Reset()
-	if got := c.Sum(5, 10); got != 0 {
-		t.Errorf("after Reset: %d", got)
-	}
+	check.Equal(t, c.Sum(5, 10), 0, "after Reset")
 }
 
 func TestConcurrentAddsAreAllCounted(t *testing.T) {
@@ -141,9 +132,7 @@ func TestConcurrentAddsAreAllCounted(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := c.Sum(3, 4); got != 10000*(1+2+3+4) {
-		t.Errorf("Sum = %d, want %d", got, 10000*(1+2+3+4))
-	}
+	check.Equal(t, c.Sum(3, 4), 10000*(1+2+3+4), "Sum")
 }
 
 func TestTick(t *testing.T) {
@@ -151,9 +140,7 @@ func TestTick(t *testing.T) {
 		now  time.Duration
 		want uint64
 	}{{-time.Hour, 0}, {0, 0}, {999 * time.Millisecond, 0}, {time.Second, 1}, {1<<63 - 1, 9223372036}} {
-		if got := Tick(c.now, time.Second); got != c.want {
-			t.Errorf("Tick(%v) = %d, want %d", c.now, got, c.want)
-		}
+		check.Equal(t, Tick(c.now, time.Second), c.want, "Tick(%v)", c.now)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
@@ -282,9 +283,7 @@ func TestComparisonRetryAfter(t *testing.T) {
 					}
 				})
 			}
-			if got := strings.Join(obeyed, " "); got != right {
-				t.Errorf("obeys %q, want %q", got, right)
-			}
+			check.Equal(t, strings.Join(obeyed, " "), right, "obeys")
 		})
 	}
 }
@@ -301,9 +300,7 @@ func TestComparisonIdempotency(t *testing.T) {
 				})
 				_ = clients(t, base)[name](http.MethodPost)
 				t.Logf("%s: sent %d times", name, sent)
-				if sent != want {
-					t.Errorf("want %d", want)
-				}
+				check.Equal(t, sent, want, "sent")
 			})
 		})
 	}
@@ -334,9 +331,7 @@ func TestComparisonBreaker(t *testing.T) {
 				_, _ = x.call()
 			}
 			t.Logf("%s: open after %d attempts of %d calls", x.name, sent, (sent+2)/3)
-			if sent != x.want {
-				t.Errorf("want %d", x.want)
-			}
+			check.Equal(t, sent, x.want, "sent")
 		}
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/cristalhq/hedgedhttp"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // A played is a caller whose attempts do what a test has set. Traffic
@@ -79,9 +81,7 @@ func (p *played) traffic(t *testing.T, takes time.Duration) {
 	call := p.bind()
 	for range calls {
 		p.calls.Go(func() {
-			if err := call(); err != nil {
-				t.Errorf("a call that takes %v: %v", takes, err)
-			}
+			check.Equal(t, call(), nil, "a call that takes %v", takes)
 		})
 		time.Sleep(time.Second / 20)
 	}
@@ -182,9 +182,7 @@ func showsFirstSuccess(t *testing.T, c caller) bool {
 // Its delay is a number in its configuration.
 func TestHedgedHTTPDoesWhatItClaims(t *testing.T) {
 	s := hedgedHTTP(time.Millisecond)
-	if s.does != hedges {
-		t.Errorf("claims %v", s.does)
-	}
+	check.Equal(t, s.does, hedges, "claims")
 	var firsts, seconds atomic.Int64
 	allHedged := make(chan struct{})
 	send := s.build(roundTrip(func(req *http.Request) (*http.Response, error) {
@@ -207,9 +205,7 @@ func TestHedgedHTTPDoesWhatItClaims(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if resp.StatusCode != http.StatusServiceUnavailable {
-				t.Errorf("status %d", resp.StatusCode)
-			}
+			check.Equal(t, resp.StatusCode, http.StatusServiceUnavailable, "status")
 			_ = resp.Body.Close()
 		})
 	}
@@ -235,9 +231,7 @@ func TestNothingIsHedgedWhereItIsMeasured(t *testing.T) {
 				}
 				time.Sleep(hedgeAfter / 1000) // those that learn have time to
 			}
-			if made != calls {
-				t.Errorf("%s: %d attempts for %d calls", c.name, made, calls)
-			}
+			check.Equal(t, made, calls, "%s: attempts", c.name)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -61,9 +62,7 @@ func TestSubjectsDoWhatTheyClaim(t *testing.T) {
 					}
 					var shown bool
 					synctest.Test(t, func(t *testing.T) { shown = p.shown(t, c) })
-					if claimed := c.does&p.feature != 0; shown != claimed {
-						t.Errorf("%v: claimed %v, shown %v", p.feature, claimed, shown)
-					}
+					check.Equal(t, shown, c.does&p.feature != 0, "%v: shown", p.feature)
 				}
 			})
 		}
@@ -304,16 +303,10 @@ func TestWork(t *testing.T) {
 			})
 			begin := time.Now()
 			for n := range calls {
-				if err := call(); err != nil {
-					t.Errorf("%s, call %d: %v", c.name, n, err)
-				}
+				check.Equal(t, call(), nil, "%s, call %d", c.name, n)
 			}
-			if made != calls*4 {
-				t.Errorf("%s: %d attempts, want %d", c.name, made, calls*4)
-			}
-			if waited := time.Since(begin); waited != 0 {
-				t.Errorf("%s waited for %v between attempts", c.name, waited)
-			}
+			check.Equal(t, made, calls*4, "%s: attempts", c.name)
+			check.Equal(t, time.Since(begin), 0, "%s waited between attempts", c.name)
 		})
 	}
 	if err := succeed(errBlip)(t.Context()); err != nil {
@@ -400,9 +393,7 @@ func TestSendersSendTheWholeBody(t *testing.T) {
 				if failures > 0 && s.does&retries == 0 {
 					want = http.StatusServiceUnavailable
 				}
-				if status != want {
-					t.Errorf("%s: status %d with %d failure(s), want %d", s.name, status, failures, want)
-				}
+				check.Equal(t, status, want, "%s: status with %d failure(s)", s.name, failures)
 			})
 		}
 	}

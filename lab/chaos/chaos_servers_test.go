@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/rabbitmq"
 	"github.com/lullgo/lull/internal/seed"
@@ -37,9 +38,7 @@ func TestNothingIsLost(t *testing.T) {
 			if errors.Is(err, rabbitmq.ErrAbsent) && os.Getenv("CI") == "" {
 				t.Skip(err)
 			}
-			if err != nil {
-				t.Errorf("%v\n%s", err, &progress)
-			}
+			check.Equal(t, err, nil, "%s", &progress)
 			t.Logf("%s", &out)
 		})
 	}

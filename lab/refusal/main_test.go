@@ -2,10 +2,11 @@ package main
 
 import (
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // Fields 14 and 15 are ticks of 10 ms, and the program's name may have anything in it.
@@ -40,9 +41,7 @@ func TestTable(t *testing.T) {
 		{"b", "new", [len(requests)]time.Duration{7 * us, 70 * us}},
 	})), "\n")
 	for i, line := range lines {
-		if cells := strings.Count(line, "|"); cells != strings.Count(lines[0], "|") {
-			t.Errorf("line %d has %d cells", i, cells)
-		}
+		check.Equal(t, strings.Count(line, "|"), strings.Count(lines[0], "|"), "cells of line %d", i)
 	}
 	cells := func(line string) (all []string) {
 		for c := range strings.SplitSeq(strings.Trim(line, "|"), "|") {
@@ -54,9 +53,7 @@ func TestTable(t *testing.T) {
 		{"a", "kept", "50 µs", "70 µs", "1000 µs", "10000 µs", "5.0 %", "0.5 %"},
 		{"b", "new", "7 µs", "70 µs", "–", "–", "–", "–"},
 	} {
-		if got := cells(lines[i+2]); !slices.Equal(got, want) {
-			t.Errorf("%q, want %q", got, want)
-		}
+		check.Slices(t, cells(lines[i+2]), want, "cells(lines[i+2])")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestEnvoyConcurrencyCases(t *testing.T) {
@@ -28,9 +29,7 @@ func TestEnvoyConcurrencyCases(t *testing.T) {
 				t.Errorf("case %d: refused with %d retries outstanding of %d", i, n, c.Outstanding)
 			}
 		}
-		if got := b.Withdraw(0, budget.Transient, never).OK; got != c.Allow {
-			t.Errorf("case %d %+v: %v", i, c, got)
-		}
+		check.Equal(t, b.Withdraw(0, budget.Transient, never).OK, c.Allow, "case %d %+v", i, c)
 	}
 }
 
@@ -51,12 +50,8 @@ func TestEnvoyCountsWhatIsUnderWay(t *testing.T) {
 	b.Done(0, true, 0, 0)
 	b.Release(0, 0) // nothing was paid: nothing is over
 	b.Release(0, g.Receipt)
-	if got := b.Balance(0); got != 0 {
-		t.Errorf("balance %v with one retry at a limit of 1.75, want 0", got)
-	}
+	check.Equal(t, b.Balance(0), 0, "balance with one retry at a limit of 1.75")
 	b.Release(0, g.Receipt)
 	b.Release(0, g.Receipt) // once too often
-	if got := b.Balance(0); got != 1 {
-		t.Errorf("balance %v, want 1", got)
-	}
+	check.Equal(t, b.Balance(0), 1, "balance")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 )
 
 type finagleVectors struct {
@@ -45,9 +46,7 @@ func TestFinagleTowerScripts(t *testing.T) {
 					d, _ := time.ParseDuration(step[1].(string))
 					now += d
 				case "withdraw":
-					if got := b.Withdraw(now, budget.Transient, never).OK; got != step[1].(bool) {
-						t.Errorf("script %d from %v, step %d: %v, want %v", i, epoch, j, got, step[1])
-					}
+					check.Equal(t, b.Withdraw(now, budget.Transient, never).OK, step[1].(bool), "script %d from %v, step %d", i, epoch, j)
 				}
 			}
 		}
@@ -86,31 +85,21 @@ func TestFinagleBudgetGrantsTheRatio(t *testing.T) {
 // caller that is late or a very long rest changes nothing of that.
 func TestFinagleExpiry(t *testing.T) {
 	b := newFinagleBucket(finagleDefault())
-	if got := b.Balance(0); got != 100 {
-		t.Errorf("balance %v, want the reserve of 100", got)
-	}
+	check.Equal(t, b.Balance(0), 100, "balance")
 	for range 500 {
 		b.Start(time.Second)
 	}
-	if got := b.Balance(0); got != 200 {
-		t.Errorf("balance %v, want 200", got)
-	}
+	check.Equal(t, b.Balance(0), 200, "balance")
 	for n := range 200 {
 		if !b.Withdraw(5*time.Second, budget.Transient, never).OK {
 			t.Fatalf("retry %d refused, want 200", n)
 		}
 	}
 	for _, now := range []time.Duration{10 * time.Second, 11 * time.Second, 9 * time.Second, 15*time.Second - 1} {
-		if got := b.Balance(now); got != 0 {
-			t.Errorf("at %v: balance %v, want 0", now, got)
-		}
+		check.Equal(t, b.Balance(now), 0, "at %v: balance", now)
 	}
-	if got := b.Balance(15 * time.Second); got != 100 {
-		t.Errorf("balance %v, want the reserve back", got)
-	}
-	if got := b.Balance(math.MaxInt64); got != 100 {
-		t.Errorf("balance %v after 292 years, want the reserve", got)
-	}
+	check.Equal(t, b.Balance(15*time.Second), 100, "balance")
+	check.Equal(t, b.Balance(math.MaxInt64), 100, "balance after 292 years")
 }
 
 // The smallest percentages saturate like Scala's toInt, and nothing overflows. With no percentage and no

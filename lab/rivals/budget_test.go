@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 )
 
 func never() uint64 { panic("no draw was due") }
@@ -34,17 +35,13 @@ func TestBudgetsMarkTheEdge(t *testing.T) {
 				}
 			}
 			for range 3 {
-				if g := b.Withdraw(2e9, budget.Transient, never); g != (budget.Grant{}) {
-					t.Errorf("%s: a further refusal: %+v, want nothing new", name, g)
-				}
+				check.Equal(t, b.Withdraw(2e9, budget.Transient, never), (budget.Grant{}), "%s: a further refusal", name)
 			}
 		}
 		drain()
 		if fill(); name != "finagle" { // earns by time alone here
 			drain()
 		}
-		if got := b.Balance(2e9); got != 0 {
-			t.Errorf("%s: balance %v when it refuses, want 0", name, got)
-		}
+		check.Equal(t, b.Balance(2e9), 0, "%s: balance when it refuses", name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // Polly's formula, as its source has it, with t of each retry remembered.
@@ -67,9 +68,7 @@ func TestSmooth(t *testing.T) {
 			t.Errorf("wait %d is %.3f s in the mean, Polly's %.3f s", i+1, mean[i], pollys[i])
 		}
 	}
-	if got := smooth(backoff.Schedule{Base: base, Cap: time.Second * 3})(9, 0, rnd.Uint64); got != 3*time.Second {
-		t.Errorf("waits %v above its cap", got)
-	}
+	check.Equal(t, smooth(backoff.Schedule{Base: base, Cap: time.Second * 3})(9, 0, rnd.Uint64), 3*time.Second, "a wait above its cap")
 	if got := smooth(backoff.Schedule{Base: math.MaxInt64, Cap: math.MaxInt64})(1000, 0, rnd.Uint64); got <= 0 {
 		t.Errorf("overflows to %v", got)
 	}
@@ -91,9 +90,7 @@ func TestSpread(t *testing.T) {
 			t.Errorf("retry %d: the middle is %v, want %v", retry, d, c)
 		}
 	}
-	if d := (Jitter{High: 10}).wait(backoff.Schedule{Jitter: backoff.None, Base: math.MaxInt64, Cap: math.MaxInt64})(1, 0, highest); d != math.MaxInt64 {
-		t.Errorf("overflows to %v", d)
-	}
+	check.Equal(t, (Jitter{High: 10}).wait(backoff.Schedule{Jitter: backoff.None, Base: math.MaxInt64, Cap: math.MaxInt64})(1, 0, highest), math.MaxInt64, "a wait that overflows")
 	if (Jitter{}).wait(s) != nil {
 		t.Error("no jitter replaces the schedule's")
 	}
@@ -122,7 +119,5 @@ func TestSmoothIsExact(t *testing.T) {
 			fmt.Fprint(sum, prev, " ")
 		}
 	}
-	if got := sum.Sum64(); got != 0xc181059370fbccc3 {
-		t.Errorf("the bits add up to %#x", got)
-	}
+	check.Equal(t, sum.Sum64(), 0xc181059370fbccc3, "the sum of the bits")
 }

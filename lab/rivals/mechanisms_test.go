@@ -7,6 +7,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // retries counts those of n calls, one a millisecond from start on, all of whose
@@ -25,30 +26,22 @@ func retries(t *testing.T, p Preset, d *lull.Dependency, start time.Duration, n 
 func TestRatioIsStrict(t *testing.T) {
 	p := find(t, "ratio-10")
 	for calls, want := range map[int]int{1: 0, 9: 0, 10: 1, 19: 1, 20: 2, 1000: 100} {
-		if got := retries(t, p, dependency(t, p), 0, calls, transient); got != want {
-			t.Errorf("%d failing calls: %d retries, want %d", calls, got, want)
-		}
+		check.Equal(t, retries(t, p, dependency(t, p), 0, calls, transient), want, "%d failing calls: retries", calls)
 	}
 	d := dependency(t, p)
 	for range 100 {
 		succeed(t, d, 0)
 	}
-	if got := retries(t, p, d, 10*time.Second, 9, transient); got != 0 {
-		t.Errorf("%d retries earned more than 10 s ago", got)
-	}
+	check.Equal(t, retries(t, p, d, 10*time.Second, 9, transient), 0, "retries earned more than 10 s ago")
 }
 
 func TestWarmupIsPerProcess(t *testing.T) {
 	for name, calls := range map[string]int{"ratio-10-warmup-10": 10, "ratio-10-warmup-100": 100} {
 		p := find(t, name)
 		d := dependency(t, p)
-		if got := retries(t, p, d, 0, calls, transient); got != 3*calls {
-			t.Errorf("%s: %d retries of the first %d calls, want all %d", name, got, calls, 3*calls)
-		}
+		check.Equal(t, retries(t, p, d, 0, calls, transient), 3*calls, "%s: retries of the first %d calls", name, calls)
 		// From then on one in ten. The warm-up's calls have earned theirs.
-		if got := retries(t, p, d, time.Second, 20, transient); got != 2+calls/10 {
-			t.Errorf("%s: %d retries of the next 20 calls, want %d", name, got, 2+calls/10)
-		}
+		check.Equal(t, retries(t, p, d, time.Second, 20, transient), 2+calls/10, "%s: retries of the next 20 calls", name)
 	}
 }
 
@@ -57,15 +50,11 @@ func TestWarmupIsPerProcess(t *testing.T) {
 func TestTokenBucket(t *testing.T) {
 	p := find(t, "token-bucket")
 	d := dependency(t, p)
-	if got := retries(t, p, d, 0, 100, transient); got != 10 {
-		t.Errorf("%d retries to begin with, want 10", got)
-	}
+	check.Equal(t, retries(t, p, d, 0, 100, transient), 10, "retries to begin with")
 	for range 9 {
 		succeed(t, d, 0)
 	}
-	if got := retries(t, p, d, 0, 1, transient); got != 0 {
-		t.Errorf("%d retries for 9 successes", got)
-	}
+	check.Equal(t, retries(t, p, d, 0, 1, transient), 0, "retries for 9 successes")
 	succeed(t, d, 0)
 	c, _ := d.State().Start(0, engine.Spec{})
 	c.Attempt(0, nil)
@@ -74,23 +63,17 @@ func TestTokenBucket(t *testing.T) {
 	}
 	c.Attempt(0, nil)
 	c.Next(0, lull.Verdict{Kind: lull.KindSuccess}, nil)
-	if got := d.Budget().Balance(0); got != 0 {
-		t.Errorf("%v tokens after a retry that succeeded, want 0", got)
-	}
+	check.Equal(t, d.Budget().Balance(0), 0, "tokens after a retry that succeeded")
 	for range 1000 {
 		succeed(t, d, 0)
 	}
-	if got := retries(t, p, d, 0, 100, transient); got != 10 {
-		t.Errorf("%d retries when full, want 10", got)
-	}
+	check.Equal(t, retries(t, p, d, 0, 100, transient), 10, "retries when full")
 }
 
 // Earned by arrivals, it still pays for one retry in ten calls when all fail.
 func TestTokenBucketArrivals(t *testing.T) {
 	p := find(t, "token-bucket-arrivals")
-	if got := retries(t, p, dependency(t, p), 0, 1000, transient); got != 109 {
-		t.Errorf("%d retries of 1000 failing calls, want the stock of 10 and 100", got)
-	}
+	check.Equal(t, retries(t, p, dependency(t, p), 0, 1000, transient), 109, "retries of 1000 failing calls")
 }
 
 // 500 tokens: 100 retries at 5, or 50 after timeouts, at 10; in 2.1 35 at 14
@@ -109,9 +92,7 @@ func TestAWSQuotas(t *testing.T) {
 		{"budget-aws-legacy", timeout, 50}, {"budget-aws-2.1", timeout, 35},
 	} {
 		p := find(t, c.name)
-		if got := retries(t, p, dependency(t, p), 0, 1000, c.v); got != c.want {
-			t.Errorf("%s, %s: %d retries, want %d", c.name, c.v.Code, got, c.want)
-		}
+		check.Equal(t, retries(t, p, dependency(t, p), 0, 1000, c.v), c.want, "%s, %s: retries", c.name, c.v.Code)
 	}
 }
 
@@ -120,9 +101,7 @@ func TestAWSQuotas(t *testing.T) {
 func TestFloors(t *testing.T) {
 	for name, want := range map[string]int{"budget-finagle": 100 + 200, "finagle": 100 + 200, "linkerd": 100, "grpc": 3, "grpc-throttling-100": 37} {
 		p := find(t, name)
-		if got := retries(t, p, dependency(t, p), 0, 1000, transient); got != want {
-			t.Errorf("%s: %d retries of 1000 failing calls, want %d", name, got, want)
-		}
+		check.Equal(t, retries(t, p, dependency(t, p), 0, 1000, transient), want, "%s: retries of 1000 failing calls", name)
 		d := dependency(t, p)
 		retries(t, p, d, 0, 1000, transient)
 		for range 100 {

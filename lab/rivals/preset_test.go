@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 )
 
 func lowest() uint64  { return 0 }
@@ -127,8 +128,6 @@ func TestBudgetsArePerDependency(t *testing.T) {
 			first.Budget().Failed(0)
 			first.Budget().Withdraw(0, budget.Transient, nil)
 		}
-		if got := second.Budget().Balance(0); got != want {
-			t.Errorf("%s: balance %v became %v through another's retries", p.Name, want, got)
-		}
+		check.Equal(t, second.Budget().Balance(0), want, "%s: balance after another's retries", p.Name)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestReads(t *testing.T) {
@@ -36,15 +37,11 @@ func TestReads(t *testing.T) {
 		{Reads{}, many, with(many, lull.KindTransient, false)},
 		{Reads{RateLimits: true}, many, many},
 	} {
-		if got := c.r.Verdict(c.in); got != c.want {
-			t.Errorf("%+v makes %+v of %+v, want %+v", c.r, got, c.in, c.want)
-		}
+		check.Equal(t, c.r.Verdict(c.in), c.want, "%+v of %+v", c.r, c.in)
 	}
 	// What is no failure, or final, is nobody's to read otherwise.
 	for _, v := range []lull.Verdict{{}, {Kind: lull.KindSuccess}, {Kind: lull.KindPermanent, Code: "404"}, {Kind: engine.KindCanceled}} {
-		if got := (Reads{}).Verdict(v); got != v {
-			t.Errorf("%+v became %+v", v, got)
-		}
+		check.Equal(t, (Reads{}).Verdict(v), v, "%+v", v)
 	}
 }
 
@@ -60,17 +57,13 @@ func TestWhatClientsRead(t *testing.T) {
 			continue
 		}
 		_, why := fail(t, p, dependency(t, p), 0, timeout, nil, 0)
-		if got, want := why == engine.Permanent, oneOf(p.Name, "grpc grpc-throttling-100 grpc-no-throttling istio linkerd finagle"); got != want {
-			t.Errorf("%s: after a timeout %v", p.Name, why)
-		}
+		check.Equal(t, why == engine.Permanent, oneOf(p.Name, "grpc grpc-throttling-100 grpc-no-throttling istio linkerd finagle"), "%s: after a timeout %v", p.Name, why)
 		waits, _ := fail(t, p, paid(t, p), 0, hint, lowest, 1)
 		if got, want := len(waits) == 1 && waits[0] == 7*second, mechanism || oneOf(p.Name, "aws-standard-2.1 dotnet-standard go-retryablehttp grpc grpc-throttling-100 grpc-no-throttling"); got != want {
 			t.Errorf("%s: waits %v where it is asked to wait 7s", p.Name, waits)
 		}
 		_, why = fail(t, p, dependency(t, p), 0, stop, nil, 0)
-		if got, want := why == engine.Overloaded, mechanism || oneOf(p.Name, "grpc grpc-throttling-100 grpc-no-throttling"); got != want {
-			t.Errorf("%s: asked not to retry it ends with %v", p.Name, why)
-		}
+		check.Equal(t, why == engine.Overloaded, mechanism || oneOf(p.Name, "grpc grpc-throttling-100 grpc-no-throttling"), "%s: asked not to retry it ends with %v", p.Name, why)
 	}
 }
 
@@ -87,8 +80,6 @@ func TestTimeoutsAreRepeatedLikeOtherFailures(t *testing.T) {
 		if !p.Reads.Timeouts || p.Name == "lull" || p.Name == "hedged" {
 			want = 0
 		}
-		if got := after(timeout); got != want {
-			t.Errorf("%s: %d retries after timeouts, want %d", p.Name, got, want)
-		}
+		check.Equal(t, after(timeout), want, "%s: retries after timeouts", p.Name)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // Measured with failsafe-go v0.9.8 itself: 200 callers, everything fails after a
@@ -69,9 +70,7 @@ func TestFailsafeBudgetWithoutWaits(t *testing.T) {
 				got++
 			}
 		}
-		if got != want {
-			t.Errorf("%d calls fail together: %d are retried, want %d", n, got, want)
-		}
+		check.Equal(t, got, want, "retried of %d calls that fail together", n)
 	}
 }
 

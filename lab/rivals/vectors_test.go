@@ -2,7 +2,6 @@ package rivals
 
 import (
 	"encoding/json"
-	"math/big"
 	"os"
 	"slices"
 	"sync"
@@ -10,8 +9,10 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // The published cases of other systems, run through the engine under their
@@ -129,9 +130,7 @@ func TestAWSCases(t *testing.T) {
 			}
 		}
 		vectors(t, "testdata/"+f.file, &v)
-		if len(v.Cases) != f.cases {
-			t.Errorf("%s: %d cases, want %d", f.file, len(v.Cases), f.cases)
-		}
+		check.Equal(t, len(v.Cases), f.cases, "%s: cases", f.file)
 		for _, c := range v.Cases {
 			p := find(t, f.preset)
 			if c.MaxAttempts != nil {
@@ -150,9 +149,7 @@ func TestAWSCases(t *testing.T) {
 			a := awsCaller{p: p, d: dependency(t, p)}
 			for i, s := range c.Responses {
 				outcome, wait := a.play(t, s)
-				if outcome != s.Outcome {
-					t.Errorf("%s, %q, response %d: %s, want %s", f.file, c.Name, i, outcome, s.Outcome)
-				}
+				check.Equal(t, outcome, s.Outcome, "%s, %q, response %d", f.file, c.Name, i)
 				if s.Quota != nil && a.quota() != *s.Quota {
 					t.Errorf("%s, %q, response %d: quota %d, want %d", f.file, c.Name, i, a.quota(), *s.Quota)
 				}
@@ -165,15 +162,11 @@ func TestAWSCases(t *testing.T) {
 				} else {
 					want = time.Duration(*s.Delay * 1e9)
 				}
-				if wait != want {
-					t.Errorf("%s, %q, response %d: waits %v, want %v", f.file, c.Name, i, wait, want)
-				}
+				check.Equal(t, wait, want, "%s, %q, response %d: waits", f.file, c.Name, i)
 			}
 		}
 	}
-	if met != len(otherwise) {
-		t.Errorf("%d cases in which the engine differs, want %d", met, len(otherwise))
-	}
+	check.Equal(t, met, len(otherwise), "cases in which the engine differs")
 }
 
 // The published case gives the quota after each step in some order of the
@@ -207,9 +200,7 @@ func testAWSThreads(t *testing.T, p Preset, threads [][]awsStep, final int) {
 		if match {
 			matching++
 		}
-		if first.quota() != final {
-			t.Errorf("order %b: final quota %d, want %d", mask, first.quota(), final)
-		}
+		check.Equal(t, first.quota(), final, "order %b: final quota", mask)
 	}
 	if orders != 10 || matching == 0 {
 		t.Errorf("%d orders, %d of them with the published quotas", orders, matching)
@@ -235,12 +226,6 @@ func testAWSThreads(t *testing.T, p Preset, threads [][]awsStep, final int) {
 }
 
 type grpcVectors struct {
-	Cases []struct {
-		Name       string
-		MaxTokens  int
-		TokenRatio float64
-		Steps      []json.RawMessage
-	}
 	EndToEnd struct {
 		MaxTokens   int
 		TokenRatio  float64
@@ -253,53 +238,6 @@ type grpcVectors struct {
 		Server      struct{ OK, Internal []int }
 		Want        [][]any `json:"calls_want"`
 	} `json:"end_to_end_retry_unary_grpc_go"`
-}
-
-// Each F of a sequence is a call whose attempt fails and that would retry, each S
-// a call that succeeds.
-func TestGRPCThrottleSequences(t *testing.T) {
-	var v grpcVectors
-	vectors(t, "../../budget/testdata/grpc_throttle.json", &v)
-	if len(v.Cases) != 3 {
-		t.Fatalf("%d cases, want 3", len(v.Cases))
-	}
-	for _, c := range v.Cases {
-		p := find(t, "grpc")
-		p.Budget.GRPC = budget.GRPCConfig{MaxTokens: c.MaxTokens, TokenRatio: c.TokenRatio}
-		d := dependency(t, p)
-		throttle := d.Budget().(*budget.GRPCThrottle)
-		for i, raw := range c.Steps {
-			var rescale struct {
-				Rescale struct {
-					MaxTokens          int
-					TokenRatio, Tokens float64
-				}
-			}
-			var step []any
-			if json.Unmarshal(raw, &step) != nil {
-				if err := json.Unmarshal(raw, &rescale); err != nil {
-					t.Fatalf("%s, step %d: %v", c.Name, i, err)
-				}
-				r := rescale.Rescale
-				if err := throttle.Rescale(budget.GRPCConfig{MaxTokens: r.MaxTokens, TokenRatio: r.TokenRatio}); err != nil {
-					t.Fatal(err)
-				}
-				step = []any{"rescale", r.Tokens}
-			}
-			switch step[0] {
-			case "F":
-				_, why := fail(t, p, d, 0, transient, nil, 0)
-				if allowed := why == engine.Canceled; allowed != step[2].(bool) {
-					t.Errorf("%s, step %d: %v, want a retry: %v", c.Name, i, why, step[2])
-				}
-			case "S":
-				succeed(t, d, 0)
-			}
-			if got := throttle.Tokens(); got != step[1].(float64) {
-				t.Errorf("%s, step %d %v: %v tokens, want %v", c.Name, i, step[0], got, step[1])
-			}
-		}
-	}
 }
 
 // The scripts of grpc-go's own tests: a server whose answer depends on the number
@@ -335,9 +273,7 @@ func TestGRPCEndToEnd(t *testing.T) {
 		}
 		return lull.Verdict{Kind: lull.KindTransient, Code: "ALREADY_EXISTS"}
 	}}} {
-		if len(c.want) != c.calls {
-			t.Errorf("%s: %d calls, want %d", c.p.Name, len(c.want), c.calls)
-		}
+		check.Equal(t, len(c.want), c.calls, "%s: calls", c.p.Name)
 		d := dependency(t, c.p)
 		request := -1
 		for i, want := range c.want {
@@ -358,55 +294,11 @@ func TestGRPCEndToEnd(t *testing.T) {
 	}
 }
 
-// fraction is a source that always returns a/b of its range, rounded up.
-func fraction(a, b int64) func() uint64 {
-	x := new(big.Int).Lsh(big.NewInt(a), 64)
-	x.Add(x, big.NewInt(b-1))
-	x.Quo(x, big.NewInt(b))
-	v := x.Uint64()
-	return func() uint64 { return v }
-}
-
-// Envoy draws random % ceiling in whole milliseconds, and its range is open by
-// the nanosecond by which ours is closed.
-func TestEnvoyBackoff(t *testing.T) {
-	var v struct {
-		Cases []struct {
-			Base, Max int64
-			Random    []int64
-			DelayMS   []int64 `json:"delay_ms"`
-		}
-	}
-	vectors(t, "../../backoff/testdata/envoy_backoff.json", &v)
-	if len(v.Cases) != 3 {
-		t.Fatalf("%d cases, want 3", len(v.Cases))
-	}
-	for i, c := range v.Cases {
-		p := find(t, "envoy")
-		if i == 0 && (p.Policy.Backoff.Base != time.Duration(c.Base)*ms || p.Policy.Backoff.Cap != time.Duration(c.Max)*ms) {
-			t.Errorf("the preset's %+v is not Envoy's default of %d to %d ms", p.Policy.Backoff, c.Base, c.Max)
-		}
-		p.Policy.Attempts = 1 + len(c.Random)
-		p.Policy.Backoff.Base, p.Policy.Backoff.Cap = time.Duration(c.Base)*ms, time.Duration(c.Max)*ms
-		ceiling, n := c.Base, 0
-		var drawn func() uint64
-		call, _ := dependency(t, p).State().Start(0, engine.Spec{})
-		for now := time.Duration(0); n < len(c.Random); n++ {
-			drawn = fraction(c.Random[n]%ceiling, ceiling)
-			call.Attempt(now, drawn)
-			step := call.Next(now, transient, drawn)
-			if want := time.Duration(c.DelayMS[n]) * ms; step.Done || step.Wait < want || step.Wait > want+1 {
-				t.Errorf("case %d, retry %d: %+v, want a wait of %v", i, n+1, step, want)
-			}
-			now += step.Wait
-			ceiling = min(2*ceiling, c.Max)
-		}
-	}
-}
-
-// Envoy's default of three retries at a time, whatever the number of calls.
-func TestEnvoyDefaultIsThreeAtATime(t *testing.T) {
-	d := dependency(t, find(t, "envoy"))
+// Envoy's default of three retries at a time, whatever the number of calls, and of waits below 25 ms, doubled up to 250 ms.
+func TestEnvoyDefaults(t *testing.T) {
+	p := find(t, "envoy")
+	check.Equal(t, p.Policy.Backoff, backoff.Schedule{Base: 25 * ms, Cap: 250 * ms}, "backoff")
+	d := dependency(t, p)
 	var calls [100]engine.Call
 	waiting := 0
 	for i := range calls {
@@ -420,12 +312,10 @@ func TestEnvoyDefaultIsThreeAtATime(t *testing.T) {
 			t.Fatalf("ended with %v", step.Reason)
 		}
 	}
-	if waiting != 3 {
-		t.Errorf("%d retries at a time, want 3", waiting)
-	}
+	check.Equal(t, waiting, 3, "retries at a time")
 	calls[0].Attempt(25*ms, nil)
 	calls[0].Next(25*ms, lull.Verdict{Kind: lull.KindSuccess}, nil)
-	if _, why := fail(t, find(t, "envoy"), d, 25*ms, transient, nil, 0); why != engine.Canceled {
+	if _, why := fail(t, p, d, 25*ms, transient, nil, 0); why != engine.Canceled {
 		t.Errorf("a place was given back, and the next retry ended with %v", why)
 	}
 }
@@ -458,7 +348,5 @@ func TestIstioDefault(t *testing.T) {
 		t.Fatalf("%d retry budgets, want 1", len(v.RetryBudget))
 	}
 	want := EnvoyConfig{Percent: v.RetryBudget[0].Want.Percent, MinConcurrency: v.RetryBudget[0].Want.Min}
-	if got := find(t, "envoy-retry-budget").Budget.Envoy; got != want {
-		t.Errorf("a retry budget is %+v, Istio's default %+v", got, want)
-	}
+	check.Equal(t, find(t, "envoy-retry-budget").Budget.Envoy, want, "a retry budget")
 }

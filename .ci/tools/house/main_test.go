@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -50,9 +51,7 @@ func TestFigures(t *testing.T) {
     118  seconds of go test work, on 2026-11-28 20:10
      15  seconds of go test -tags lab, on 2026-11-27 03:01
 `
-	if out.String() != want {
-		t.Errorf("got\n%swant\n%s", out.String(), want)
-	}
+	check.Equal(t, out.String(), want, "out.String()")
 }
 
 func TestPairs(t *testing.T) {
@@ -85,12 +84,8 @@ func TestPairs(t *testing.T) {
 			for _, p := range h.pairs(false) {
 				got = append(got, fmt.Sprint(p))
 			}
-			if strings.Join(got, "\n") != c.want {
-				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), c.want)
-			}
-			if pairs := h.pairs(true); len(pairs) != 0 {
-				t.Errorf("in tests: %v", pairs)
-			}
+			check.Equal(t, strings.Join(got, "\n"), c.want, "strings.Join(got, \"\\n\")")
+			check.Equal(t, len(h.pairs(true)), 0, "pairs in tests")
 		})
 	}
 }

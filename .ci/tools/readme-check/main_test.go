@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -102,9 +103,7 @@ func TestIsGo(t *testing.T) {
 		"L = λ × W": false, "go run ./lab/bench": false, "retries ≤ ratio × calls": false, "a.b[0].c is \"5xx\": d": false,
 		"lull.Do   NewDependency(t.Options()...)   ctx := x": false, "SQLState() string   pgx, lib/pq": false,
 	} {
-		if isGo(text) != want {
-			t.Errorf("%q: want %v", text, want)
-		}
+		check.Equal(t, isGo(text), want, "%q", text)
 	}
 }
 
@@ -116,9 +115,7 @@ func TestLinks(t *testing.T) {
 		"[e](https://example.com/nothing#there) [f](mailto:nobody@example.com) ![g](<a/a.go>) [h](a/a.go#L3)\n" +
 		"<img src=\"docs/guide.md\"> [i][j] `[not](a-link.md)`\n\n[j]: https://github.com/lullgo/lull/blob/main/docs/guide.md#twice\n\n```text\n[no](link.md)\n# No heading\n```\n"
 	tool.WriteFile("README.md", good)
-	if err := run([]string{"links"}); err != nil {
-		t.Errorf("all links hold: %v", err)
-	}
+	check.Equal(t, run([]string{"links"}), nil, "all links hold")
 	for bad, want := range map[string]string{
 		"[a](docs/gide.md)":                                     "README.md:1: docs/gide.md: there is no such file",
 		"\n[a](docs/guide.md#thrice)":                           "README.md:2: docs/guide.md#thrice: docs/guide.md has no such heading",
@@ -165,9 +162,7 @@ for i in 3; do
   go run ./c
 done
 `
-	if got := commands([]string{page, other}); got != want {
-		t.Errorf("it runs\n%s", got)
-	}
+	check.Equal(t, commands([]string{page, other}), want, "it runs")
 }
 
 // A link of a doc comment to a name that does not exist is found: of the package, of a type, of another package and of the standard library.
@@ -199,9 +194,7 @@ func (t *T) Method() {}
 // The texts of defaults are read as numbers.
 func TestAmounts(t *testing.T) {
 	for text, want := range map[string]float64{"3": 3, "0.95": 0.95, "100,000": 1e5, "30 s": 30e9, "10s": 10e9, "1m": 60e9, "5 minutes": 300e9, "64 MiB": 64 << 20, "2.": 2} {
-		if got := amountOf(text); got != want {
-			t.Errorf("%q is %v, want %v", text, got, want)
-		}
+		check.Equal(t, amountOf(text), want, "%q", text)
 	}
 	for text, want := range map[string]string{"It is off. Zero: 3. Negative: off.": "3", "Zero means 10 s, or more": "10 s", "Zero: 3 / (1-Percentile)": "", "Zero: 1/MinRate": ""} {
 		if got := zero.FindStringSubmatch(text); (got == nil) != (want == "") || got != nil && got[1] != want {

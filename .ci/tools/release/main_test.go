@@ -3,11 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -62,18 +62,10 @@ func TestTheTagsCanBeInstalled(t *testing.T) {
 	if err := release(t.Context(), &out, root, ofTheTest(settings{version: "v0.1.0"})); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	if after := state(root); after != before {
-		t.Errorf("the branch, the index or the files changed:\n%s\n%s", before, after)
-	}
-	if tags := git(root, "tag", "--list"); tags != "cmd/thing/v0.1.0\nextra/v0.1.0\nv0.1.0" {
-		t.Errorf("tags:\n%s", tags)
-	}
-	if changed := git(root, "diff", "--name-only", "HEAD", "v0.1.0"); changed != "cmd/thing/go.mod\ncmd/thing/go.sum\nextra/go.mod\nextra/go.sum" {
-		t.Errorf("the release commit changes\n%s", changed)
-	}
-	if parent := git(root, "rev-parse", "v0.1.0^"); parent != git(root, "rev-parse", "HEAD") {
-		t.Errorf("its parent is %s", parent)
-	}
+	check.Equal(t, state(root), before, "the branch, the index or the files changed")
+	check.Equal(t, git(root, "tag", "--list"), "cmd/thing/v0.1.0\nextra/v0.1.0\nv0.1.0", "tags")
+	check.Equal(t, git(root, "diff", "--name-only", "HEAD", "v0.1.0"), "cmd/thing/go.mod\ncmd/thing/go.sum\nextra/go.mod\nextra/go.sum", "the release commit changes")
+	check.Equal(t, git(root, "rev-parse", "v0.1.0^"), git(root, "rev-parse", "HEAD"), "its parent")
 	file := git(root, "show", "v0.1.0:cmd/thing/go.mod")
 	if strings.Contains(file, "replace") || !strings.Contains(file, "github.com/example/thing/extra v0.1.0") {
 		t.Errorf("go.mod is\n%s", file)
@@ -85,9 +77,7 @@ func TestTheTagsCanBeInstalled(t *testing.T) {
 		"GOWORK=off", "GOENV=off", "GOTOOLCHAIN=local", "GOFLAGS=-modcacherw", "GOPATH="+home+"/go", "GOMODCACHE="+home+"/mod", "GOBIN="+home+"/bin",
 		"GOPROXY=direct", "GOSUMDB=off", "GOVCS=*:git", "GONOPROXY=", "GOPRIVATE=")}
 	s.run(home, nil, "go", "install", "github.com/example/thing/cmd/thing@v0.1.0")
-	if text := s.run(home, nil, home+"/bin/thing"); text != "42\n" {
-		t.Errorf("printed %q", text)
-	}
+	check.Equal(t, s.run(home, nil, home+"/bin/thing"), "42\n", "printed")
 	// go.sum of the release commit has the sums that the go command has computed.
 	git(root, "checkout", "-q", "--detach", "v0.1.0")
 	s.run(root+"/cmd/thing", []string{"GOFLAGS=-modcacherw -mod=readonly"}, "go", "build", "-o", os.DevNull, ".")
@@ -135,9 +125,7 @@ func TestWhatIsNotReleased(t *testing.T) {
 		if err := release(t.Context(), &strings.Builder{}, root, ofTheTest(s)); err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "undefined: missing") {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
-		if tags := git(root, "tag", "--list"); tags != "" {
-			t.Errorf("%s: tagged %s", want, tags)
-		}
+		check.Equal(t, git(root, "tag", "--list"), "", "%s: tagged", want)
 	}
 }
 
@@ -146,7 +134,5 @@ func TestModulesFollowThoseTheyRequire(t *testing.T) {
 	for _, m := range readWorkspace(clone(t)) {
 		dirs = append(dirs, m.dir)
 	}
-	if want := []string{".", "extra", "cmd/thing"}; !slices.Equal(dirs, want) {
-		t.Errorf("got %v, want %v", dirs, want)
-	}
+	check.Slices(t, dirs, []string{".", "extra", "cmd/thing"}, "dirs")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/lullgo/lull/ci/internal/tool"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -46,17 +47,11 @@ func TestPrograms(t *testing.T) {
 	}
 	name := "thing_v0.1.0_" + here.String()
 	sums := checksums(t, to)
-	if want := []string{name + ".cdx.json", name + ".tar.gz", "thing_v0.1.0_windows_amd64.cdx.json", "thing_v0.1.0_windows_amd64.zip"}; !slices.Equal(sums, want) {
-		t.Errorf("checksums of %q, want %q", sums, want)
-	}
+	check.Slices(t, sums, []string{name + ".cdx.json", name + ".tar.gz", "thing_v0.1.0_windows_amd64.cdx.json", "thing_v0.1.0_windows_amd64.zip"}, "checksums")
 
 	files := untar(filepath.Join(to, name+".tar.gz"))
-	if got := string(files[name+"/thing.1"]); got != "42\n" {
-		t.Errorf("thing.1 is %q", got)
-	}
-	if got := string(files[name+"/LICENSE"]); got != "All of it is free.\n" {
-		t.Errorf("LICENSE is %q", got)
-	}
+	check.Equal(t, string(files[name+"/thing.1"]), "42\n", "thing.1")
+	check.Equal(t, string(files[name+"/LICENSE"]), "All of it is free.\n", "LICENSE")
 	program := filepath.Join(t.TempDir(), "thing")
 	must.Succeed(os.WriteFile(program, files[name+"/thing"], 0o755))
 	if text, err := exec.CommandContext(t.Context(), program).CombinedOutput(); err != nil || string(text) != "42\n" {
@@ -65,18 +60,14 @@ func TestPrograms(t *testing.T) {
 	parts := bomOf(t, filepath.Join(to, name+".cdx.json"))
 	library := "pkg:golang/github.com/example/thing/extra@v0.1.0"
 	of := "pkg:golang/github.com/example/thing/cmd/thing@v0.1.0"
-	if got := parts.sha256(of); got != fmt.Sprintf("%x", sha256.Sum256(files[name+"/thing"])) {
-		t.Errorf("the program has the SHA-256 %q", got)
-	}
+	check.Equal(t, parts.sha256(of), fmt.Sprintf("%x", sha256.Sum256(files[name+"/thing"])), "the program has the SHA-256")
 	if got, want := parts.refs(), []string{of, library, "pkg:golang/github.com/example/thing@v0.1.0", "pkg:golang/std@" + strings.TrimPrefix(runtime.Version(), "go")}; !slices.Equal(got, want) {
 		t.Errorf("parts %q, want %q", got, want)
 	}
 	if got := parts.on(of); !slices.Contains(got, library) || len(got) != 3 {
 		t.Errorf("the program depends on %q", got)
 	}
-	if got := parts.on("pkg:golang/thing@v0.1.0"); !slices.Equal(got, []string{of}) {
-		t.Errorf("all depends on %q", got)
-	}
+	check.Slices(t, parts.on("pkg:golang/thing@v0.1.0"), []string{of}, "all depends on")
 
 	z := must.Have(zip.OpenReader(filepath.Join(to, "thing_v0.1.0_windows_amd64.zip")))
 	defer z.Close()
@@ -170,9 +161,7 @@ func bomOf(t *testing.T, name string) (p partList) {
 		must.Succeed(c.AddResource("http://cyclonedx.org/schema/"+strings.Replace(schema, "schemax", "schema", 1), doc))
 	}
 	c.AssertFormat()
-	if err := must.Have(c.Compile("http://cyclonedx.org/schema/bom-1.6.schema.json")).Validate(unmarshalled(name)); err != nil {
-		t.Errorf("%s: %v", name, err)
-	}
+	check.Equal(t, must.Have(c.Compile("http://cyclonedx.org/schema/bom-1.6.schema.json")).Validate(unmarshalled(name)), nil, "%s", name)
 	must.Succeed(json.Unmarshal(must.Have(os.ReadFile(name)), &p))
 	return p
 }

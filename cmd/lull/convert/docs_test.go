@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/throttle"
 )
@@ -129,9 +130,7 @@ func became(t *testing.T, to Format, field string, p lull.Policy) string {
 // The page describes what the converters do with each field.
 func TestThePageShowsWhatPoliciesBecome(t *testing.T) {
 	rows := table(t, "## What a policy becomes")
-	if len(rows) != len(probes) {
-		t.Errorf("%d rows, want %d", len(rows), len(probes))
-	}
+	check.Equal(t, len(rows), len(probes), "rows")
 	columns := []Format{GRPC, Istio, Envoy, Gateway, EnvoyGateway, Dapr}
 	var want strings.Builder
 	for _, probe := range probes {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // readSet returns the set of a text, and nil if it says nothing of how calls are made.
@@ -50,9 +51,7 @@ func TestWhatIsNoCall(t *testing.T) {
 		tcpProxy("cluster: other"): {"db"},
 	} {
 		set, report := readSet(t, text)
-		if got := names(set.File.Dependencies); !slices.Equal(got, want) {
-			t.Errorf("%q, want %q of\n%s", got, want, text)
-		}
+		check.Slices(t, names(set.File.Dependencies), want, "%s", text)
 		for _, setting := range []string{"timeouts", "circuit_breakers", "circuitBreaker"} {
 			if want == nil && strings.Contains(text, setting) && !strings.Contains(report.String(), setting) {
 				t.Errorf("%s is not told: %s", setting, report)
@@ -175,9 +174,7 @@ func TestLongAttempts(t *testing.T) {
 			if f.LongAttempt != want || (want > 0) != (f.LongAttemptAt.Line > 0) || (want == 0) != (d.Policy.AttemptTimeout == time.Second) {
 				t.Errorf("%s, %s: %+v, %v\n%s", name, perTry, f, d.Policy.AttemptTimeout, report)
 			}
-			if told := strings.Contains(report.String(), "it has no effect"); told != (want > 0) {
-				t.Errorf("%s, %s: told %v\n%s", name, perTry, told, report)
-			}
+			check.Equal(t, strings.Contains(report.String(), "it has no effect"), (want > 0), "%s, %s: told\n%s", name, perTry, report)
 		}
 	}
 }
@@ -201,9 +198,7 @@ func TestServicesOfDependencies(t *testing.T) {
 	} {
 		set, _ := readSet(t, text)
 		f := set.Facts(set.File.Dependencies[0].Name)
-		if got := f.Service + " " + f.Namespace; got != want {
-			t.Errorf("%q, want %q of\n%s", got, want, text)
-		}
+		check.Equal(t, f.Service+" "+f.Namespace, want, "%s", text)
 	}
 }
 
@@ -282,9 +277,7 @@ func TestClustersOfSeveralFiles(t *testing.T) {
 			}
 			got = append(got, limit)
 		}
-		if !slices.Equal(got, c.limits) {
-			t.Errorf("%v, want %v of %q\n%s", got, c.limits, c.files, report)
-		}
+		check.Slices(t, got, c.limits, "%q\n%s", c.files, report)
 	}
 	if _, _, err := Read([]File{{"x.yaml", []byte("clusters: [" + cluster("a", 1) + ", " + cluster("a", 2) + "]")}}, Options{}); err == nil {
 		t.Error("one file has a cluster twice")
@@ -300,9 +293,7 @@ func TestWhatIsNoCluster(t *testing.T) {
 		"connect_timeout: 3s\nhealth_checks: []":                            true,
 		"outlier_detection: {}":                                             true,
 	} {
-		if got := len(Recognise(File{"x", []byte(text)})) > 0; got != want {
-			t.Errorf("%v of %s", got, text)
-		}
+		check.Equal(t, len(Recognise(File{"x", []byte(text)})) > 0, want, "%s", text)
 	}
 }
 
@@ -317,13 +308,9 @@ func TestGatewaysKeepTheirServices(t *testing.T) {
 	}
 	again, _ := readSet(t, string(data))
 	for _, d := range again.File.Dependencies {
-		if again.Facts(d.Name).Service != "stock" {
-			t.Errorf("%s leads to %s:\n%s", d.Name, again.Facts(d.Name).Service, data)
-		}
+		check.Equal(t, again.Facts(d.Name).Service, "stock", "service of %s in\n%s", d.Name, data)
 	}
-	if len(again.File.Dependencies) != 2 {
-		t.Errorf("%q of\n%s", names(again.File.Dependencies), data)
-	}
+	check.Equal(t, len(again.File.Dependencies), 2, "dependencies of\n%s", data)
 }
 
 // Linkerd reads over a limit of 0, which is reported as what it is, and not as missing.
@@ -403,9 +390,7 @@ func TestIstioKeepsItsHosts(t *testing.T) {
 				t.Errorf("%s: %s %s, then %s %s", d.Name, f.host, f.subset, g.host, g.subset)
 			}
 		}
-		if len(again.File.Dependencies) != len(first.File.Dependencies) {
-			t.Errorf("%q, then %q of\n%s", got, names(again.File.Dependencies), data)
-		}
+		check.Equal(t, len(again.File.Dependencies), len(first.File.Dependencies), "%q, then %q of\n%s", got, names(again.File.Dependencies), data)
 		if strings.Count(string(data), "\nkind: VirtualService") != strings.Count(string(data), "hosts: [") || strings.Count(string(data), "kind: DestinationRule") > 1 {
 			t.Errorf("a host is written more than once:\n%s", data)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // A route that may be retried is bounded by the budget of its profile alone; without one Linkerd's counts.
@@ -95,17 +96,13 @@ func TestServiceConfigsOfGoogleapis(t *testing.T) {
 	}
 	// A policy with attempts keeps them.
 	with := strings.Replace(string(f.Data), `"retryPolicy": {`, `"retryPolicy": {"maxAttempts": 3, `, 1)
-	if p := policies(t, convert(t, File{"x.json", []byte(with)}, Lull, Options{GAPIC: true}).Data)[0].Policy; p.Attempts != 3 {
-		t.Errorf("%+v", p)
-	}
+	check.Equal(t, policies(t, convert(t, File{"x.json", []byte(with)}, Lull, Options{GAPIC: true}).Data)[0].Policy.Attempts, 3, "attempts")
 }
 
 // The policy that most dependencies have is written once, as that of the defaults.
 func TestIdenticalMethodsAreWrittenOnce(t *testing.T) {
 	out := convert(t, File{"x.json", []byte(gapicConfig(149))}, Lull, Options{GAPIC: true})
-	if n := strings.Count(string(out.Data), "attempts: 1000"); n != 1 {
-		t.Errorf("the attempts are written %d times:\n%s", n, out.Data)
-	}
+	check.Equal(t, strings.Count(string(out.Data), "attempts: 1000"), 1, "attempts written in\n%s", out.Data)
 	noted(t, out.Report, Assumed, "(all)", "149 dependencies have the same policy")
 	// What each of them has is as it was.
 	set, _, err := Read([]File{{"x.json", []byte(gapicConfig(149))}}, Options{GAPIC: true})

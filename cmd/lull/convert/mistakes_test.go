@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/golden"
 )
 
@@ -166,9 +167,7 @@ func routeOf(of string) string {
 // of Envoy.
 func TestNumbersOfYAML(t *testing.T) {
 	for text, want := range map[string]int{"010": 9, "0x10": 17, "0o10": 9, "1_0": 11, "+3": 4, "0": 1, "08": 9} {
-		if p := one(t, routeOf("retries: {attempts: "+text+"}"), Options{}); p.WithDefaults().Attempts != want {
-			t.Errorf("%s: %d attempts, want %d", text, p.WithDefaults().Attempts, want)
-		}
+		check.Equal(t, one(t, routeOf("retries: {attempts: "+text+"}"), Options{}).WithDefaults().Attempts, want, "%s: attempts", text)
 	}
 	out := convert(t, File{"x.yaml", []byte(routeOf("retries: {attempts: 010}"))}, Lull, Options{})
 	if e := entry(out.Report, Assumed, "spec.http[0].retries.attempts", "8"); e == nil || e.Value != "010" {
@@ -226,9 +225,7 @@ func TestNothingToConvert(t *testing.T) {
 			t.Errorf("%s: nothing is reported", text)
 		}
 		for _, e := range out.Report {
-			if e.To != Envoy {
-				t.Errorf("%s: %+v", text, e)
-			}
+			check.Equal(t, e.To, Envoy, "%s: %+v", text, e)
 		}
 	}
 }

@@ -56,9 +56,7 @@ func TestFormatsAreRecognised(t *testing.T) {
 		if got, ok := recognise(docs[0]); !ok || got != want {
 			t.Errorf("%q is taken for %v, %v, want %v", text, got, ok, want)
 		}
-		if IsPolicyFile(File{"x", []byte(text)}) != (want == Lull) {
-			t.Errorf("%q: IsPolicyFile", text)
-		}
+		check.Equal(t, IsPolicyFile(File{"x", []byte(text)}), (want == Lull), "%q: IsPolicyFile", text)
 	}
 }
 
@@ -139,9 +137,7 @@ func TestNamesOfDependencies(t *testing.T) {
 			assumed++
 		}
 	}
-	if assumed != 4 {
-		t.Errorf("%d names are reported, want 4: %v", assumed, out.Report)
-	}
+	check.Equal(t, assumed, 4, "names are reported: %v", out.Report)
 }
 
 // And the other way: hosts are names of DNS, each its own.
@@ -189,9 +185,7 @@ func TestBases(t *testing.T) {
 	if p.Attempts != 3 || p.Deadline != 2*time.Second || !p.Breaker.Off || !p.Budget.Unlimited || p.AttemptTimeout != lull.NoTimeout {
 		t.Errorf("as Istio: %+v", p)
 	}
-	if p := one(t, vs, Options{Base: "lull"}); p != (lull.Policy{Deadline: 2 * time.Second}) {
-		t.Errorf("as recommended: %+v", p)
-	}
+	check.Equal(t, one(t, vs, Options{Base: "lull"}), (lull.Policy{Deadline: 2 * time.Second}), "as recommended")
 	want := preset.ExternalAPI()
 	want.Deadline, want.AttemptTimeout = 2*time.Second, 2*time.Second // it would be 15s
 	check.Equal(t, one(t, vs, Options{Base: "external-api"}), want, "as the preset")
@@ -220,18 +214,12 @@ func TestWhatHasNoEffect(t *testing.T) {
 	if p.AttemptTimeout != lull.NoTimeout || p.Deadline != 3*time.Second {
 		t.Errorf("per_try_timeout beyond the timeout: %+v", p)
 	}
-	if p := one(t, "retry_policy: {num_retries: 5}\ncluster: c", Options{}); p.Attempts != 1 {
-		t.Errorf("without retry_on: %+v", p)
-	}
-	if p := one(t, "hedge_policy: {hedge_on_per_try_timeout: true}\ncluster: c", Options{}); p.Hedge.Attempts != 0 {
-		t.Errorf("hedges without a per_try_timeout: %+v", p)
-	}
+	check.Equal(t, one(t, "retry_policy: {num_retries: 5}\ncluster: c", Options{}).Attempts, 1, "without retry_on")
+	check.Equal(t, one(t, "hedge_policy: {hedge_on_per_try_timeout: true}\ncluster: c", Options{}).Hedge.Attempts, 0, "hedges without a per_try_timeout")
 	if p := one(t, "retry_on: reset\nretry_back_off: {base_interval: 0.0000001s, max_interval: 0.0000002s}", Options{}); p.Backoff.Base != time.Millisecond || p.Backoff.Cap != time.Millisecond {
 		t.Errorf("less than a millisecond: %+v", p.Backoff)
 	}
-	if p := one(t, "retry_on: reset\nnum_retries: 4294967295", Options{}); p.Attempts != 1000 {
-		t.Errorf("as many as there are: %+v", p)
-	}
+	check.Equal(t, one(t, "retry_on: reset\nnum_retries: 4294967295", Options{}).Attempts, 1000, "as many as there are")
 	if p := one(t, "timeout: 0s\nretry_policy: {retry_on: 5xx, per_try_timeout: 315576000000s}\ncluster: c", Options{}); p.Deadline != lull.NoTimeout || p.AttemptTimeout <= 0 {
 		t.Errorf("for ever: %+v", p)
 	}
@@ -255,9 +243,7 @@ func TestSeveralPolicyFiles(t *testing.T) {
 			t.Errorf("%s is not reported at %s:\n%s", path, place, there.Report)
 		}
 	}
-	if strings.Count(string(there.Data), "retriable_request_headers") != 2 {
-		t.Errorf("what is safe to repeat is not written for both:\n%s", there.Data)
-	}
+	check.Equal(t, strings.Count(string(there.Data), "retriable_request_headers"), 2, "what is safe to repeat in\n%s", there.Data)
 	_, err := Convert([]File{a, {"c.yaml", a.Data}}, Lull, Options{})
 	if err == nil || err.Error() != "c.yaml:3:3: dependencies.one is in another file as well: want each once" {
 		t.Errorf("twice: %v", err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -67,12 +68,8 @@ func TestEveryFieldOfEnvoyHasTwoSpellings(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		for i, camel := range []func() bool{func() bool { return true }, func() bool { return r.IntN(2) == 0 }} {
 			got := run(camel)
-			if string(got.Data) != string(want.Data) {
-				t.Errorf("%s, spelling %d, seed %d:\n%s\nwant\n%s", name, i, seed, got.Data, want.Data)
-			}
-			if a, b := plainPaths(got.Report), plainPaths(want.Report); a != b {
-				t.Errorf("%s, spelling %d, seed %d: the report is\n%s\nwant\n%s", name, i, seed, a, b)
-			}
+			check.Equal(t, string(got.Data), string(want.Data), "%s, spelling %d, seed %d", name, i, seed)
+			check.Equal(t, plainPaths(got.Report), plainPaths(want.Report), "%s, spelling %d, seed %d: the report", name, i, seed)
 		}
 	}
 }

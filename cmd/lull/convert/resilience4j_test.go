@@ -212,9 +212,7 @@ func TestFilesOfSpring(t *testing.T) {
 		{[]File{{"application.yml", []byte("spring.application.name: shop\n")}, file("application-prod.yml", "9")}, "a: 9 500ms"},
 	} {
 		got, report := attempts4j(t, c.files...)
-		if got != c.want {
-			t.Errorf("%s, want %s\n%s", got, c.want, report)
-		}
+		check.Equal(t, got, c.want, "%s", report)
 	}
 	// What comes from another file has its place there.
 	set, _, err := Read([]File{base, file("x/application-prod.yml", "9")}, Options{})
@@ -287,9 +285,7 @@ func TestDefaultConfigsOfResilience4j(t *testing.T) {
 				check.Equal(t, d.Policy.Breaker.FailureRate, 0.3, "%s: %s: %+v", more, d.Name, d.Policy.Breaker)
 			}
 		}
-		if names := strings.Join(slices.Sorted(maps.Keys(got)), " "); names != want {
-			t.Errorf("%s: %s, want %s\n%s", more, names, want, report)
-		}
+		check.Equal(t, strings.Join(slices.Sorted(maps.Keys(got)), " "), want, "%s\n%s", more, report)
 	}
 }
 

@@ -416,9 +416,7 @@ func TestPublishedRetryBudgets(t *testing.T) {
 			check.Equal(t, p.Attempts, 1, "a budget that allows nothing: %+v", p)
 			continue
 		}
-		if want := (budget.Config{Ratio: c.Pct / 100, Stock: float64(c.Min), Earn: budget.Arrivals}); p.Budget != want {
-			t.Errorf("%v %%, %d: %+v, want %+v", c.Pct, c.Min, p.Budget, want)
-		}
+		check.Equal(t, p.Budget, (budget.Config{Ratio: c.Pct / 100, Stock: float64(c.Min), Earn: budget.Arrivals}), "%v %%, %d", c.Pct, c.Min)
 		again := must(Convert([]File{{"back.yaml", out.Data}}, Envoy, Options{}))
 		if b, percent, least := envoyBudgetOf(again.Data); percent != c.Pct || least != c.Min {
 			t.Errorf("%v %%, %d comes back as %s", c.Pct, c.Min, b.Compact())
@@ -438,9 +436,7 @@ func TestPublishedOutlierIsLost(t *testing.T) {
 	text := fmt.Sprintf(`{"name": "x", "outlier_detection": {"consecutive_5xx": 7, "success_rate_stdev_factor": %d, "max_ejection_percent": 50}}`, int(v.Threshold[0].Factor*1000))
 	out := must(Convert([]File{{"c.json", []byte(text)}}, Lull, Options{}))
 	want := []string{"outlier_detection", "outlier_detection", "outlier_detection.success_rate_stdev_factor", "outlier_detection.max_ejection_percent"}
-	if got := losses(out.Report); !slices.Equal(got, want) {
-		t.Errorf("lost %q, want %q\n%v", got, want, out.Report)
-	}
+	check.Slices(t, losses(out.Report), want, "lost\n%v", out.Report)
 	b := policies(t, out.Data)[0].Policy.Breaker
 	if b.Off || b.Consecutive != 7 || b.ConsecutiveFor != -1 || b.OpenFor != 30*time.Second || b.OpenMax != 300*time.Second {
 		t.Errorf("breaker %+v", b)
@@ -514,9 +510,7 @@ func TestPublishedGatewayLimits(t *testing.T) {
 // The figures of package rivals are those that unsaid fields have.
 func TestTheBasesAreThere(t *testing.T) {
 	for _, f := range []Format{GRPC, Istio, Envoy, Gateway} {
-		if err := (base{}).of(f).policy.Validate(); err != nil {
-			t.Errorf("%v: %v", f, err)
-		}
+		check.Equal(t, (base{}).of(f).policy.Validate(), nil, "%v", f)
 	}
 	istio, name := base{}.of(Istio).policy, base{}.of(Istio).preset
 	if istio.Attempts != 3 || istio.Backoff != (backoff.Schedule{Base: proxyBase, Cap: proxyBase * proxyGrowth}) || name != "istio" || !istio.Budget.Unlimited || !istio.Breaker.Off {

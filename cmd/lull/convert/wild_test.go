@@ -121,9 +121,7 @@ func TestPartsOfEnvoy(t *testing.T) {
 		`[{"name": "80", "virtualHosts": [` + host + `]}, {"name": "81", "virtualHosts": []}]`,
 		`{cluster: a, timeout: 7s, retry_policy: {}}`,
 	} {
-		if p := find(t, convert(t, File{"x.json", []byte(text)}, Lull, Options{}), "a"); p.Deadline != 7*time.Second {
-			t.Errorf("%s: %+v", text, p)
-		}
+		check.Equal(t, find(t, convert(t, File{"x.json", []byte(text)}, Lull, Options{}), "a").Deadline, 7*time.Second, "%s", text)
 	}
 }
 
@@ -264,9 +262,7 @@ func TestClustersThatLetNoRetryPass(t *testing.T) {
 		}
 	}
 	const rule = "apiVersion: networking.istio.io/v1\nkind: DestinationRule\nspec: {host: a, trafficPolicy: {connectionPool: {http: {maxRetries: 7}}}}"
-	if p := one(t, rule, Options{Base: "lull"}); p.Budget.Stock != 7 {
-		t.Errorf("maxRetries with a base: %+v", p.Budget)
-	}
+	check.Equal(t, one(t, rule, Options{Base: "lull"}).Budget.Stock, 7, "maxRetries with a base")
 }
 
 // Virtual hosts have domains that differ by more than case.
@@ -383,9 +379,7 @@ func TestRulesWithoutRoutes(t *testing.T) {
 		}
 	}
 	limit := "trafficPolicy: {connectionPool: {http: {http2MaxRequests: 7}}}}\n"
-	if alone, routed := one(t, ruled+limit, Options{}), one(t, ruled+limit+route, Options{}); alone != routed {
-		t.Errorf("%+v\nand with a route\n%+v", alone, routed)
-	}
+	check.Equal(t, one(t, ruled+limit, Options{}), one(t, ruled+limit+route, Options{}), "with a route")
 	out := convert(t, File{"x.yaml", []byte(ruled + limit)}, Lull, Options{})
 	noted(t, out.Report, Assumed, "spec", "without retries Istio makes two")
 }
@@ -451,9 +445,7 @@ func TestWhatIsNotRead(t *testing.T) {
 				lost = append(lost, e.Path)
 			}
 		}
-		if strings.Join(lost, " ") != want {
-			t.Errorf("%s: lost %q, want %q", text, lost, want)
-		}
+		check.Equal(t, strings.Join(lost, " "), want, "%s: lost", text)
 	}
 }
 
@@ -534,16 +526,12 @@ func TestWhatIsNotSafeToRepeat(t *testing.T) {
 		for _, to := range Targets() {
 			out := convert(t, File{"x", []byte(fmt.Sprintf(text, 2))}, to, Options{})
 			said := slices.ContainsFunc(out.Report, func(e Entry) bool { return e.Kind == Changed && strings.Contains(e.Why, safe) })
-			if said != (to == Lull) {
-				t.Errorf("%v to %v: said %v\n%s", from, to, said, out.Report)
-			}
+			check.Equal(t, said, (to == Lull), "%v to %v: said\n%s", from, to, out.Report)
 		}
 	}
 	guarded := string(safeRequests().Compact())
 	for text, want := range map[string]bool{fmt.Sprintf(texts[Envoy], 0): false, fmt.Sprintf(texts[Envoy], 2) + "\nretriable_request_headers: " + guarded: false, fmt.Sprintf(texts[Istio], 0): false} {
-		if out := convert(t, File{"x", []byte(text)}, Lull, Options{}); strings.Contains(out.Report.String(), safe) != want {
-			t.Errorf("%s:\n%s", text, out.Report)
-		}
+		check.Equal(t, strings.Contains(convert(t, File{"x", []byte(text)}, Lull, Options{}).Report.String(), safe), want, "%s", text)
 	}
 	if out := convert(t, File{"x", []byte(`{"methodConfig": [{"name": [{}]}]}`)}, Lull, Options{Base: "lull"}); strings.Contains(out.Report.String(), safe) {
 		t.Errorf("retries of the base: %s", out.Report)

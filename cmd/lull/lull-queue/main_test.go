@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/brokers"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -310,18 +311,14 @@ func TestQueueMistakes(t *testing.T) {
 		if code, _, errs := lullQueue(t.Context(), "redrive", "test://b", "dead", "--to=ordrs"); code != exitNoQueue || !strings.Contains(errs, "lull: ordrs: there is no such queue\n") {
 			t.Errorf("exit code %d, %s", code, errs)
 		}
-		if m.dead.Len() != 1 {
-			t.Error("the letter is gone")
-		}
+		check.Equal(t, m.dead.Len(), 1, "letters")
 	})
 }
 
 // Several mistakes are reported at once.
 func TestQueueReportsAllMistakes(t *testing.T) {
 	_, _, errs := lullQueue(t.Context(), "redrive", "ftp://b", "dead", "--to=dead", "--rate=x", "--limit=x", "--older-than=x")
-	if n := strings.Count(errs, "lull: "); n != 5 {
-		t.Errorf("%d lines, want 5:\n%s", n, errs)
-	}
+	check.Equal(t, strings.Count(errs, "lull: "), 5, "lines:\n%s", errs)
 }
 
 // A password can be in the environment, where lists of processes do not show it.

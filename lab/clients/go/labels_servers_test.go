@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/lab/torture"
@@ -144,8 +145,6 @@ func TestTheProtocol(t *testing.T) {
 	cases := must.Have(torture.Select([]string{"status-503", "body-post-key", "deadline-silent", "connection-calls", "connection-tls"}))
 	card := must.Have(torture.Run(t.Context(), client, torture.Options{Cases: cases}))
 	for _, r := range card.Results {
-		if r.Grade != torture.Pass {
-			t.Errorf("%s is %s: %s", r.Case, r.Grade, r.Why)
-		}
+		check.Equal(t, r.Grade, torture.Pass, "%s: %s", r.Case, r.Why)
 	}
 }

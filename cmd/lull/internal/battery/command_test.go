@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -144,7 +145,5 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 	_, _, stderr := run(t, "--family", "hang", "--seeds", "0", "--policy", "nobody")
-	if n := strings.Count(stderr, "\n"); n != 3 {
-		t.Errorf("%d lines for three mistakes: %s", n, stderr)
-	}
+	check.Equal(t, strings.Count(stderr, "\n"), 3, "lines for three mistakes: %s", stderr)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/convert"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -205,9 +206,7 @@ func TestListsFormats(t *testing.T) {
 			t.Errorf("%v is not in\n%s", f, out)
 		}
 	}
-	if code != cli.OK {
-		t.Errorf("exit code %d", code)
-	}
+	check.Equal(t, code, cli.OK, "exit code")
 	out, _, _ = converts(t, "--list", "--json")
 	var all []struct{ Name, Title string }
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != len(convert.Formats()) {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -104,9 +105,7 @@ func TestNaiveClientsTryAsTheySay(t *testing.T) {
 			continue
 		}
 		for i := range c.at {
-			if base.asked[i] != c.at[i] {
-				t.Errorf("%s: attempts at %v, want %v", c.name, base.asked, c.at)
-			}
+			check.Equal(t, base.asked[i], c.at[i], "%s: attempts at %v", c.name, base.asked)
 		}
 		// Without an answer each attempt takes as long as it may.
 		ok, took, base := called(t, tenSeconds(), c.name, 0, answer{})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/internal/must"
 )
@@ -336,8 +337,6 @@ func TestPercentIsAllOrNothingOnlyIfItIs(t *testing.T) {
 		part, whole int
 		want        string
 	}{{0, 0, "-"}, {0, 1000, "0%"}, {1, 1000, "1%"}, {999, 1000, "99%"}, {1000, 1000, "100%"}, {1, 3, "33%"}, {2, 3, "67%"}} {
-		if got := percent(c.part, c.whole); got != c.want {
-			t.Errorf("percent(%d, %d) = %s, want %s", c.part, c.whole, got, c.want)
-		}
+		check.Equal(t, percent(c.part, c.whole), c.want, "percent(%d, %d)", c.part, c.whole)
 	}
 }

@@ -78,9 +78,7 @@ func TestAllBadFlagsAreReportedAtOnce(t *testing.T) {
 	common := []string{"demo", "--duration=x", "--load=x", "--kind=x", "--timeout=x", "--attempts=x", "--capacity=x", "--seed=x", "--clients=x"}
 	for n, more := range map[int][]string{8: nil, 10: {"--scenario=tail", "--tail=x", "--hedge-delay=x"}} {
 		_, _, stderr := lullProgram(t.Context(), append(common, more...)...)
-		if got := strings.Count(stderr, "\n"); got != n {
-			t.Errorf("%d lines for %d mistakes:\n%s", got, n, stderr)
-		}
+		check.Equal(t, strings.Count(stderr, "\n"), n, "lines:\n%s", stderr)
 	}
 }
 

@@ -142,12 +142,8 @@ func TestMeasure(t *testing.T) {
 		Name: "x", Calls: 104, Attempts: 260, Amplification: 2.5, NormalRPS: 20, PeakRPS: 100, PeakRatio: 5,
 		SuccessRate: 0.75, P50: 50, P99: 99, Recovery: got.Recovery,
 	}
-	if got != want {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
-	if empty := measure(s, 0, "x", nil, counts{}); empty != (stormFigures{Name: "x"}) {
-		t.Errorf("a run of nothing: %+v, want zeros", empty)
-	}
+	check.Equal(t, got, want, "figures")
+	check.Equal(t, measure(s, 0, "x", nil, counts{}), (stormFigures{Name: "x"}), "a run of nothing")
 }
 
 func TestBucketsCountByTick(t *testing.T) {

@@ -186,9 +186,7 @@ func TestMeasureTail(t *testing.T) {
 		{"after", f.After, "70 calls: 10 10 10 ms, 1 requests, 0 worst, 0 held back, 0 failed"},
 		{"whole", f.Whole, "150 calls: 10 never never ms, 1.2 requests, 1 worst, 7 held back, 0.1 failed"},
 	} {
-		if got := c.got.words(); got != c.want {
-			t.Errorf("%s: %s\nwant %s", c.name, got, c.want)
-		}
+		check.Equal(t, c.got.words(), c.want, "%s", c.name)
 	}
 	if f := measureTail(s, 14*time.Second, "x", ended, n); f.Whole.Calls != 150 || f.After.Calls != 70 {
 		t.Errorf("calls that began late are missing: %+v", f.Whole)
@@ -198,9 +196,7 @@ func TestMeasureTail(t *testing.T) {
 	if f.After != nil || f.Slow == nil || f.Slow.Calls != 10 || f.CutAgain != nil {
 		t.Errorf("a run that ended while all was slow: %+v", f)
 	}
-	if f := measureTail(s, 0, "x", nil, counts{}); f != (tailFigures{Name: "x"}) {
-		t.Errorf("a run of nothing: %+v, want zeros", f)
-	}
+	check.Equal(t, measureTail(s, 0, "x", nil, counts{}), (tailFigures{Name: "x"}), "a run of nothing")
 	s.Outage = 0
 	if f := measureTail(s, s.Duration, "x", ended, n); f.Before != nil || f.Slow != nil || f.After != nil || f.Whole == nil || f.CutAgain != nil {
 		t.Errorf("a run that was slow at no time: %+v", f)
@@ -224,9 +220,7 @@ func TestRecentTimes(t *testing.T) {
 			}
 		}
 	}
-	if got := l.recentUntil(400 * ms); len(got) != 0 {
-		t.Errorf("%v after 0.4 s, want nothing yet", got)
-	}
+	check.Equal(t, len(l.recentUntil(400*ms)), 0, "recents after 0.4 s")
 	first := l.recentUntil(3 * time.Second) // those that ended later are not looked at
 	check.Slices(t, first, []recent{{10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, 10 * ms}, {10 * ms, never}, {10 * ms, never}}, "after 3 s")
 	all := l.recentUntil(10 * time.Second)
@@ -262,9 +256,7 @@ func TestTallyCountsRequestsOfACall(t *testing.T) {
 	if got := l.backend.counts.copy(); len(got[extra]) != 2 || got[extra][1] != 2 || a.sent.Load() != 3 || b.sent.Load() != 1 || total(got[held]) != 1 {
 		t.Errorf("%v, %d and %d sent; want 2 extra in the second tick, 3 and 1 sent", got, a.sent.Load(), b.sent.Load())
 	}
-	if tallyOf(t.Context()) != nil {
-		t.Error("a tally out of nowhere")
-	}
+	check.Equal(t, tallyOf(t.Context()), nil, "a tally out of nowhere")
 }
 
 // direct calls a backend without a socket.

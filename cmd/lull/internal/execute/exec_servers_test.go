@@ -18,6 +18,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -112,9 +113,7 @@ func TestTimeouts(t *testing.T) {
 		t.Errorf("exit code %d, printed %q and\n%s", code, out, errs)
 	}
 	code, _, errs = run(t, nil, quick+"--attempts 1 --timeout 300ms --kill-after 10ms", `trap '' TERM; while :; do sleep 1; done`)
-	if code != 124 {
-		t.Errorf("SIGTERM is ignored: exit code %d\n%s", code, errs)
-	}
+	check.Equal(t, code, 124, "exit code where SIGTERM is ignored\n%s", errs)
 	code, out, _ = run(t, nil, quick+"--timeout 300ms", `trap 'echo done; exit 0' TERM; while :; do sleep 0.01; done`)
 	if code != 0 || out != "done\n" {
 		t.Errorf("a command that succeeds when it is ended has succeeded; exit code %d, printed %q", code, out)

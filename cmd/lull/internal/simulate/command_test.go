@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +15,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/scenario"
@@ -80,14 +80,10 @@ func TestSimulateSetAndFiles(t *testing.T) {
 			t.Errorf("%s: %d calls in 10 s at 60 a second", c.Name, n)
 		}
 	}
-	if !slices.Equal(names, []string{"twice", "once", "none"}) {
-		t.Errorf("contenders %v: want those of the file in its order, then the preset", names)
-	}
+	check.Slices(t, names, []string{"twice", "once", "none"}, "contenders: those of the file in its order, then the preset")
 	v = read("--policy=testdata/policies.yaml", "--policy=none,lull", "--set=policy.attempts=7")
 	for _, p := range v.Policies {
-		if want := map[bool]int{true: 1, false: 7}[p.Name == "none"]; p.Policy.Attempts != want {
-			t.Errorf("%s has %d attempts, want %d: presets stay as they are", p.Name, p.Policy.Attempts, want)
-		}
+		check.Equal(t, p.Policy.Attempts, map[bool]int{true: 1, false: 7}[p.Name == "none"], "attempts of %s: presets stay as they are", p.Name)
 	}
 }
 
@@ -219,9 +215,7 @@ func TestProgressIsPlainAndRareWhereThereIsNoTerminal(t *testing.T) {
 simulating: 40.0 %, 2 of 5 runs, 2M events/s, 30 s left
 simulating: 60.0 %, 3 of 5 runs, 2M events/s, 20 s left
 `
-		if out.String() != want {
-			t.Errorf("printed\n%swant\n%s", out.String(), want)
-		}
+		check.Equal(t, out.String(), want, "printed")
 	})
 }
 
@@ -244,9 +238,7 @@ func TestMergedPartsAreOneRun(t *testing.T) {
 			}
 			want := simulate(t, args...)
 			merged := append(args[:len(args):len(args)], "--merge="+folder+"/*.part")
-			if got := simulate(t, merged...); got != want {
-				t.Errorf("%v: merged\n%s\nwant\n%s", args, got, want)
-			}
+			check.Equal(t, simulate(t, merged...), want, "%v: merged", args)
 			if code, out, errs := lullProgram(t.Context(), append(merged, "--seed=2")...); code != cli.Failed || out != "" || !strings.Contains(errs, "are in none of the files") {
 				t.Errorf("%v with another seed: exit code %d, printed %q and %q", args, code, out, errs)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -57,9 +58,7 @@ func TestBestFiguresAreMarked(t *testing.T) {
 	}
 	// The intervals of the first two shares touch.
 	want := "9 s*, 90.0% ±1.0*, 0.00 ±0.00; 1/2 2 s, 88.5% ±1.0*, 0.00 ±0.00; never, 40.0% ±1.0, 0.00 ±0.00; -, -, -"
-	if text := strings.ReplaceAll(want, "; ", ", "); strings.Join(got, ", ") != text {
-		t.Errorf("got %q, want %q", strings.Join(got, ", "), text)
-	}
+	check.Equal(t, strings.Join(got, ", "), strings.ReplaceAll(want, "; ", ", "), "strings.Join(got, \", \")")
 	alike := []sim.Summary{recovered("a", 1, 5), recovered("b", 1, 5)}
 	table = pageTable(columns, alike)
 	markBest(table, columns, alike)
@@ -85,9 +84,7 @@ func TestCellsOfASweep(t *testing.T) {
 		"10 s/90.0%/level-2":     recovered("", 0.9, 10),
 	} {
 		c := sweepCell(m, 1, 100)
-		if got := c.Text + "/" + c.More + "/" + c.Class; got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		check.Equal(t, c.Text+"/"+c.More+"/"+c.Class, want, "c.Text + \"/\" + c.More + \"/\" + c.Class")
 	}
 }
 
@@ -124,9 +121,7 @@ func TestWindows(t *testing.T) {
 		"1m10s to 1m12s; fault; ; ",
 		"1m30s to 1m40s; fault; db: slow-down; db: on 1 of 10 hosts, work goes on at 10 % of its speed",
 	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	check.Equal(t, strings.Join(got, "\n"), strings.Join(want, "\n"), "strings.Join(got, \"\\n\")")
 }
 
 func TestFigures(t *testing.T) {
@@ -147,12 +142,8 @@ func TestPoliciesAsJSON(t *testing.T) {
 		Backoff: backoff.Schedule{Kind: backoff.Linear, Base: time.Second, FastFirst: true},
 	}
 	const want = `{"attempts":4,"attempt_timeout_s":1.5,"deadline_s":-1,"backoff":{"kind":"linear","base_s":1,"fast_first":true}}`
-	if got := plainData(p); string(got) != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	if got := plainData(lull.Policy{}); string(got) != "{}" {
-		t.Errorf("the zero Policy is %s", got)
-	}
+	check.Equal(t, string(plainData(p)), want, "data")
+	check.Equal(t, string(plainData(lull.Policy{})), "{}", "the zero Policy")
 }
 
 func TestScenariosAsJSON(t *testing.T) {
@@ -169,9 +160,7 @@ func TestCommandCanBeRepeated(t *testing.T) {
 		Sweep: cli.Texts{"clients=1,2"}, Seed: "1", Seeds: "3", Report: "o'brien.html", Clients: "25M", Horizon: "10s", Flags: cells.Flags{Workers: "2"}, JSON: true,
 	}
 	const want = `lull simulate 'my file.yaml' --policy none,lull --policy x.yaml --clients 25M --horizon 10s --set 'services.0.time={kind: fixed, mean: 1s}' --sweep clients=1,2 --seed 1 --seeds 3 --report 'o'\''brien.html'`
-	if got := f.command(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	check.Equal(t, f.command(), want, "f.command()")
 }
 
 // What became of messages stands beside the totals, and without topics nothing does.
@@ -183,9 +172,7 @@ func TestTopicsAsJSON(t *testing.T) {
 	text := plainData(r.Topics)
 	const want = `[{"name":"orders","sent":5,"handled":3,"dead":1,"left":1,"reasons":{"crashed":1},"attempts":9,"attempts_during_faults":4,"deferred":2,"lapsed":1,"caught_up_s":1.5},` +
 		`{"name":"mail","sent":0,"handled":0,"dead":0,"left":0,"reasons":null,"attempts":0,"attempts_during_faults":0,"deferred":0,"lapsed":0,"caught_up_s":null}]`
-	if string(text) != want {
-		t.Errorf("got\n%s\nwant\n%s", text, want)
-	}
+	check.Equal(t, string(text), want, "text")
 	if text := plainData(runOf(sim.Result{})); bytes.Contains(text, []byte("topics")) {
 		t.Errorf("topics without any: %s", text)
 	}

@@ -3,12 +3,12 @@ package simulate
 import (
 	"context"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
@@ -77,9 +77,7 @@ func TestAllBadSimulateFlagsAreReportedAtOnce(t *testing.T) {
 		t.Errorf("%d lines for 10 mistakes:\n%s", n, stderr)
 	}
 	_, _, stderr = lullProgram(t.Context(), "--seed=x", "--set=x=1", "--set=y", "--clients=x")
-	if n := strings.Count(stderr, "\n"); n != 4 {
-		t.Errorf("%d lines for 4 mistakes:\n%s", n, stderr)
-	}
+	check.Equal(t, strings.Count(stderr, "\n"), 4, "lines for 4 mistakes:\n%s", stderr)
 }
 
 func TestProcesses(t *testing.T) {
@@ -130,23 +128,17 @@ func TestCellsGoRowByRow(t *testing.T) {
 	for _, cell := range cellsOf([]sweepAxis{{"a", []string{"1", "2"}}, {"b", []string{"x", "y"}}}) {
 		got = append(got, cell[0].assignment+" "+cell[1].assignment)
 	}
-	if want := []string{"a=1 b=x", "a=1 b=y", "a=2 b=x", "a=2 b=y"}; !slices.Equal(got, want) {
-		t.Errorf("cells %q, want %q", got, want)
-	}
+	check.Slices(t, got, []string{"a=1 b=x", "a=1 b=y", "a=2 b=x", "a=2 b=y"}, "cells")
 	o := outcome{simulation: simulation{axes: []sweepAxis{{"a", []string{"1", "2"}}, {"b", []string{"x", "y", "z"}}}}}
 	for i, want := range []string{"1 x", "1 y", "1 z", "2 x", "2 y", "2 z"} {
-		if got := strings.Join(o.valuesAt(i), " "); got != want {
-			t.Errorf("cell %d has the values %s, want %s", i, got, want)
-		}
+		check.Equal(t, strings.Join(o.valuesAt(i), " "), want, "values of cell %d", i)
 	}
 }
 
 func TestEstimatesAreChecked(t *testing.T) {
 	const gib = 1 << 30
 	ok := estimate{memory: gib, time: time.Minute, runs: 4, parallel: 2, processes: 25_000_000, horizon: time.Minute}
-	if err := ok.check(2 * gib); err != nil {
-		t.Errorf("refused: %v", err)
-	}
+	check.Equal(t, ok.check(2*gib), nil, "refused")
 	for _, c := range []struct {
 		change func(*estimate)
 		want   []string

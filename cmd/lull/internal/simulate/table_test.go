@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -129,13 +130,9 @@ func TestResampled(t *testing.T) {
 
 func TestFaultAxis(t *testing.T) {
 	s := sim.Scenario{Horizon: 20 * time.Second, Services: []sim.Service{{Faults: []sim.Fault{{At: 5 * time.Second, For: 2 * time.Second}, {At: time.Second, For: 100 * ms, Every: 14 * time.Second}}}}}
-	if got := faultAxis(s, 20, time.Second, term.Blocks); got != "0▔···▔▔········▔···· 20 s" {
-		t.Errorf("got %s", got)
-	}
+	check.Equal(t, faultAxis(s, 20, time.Second, term.Blocks), "0▔···▔▔········▔···· 20 s", "faultAxis(s, 20, time.Second, term.Blocks)")
 	s.Services[0].Faults = s.Services[0].Faults[:1]
-	if got := faultAxis(s, 20, time.Second, term.ASCII); got != "0....^^........ 20 s" {
-		t.Errorf("got %s", got)
-	}
+	check.Equal(t, faultAxis(s, 20, time.Second, term.ASCII), "0....^^........ 20 s", "faultAxis(s, 20, time.Second, term.ASCII)")
 }
 
 func TestInWords(t *testing.T) {
@@ -143,27 +140,19 @@ func TestInWords(t *testing.T) {
 		0: "0 s", 1500: "1.5 µs", 51200: "51.2 µs", 12 * ms: "12 ms", 12345 * time.Microsecond: "12.3 ms", 999 * ms: "999 ms", time.Second: "1 s",
 		12345 * ms: "12.3 s", 90 * time.Second: "90 s", 10 * time.Minute: "10 min", 125 * time.Minute: "125 min", 5 * time.Hour: "5 h", 9000 * time.Hour: "9000 h", -time.Second: "-1 s",
 	} {
-		if got := inWords(d); got != want {
-			t.Errorf("inWords(%d) = %q, want %q", d, got, want)
-		}
+		check.Equal(t, inWords(d), want, "inWords(%d)", d)
 	}
 }
 
 func TestNumbersInWords(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 1: "1", 999: "999", 1000: "1,000", 25e6: "25,000,000", -1234: "-1,234", 250.5: "250.5", 0.5: "0.5"} {
-		if got := grouped(v); got != want {
-			t.Errorf("grouped(%v) = %q, want %q", v, got, want)
-		}
+		check.Equal(t, grouped(v), want, "grouped(%v)", v)
 	}
 	for v, want := range map[float64]string{0: "0", 950: "950", 999.7: "1k", 12345: "12.3k", 4.1e6: "4.1M", 2e9: "2G"} {
-		if got := abbreviated(v); got != want {
-			t.Errorf("abbreviated(%v) = %q, want %q", v, got, want)
-		}
+		check.Equal(t, abbreviated(v), want, "abbreviated(%v)", v)
 	}
 	for v, want := range map[float64]string{0: "0%", 1: "100%", 0.5: "50.0%", 0.9999999: "99.99%", 0.9998: "99.98%", 0.00001: "0.01%", 0.0004: "0.04%"} {
-		if got := percentOf(v); got != want {
-			t.Errorf("percentOf(%v) = %q, want %q", v, got, want)
-		}
+		check.Equal(t, percentOf(v), want, "percentOf(%v)", v)
 	}
 }
 
@@ -198,9 +187,7 @@ func TestVerdictsHideNothing(t *testing.T) {
 		{summary(sim.Recovery{}), "-"},
 		{summary(well, sim.Recovery{Measured: true}), "1/2 18 s"},
 	} {
-		if got := recoveryCell(c.m); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.m.Results[0].Recovery, got, c.want)
-		}
+		check.Equal(t, recoveryCell(c.m), c.want, "%+v", c.m.Results[0].Recovery)
 	}
 	for _, c := range []struct {
 		m    sim.Summary

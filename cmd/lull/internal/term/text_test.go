@@ -7,29 +7,23 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestFill(t *testing.T) {
 	const text = "a queue of 1,000 in front of the workers; an attempt takes 100 ms on average, and the others wait"
 	const want = "\n  time  a queue of 1,000 in front of the workers; an attempt takes 100 ms on\n" +
 		"        average, and the others wait\n"
-	if got := Fill("\n  time  ", text); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
-	if got := Fill("  a  ", ""); got != "  a\n" {
-		t.Errorf("nothing is %q", got)
-	}
-	if got := Fill("", "one"); got != "one\n" {
-		t.Errorf("one word is %q", got)
-	}
+	check.Equal(t, Fill("\n  time  ", text), want, "Fill(\"\\n  time  \", text)")
+	check.Equal(t, Fill("  a  ", ""), "  a\n", "nothing")
+	check.Equal(t, Fill("", "one"), "one\n", "one word")
 }
 
 // A number and its unit are in one line, and so is a name with blanks in it.
 func TestNothingIsTornApart(t *testing.T) {
 	long := "0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 "
-	if got, want := Fill("", long+"5 ms"), long[:76]+"\n5 ms\n"; got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
+	check.Equal(t, Fill("", long+"5 ms"), long[:76]+"\n5 ms\n", "Fill(\"\", long+\"5 ms\")")
 	var got Sentences
 	got.List("Slow, by more than anybody would like to wait: ", "fixed interval (2.4 s)", "full jitter (3 s)")
 	if want := "Slow, by more than anybody would like to wait: fixed interval (2.4 s),\n  full jitter (3 s)."; got.List("Nobody: ") || !slices.Equal(got, Sentences{want}) {
@@ -39,9 +33,7 @@ func TestNothingIsTornApart(t *testing.T) {
 
 func TestRanked(t *testing.T) {
 	got := Ranked([]string{"ccc", "dd", "b", "aa", "none"}, func(s string) (float64, string, bool) { return float64(len(s)), s, s != "none" })
-	if want := []string{"b", "dd", "aa", "ccc"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	check.Slices(t, got, []string{"b", "dd", "aa", "ccc"}, "one long word")
 }
 
 func TestTableIsFolded(t *testing.T) {
@@ -52,16 +44,12 @@ func TestTableIsFolded(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		Table(&out, rows, most)
-		if out.String() != want {
-			t.Errorf("in %d columns\n%swant\n%s", most, out.String(), want)
-		}
+		check.Equal(t, out.String(), want, "in %d columns", most)
 	}
 }
 
 func TestPrintable(t *testing.T) {
-	if got, want := Printable("say \"é\"\n\x1b[2J"), `say "é"\n\x1b[2J`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	check.Equal(t, Printable("say \"é\"\n\x1b[2J"), `say "é"\n\x1b[2J`, "Printable(\"say \\\"é\\\"\\n\\x1b[2J\")")
 }
 
 func TestBarsFollowTheLocale(t *testing.T) {
@@ -77,19 +65,13 @@ func TestBarsFollowTheLocale(t *testing.T) {
 		{map[string]string{"LANG": "C", "LC_CTYPE": "en_US.UTF-8"}, false},
 	} {
 		got := BarsFor(func(name string) string { return c.env[name] })
-		if (string(got) == string(ASCII)) != c.ascii {
-			t.Errorf("%v: %q", c.env, string(got))
-		}
+		check.Equal(t, (string(got) == string(ASCII)), c.ascii, "%v", c.env)
 	}
 }
 
 func TestLine(t *testing.T) {
-	if got := Blocks.Line([]float64{0, 0.01, 50, 100, 200}, 100); got != "▁▂▅██" {
-		t.Errorf("got %s", got)
-	}
-	if got := Blocks.Line([]float64{0, 0}, 0); got != "▁▁" {
-		t.Errorf("of nothing: %s", got)
-	}
+	check.Equal(t, Blocks.Line([]float64{0, 0.01, 50, 100, 200}, 100), "▁▂▅██", "Blocks.Line([]float64{0, 0.01, 50, 100, 200}, 100)")
+	check.Equal(t, Blocks.Line([]float64{0, 0}, 0), "▁▁", "of nothing")
 }
 
 func TestProgressWritesOverItselfOnATerminal(t *testing.T) {

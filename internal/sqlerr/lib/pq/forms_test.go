@@ -5,6 +5,7 @@ package pq
 import (
 	"testing"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/sqlerr"
 )
 
@@ -21,8 +22,6 @@ func TestIdle(t *testing.T) {
 		&conn{'I'}: true, &conn{'T'}: false, &conn{'E'}: false, &conn{}: false,
 		&text{"I"}: false, &none{'I'}: false, number('I'): false, (*conn)(nil): false,
 	} {
-		if got := sqlerr.Idle(c); got != want {
-			t.Errorf("%#v: %t", c, got)
-		}
+		check.Equal(t, sqlerr.Idle(c), want, "%#v", c)
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // save writes the page to a file, and returns its address.
@@ -114,9 +116,7 @@ func TestAxesFitWhatIsShown(t *testing.T) {
 			for _, tick := range all[i].fit(quantity{axis: all[i].Axis}).Ticks {
 				want = append(want, tick.Text)
 			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: %s: the page has ticks %q, and Go %q", when, all[i].ID, got, want)
-			}
+			check.Slices(t, got, want, "%s: %s: ticks of the page", when, all[i].ID)
 		}
 	}
 	same("all shown")
@@ -151,9 +151,7 @@ func TestFiguresUnderThePointer(t *testing.T) {
 	}
 	for i, s := range p.Summaries {
 		x := s.Results[0].Series
-		if want := number(fourDigits(x.First[100] + x.Retries[100])); said[i+1] != want {
-			t.Errorf("%s: %s, want %s", s.Contender.Name, said[i+1], want)
-		}
+		check.Equal(t, said[i+1], number(fourDigits(x.First[100]+x.Retries[100])), "%s", s.Contender.Name)
 	}
 	b.eval(`lull.charts[0].plot.focus()`, nil)
 	b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": "ArrowRight"}, nil)
@@ -300,9 +298,7 @@ func TestOneRequest(t *testing.T) {
 	b.open(server.URL + "/")
 	b.eval(`new Promise(r => requestAnimationFrame(r))`, nil)
 	quiet(t, b, server.URL+"/")
-	if n := len(asked); n != 1 {
-		t.Errorf("the server was asked %d times", n)
-	}
+	check.Equal(t, len(asked), 1, "requests")
 }
 
 func TestTextsAreTheSameOnBothSides(t *testing.T) {
@@ -314,9 +310,7 @@ func TestTextsAreTheSameOnBothSides(t *testing.T) {
 		var got []string
 		b.eval(fmt.Sprintf(`%s.map(lull.%s)`, strings.ReplaceAll(fmt.Sprint(values), " ", ","), name), &got)
 		for i, v := range values {
-			if got[i] != text(v) {
-				t.Errorf("%s of %g: %q in the page, %q in Go", name, v, got[i], text(v))
-			}
+			check.Equal(t, got[i], text(v), "%s of %g", name, v)
 		}
 	}
 }

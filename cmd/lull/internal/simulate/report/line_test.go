@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 var none = math.NaN()
@@ -82,9 +84,7 @@ func TestMiddle(t *testing.T) {
 
 func TestBand(t *testing.T) {
 	low, high := []float64{1, 2, none, 3}, []float64{4, 5, none, 6}
-	if got, want := between(thin(low, 600), thin(high, 600)), "M0 1 1 2L1 5 0 4ZM3 3L3 6Z"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	check.Equal(t, between(thin(low, 600), thin(high, 600)), "M0 1 1 2L1 5 0 4ZM3 3L3 6Z", "between(thin(low, 600), thin(high, 600))")
 	// The band of a thinned series covers every point of it.
 	var l, h []float64
 	for i := range 5000 {
@@ -171,9 +171,7 @@ func TestLinear(t *testing.T) {
 		{math.Inf(-1), false, "0 | 0.2 | 0.4 | 0.6 | 0.8 | 1"},
 	} {
 		s := linear(c.high, c.counted, number)
-		if got := texts(s.Ticks); got != c.want {
-			t.Errorf("up to %g: %s, want %s", c.high, got, c.want)
-		}
+		check.Equal(t, texts(s.Ticks), c.want, "up to %g", c.high)
 		if c.high > s.Hi || s.Ticks[0].At != 1 || s.Ticks[len(s.Ticks)-1].At != 0 {
 			t.Errorf("up to %g: the axis ends at %g, its ticks are %v", c.high, s.Hi, s.Ticks)
 		}
@@ -192,9 +190,7 @@ func TestLogarithmic(t *testing.T) {
 		{1e-5, 2e-5, "10 µs | 20 µs"},
 	} {
 		s := logarithmic(math.Log10(c.low), math.Log10(c.high), seconds)
-		if got := texts(s.Ticks); got != c.want {
-			t.Errorf("%g to %g: %s, want %s", c.low, c.high, got, c.want)
-		}
+		check.Equal(t, texts(s.Ticks), c.want, "%g to %g", c.low, c.high)
 		if s.Lo > math.Log10(c.low)+1e-9 || s.Hi < math.Log10(c.high)-1e-9 {
 			t.Errorf("%g to %g: the axis goes from %g to %g", c.low, c.high, math.Pow(10, s.Lo), math.Pow(10, s.Hi))
 		}
@@ -212,9 +208,7 @@ func TestThrough(t *testing.T) {
 		24 * time.Hour:         "0 h | 5 h | 10 h | 15 h | 20 h",
 		3 * time.Millisecond:   "0 ms | 1 ms | 2 ms | 3 ms",
 	} {
-		if got := texts(timeTicks(horizon)); got != want {
-			t.Errorf("%v: %s, want %s", horizon, got, want)
-		}
+		check.Equal(t, texts(timeTicks(horizon)), want, "%v", horizon)
 	}
 }
 
@@ -231,8 +225,6 @@ func TestTexts(t *testing.T) {
 		{whole(12345678), "12,345,678"}, {whole(999), "999"}, {whole(-1234), "-1,234"},
 		{ratio(1), "1.000 ×"}, {ratio(4.2853), "4.285 ×"}, {ratio(123.4), "123 ×"},
 	} {
-		if got := strings.ReplaceAll(c.got, nbsp, " "); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
+		check.Equal(t, strings.ReplaceAll(c.got, nbsp, " "), c.want, "strings.ReplaceAll(c.got, nbsp, \" \")")
 	}
 }

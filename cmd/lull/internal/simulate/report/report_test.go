@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -71,9 +72,7 @@ func TestTextIsEscaped(t *testing.T) {
 	if strings.Contains(text, "ZgotmplZ") {
 		t.Error("the template refused a value")
 	}
-	if n := strings.Count(text, "<script"); n != 1 {
-		t.Errorf("the page has %d scripts", n)
-	}
+	check.Equal(t, strings.Count(text, "<script"), 1, "scripts")
 }
 
 func TestNothingFromOutside(t *testing.T) {
@@ -244,8 +243,6 @@ func TestMarksDoNotMeet(t *testing.T) {
 		t.Errorf("three marks: %+v", p)
 	}
 	for i, w := range add(12, 13, 14, 15, 16) {
-		if w.Mark != fmt.Sprint(i+1) {
-			t.Errorf("mark %d is %q", i, w.Mark)
-		}
+		check.Equal(t, w.Mark, fmt.Sprint(i+1), "mark %d", i)
 	}
 }

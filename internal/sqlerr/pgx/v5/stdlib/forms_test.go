@@ -5,6 +5,7 @@ package stdlib
 import (
 	"testing"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/sqlerr"
 )
 
@@ -43,9 +44,7 @@ type (
 // What a connection says that it is in is believed, and a form that is not known says nothing.
 func TestIdle(t *testing.T) {
 	for status, want := range map[byte]bool{'I': true, 'T': false, 'E': false, 0: false} {
-		if got := sqlerr.Idle(&conn{status}); got != want {
-			t.Errorf("%c: %t", status, got)
-		}
+		check.Equal(t, sqlerr.Idle(&conn{status}), want, "%c", status)
 	}
 	for _, c := range []any{(*conn)(nil), failing{}, argument{}, both{}, nothing{}, shorter{}, words{}, none{}, &none{}, pgConn{'I'}} {
 		if sqlerr.Idle(c) {
