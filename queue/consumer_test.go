@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/throttle"
 )
@@ -677,9 +678,7 @@ func TestReceiveWaitsAsThePolicyAsks(t *testing.T) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			for i, e := range r.of(queue.EventReceiveFailed)[:len(c.want)] {
-				if e.After != c.want[i] {
-					t.Errorf("%+v: wait %d is %v, want %v", c.policy, i+1, e.After, c.want[i])
-				}
+				check.Equal(t, e.After, c.want[i], "%+v: wait %d", c.policy, i+1)
 			}
 			fails.Store(nil)
 			send(t, b, "fetched at last")
@@ -688,9 +687,7 @@ func TestReceiveWaitsAsThePolicyAsks(t *testing.T) {
 			send(t, b, "for what waits in Receive")
 			synctest.Wait()
 			failures := r.of(queue.EventReceiveFailed)
-			if got := failures[len(failures)-1].After; got != c.want[0] {
-				t.Errorf("%+v: the first wait after a success is %v, want %v", c.policy, got, c.want[0])
-			}
+			check.Equal(t, failures[len(failures)-1].After, c.want[0], "%+v: the first wait after a success", c.policy)
 			r.stop(t)
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
@@ -140,9 +141,7 @@ func TestNothingIsTriedAgainOnceStopping(t *testing.T) {
 		r.cancel()
 		synctest.Wait()
 		close(stop)
-		if err := <-r.done; err != nil {
-			t.Error(err)
-		}
+		must.Succeed(<-r.done)
 		wantEqual(t, "tried again", late.Load(), 0)
 		wantEqual(t, "retried here", r.Counts().RetriedHere, 0)
 	})
@@ -257,12 +256,8 @@ func TestDecided(t *testing.T) {
 }
 
 func TestNoDelays(t *testing.T) {
-	if d := memory(t, queue.MemoryBrokerConfig{MaxDelay: -1}).Capabilities().MaxDelay; d != 0 {
-		t.Errorf("a broker without delays delays for up to %v", d)
-	}
-	if d := memory(t, queue.MemoryBrokerConfig{}).Capabilities().MaxDelay; d != 12*time.Hour {
-		t.Errorf("by default delays are of up to %v, documented are 12h", d)
-	}
+	check.Equal(t, memory(t, queue.MemoryBrokerConfig{MaxDelay: -1}).Capabilities().MaxDelay, 0, "longest delay of a broker without delays")
+	check.Equal(t, memory(t, queue.MemoryBrokerConfig{}).Capabilities().MaxDelay, 12*time.Hour, "longest delay, as documented")
 }
 
 // Unless it is configured, handlers have the 30 seconds that are documented once Run is to stop.

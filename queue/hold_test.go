@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -414,9 +415,7 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%v: %v %q, want %v %q", c.err, v.Kind, v.Code, c.kind, c.code)
 		}
 	}
-	if v := queue.Classify(inner(engine.HintTooLong, lull.Verdict{After: time.Minute}, 1)); v.After != time.Minute {
-		t.Errorf("the hint became %v", v.After)
-	}
+	check.Equal(t, queue.Classify(inner(engine.HintTooLong, lull.Verdict{After: time.Minute}, 1)).After, time.Minute, "the hint")
 	for attempts, want := range []bool{true, false, false} { // one that ended before its first attempt has sent nothing
 		wantEqual(t, fmt.Sprintf("%d attempts: never sent", attempts), queue.Classify(inner(engine.CircuitOpen, lull.Verdict{}, attempts)).NeverSent, want)
 	}

@@ -123,8 +123,9 @@ func Scan(b Broker, c ScanConfig) (DeadLetters, error) {
 		return nil, fmt.Errorf("config of a scan: %w", err)
 	}
 	c.Idle, c.Lease, c.Hold = cmp.Or(c.Idle, 2*time.Second), cmp.Or(c.Lease, 30*time.Second), cmp.Or(c.Hold, 10_000)
-	s := &scan{b: b, c: c, held: map[string]*Delivery{}, seen: map[string]bool{}, repeated: map[string]bool{}, stop: make(chan struct{}), stopped: make(chan struct{})}
-	go s.extendLeases()
+	s := &scan{b: b, c: c, held: map[string]*Delivery{}, seen: map[string]bool{}, repeated: map[string]bool{}}
+	s.open, s.stop = context.WithCancel(context.Background())
+	s.extending.Go(s.extendLeases)
 	return s, nil
 }
 
@@ -144,21 +145,20 @@ type scan struct {
 	since        time.Time       // when the first of these was asked for
 	repeated     map[string]bool // letters that came again
 
-	stop, stopped chan struct{}
-	once          sync.Once
+	open      context.Context // until Close
+	stop      func()
+	extending sync.WaitGroup
 }
 
 func (s *scan) extendLeases() {
-	defer close(s.stopped)
 	if !s.b.Capabilities().Extends {
-		<-s.stop
 		return
 	}
 	t := time.NewTicker(s.c.Lease / 3)
 	defer t.Stop()
 	for {
 		select {
-		case <-s.stop:
+		case <-s.open.Done():
 			return
 		case <-t.C:
 		}
@@ -174,12 +174,7 @@ func (s *scan) extendLeases() {
 func (s *scan) extend(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	select {
-	case <-s.stop:
-		return
-	default:
-	}
-	if d := s.held[id]; d != nil {
+	if d := s.held[id]; d != nil && s.open.Err() == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), s.c.Lease/6)
 		defer cancel()
 		s.b.Extend(ctx, d, s.c.Lease) // if it fails, the letter comes once more and is passed over
@@ -281,8 +276,8 @@ func (s *scan) Remove(ctx context.Context, l *Letter) error {
 }
 
 func (s *scan) Close(ctx context.Context) error {
-	s.once.Do(func() { close(s.stop) })
-	<-s.stopped
+	s.stop()
+	s.extending.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var problems []error

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
@@ -42,9 +43,7 @@ func silent(t *testing.T, b queue.Broker, p lull.Policy, h queue.Handler, d time
 	c := must.Have(queue.New("orders", b, dependency(t, p), h, queue.Config{}))
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	if err := c.Run(ctx); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(c.Run(ctx))
 	synctest.Wait()
 }
 
@@ -219,9 +218,7 @@ func TestConcurrencyHoldsWhenSettlementsFail(t *testing.T) {
 			}
 			return nil
 		}, queue.Config{Concurrency: 4}).run(t, 10*time.Minute)
-		if most := b.most.Load(); most != 4 {
-			t.Errorf("%d messages were out at a time, want 4", most)
-		}
+		check.Equal(t, b.most.Load(), 4, "messages that were out at a time")
 		c := r.Counts()
 		if c.SettleFailed < 10 || c.Acked < 40 {
 			t.Errorf("it does not go on: %+v", c)

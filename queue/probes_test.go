@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
@@ -58,9 +59,7 @@ func TestNoMessageDiesOfAnOutage(t *testing.T) {
 			}
 		})
 	}
-	if dead[true] != 0 {
-		t.Errorf("%d messages died of an outage", dead[true])
-	}
+	check.Equal(t, dead[true], 0, "messages that died of an outage")
 	if dead[false] < 10 {
 		t.Errorf("%d died where deferrals count: this test tells nothing", dead[false])
 	}
@@ -82,9 +81,7 @@ func TestTheOnlyMessageDiesOfItsProbes(t *testing.T) {
 		if len(letters) != 1 || letters[0].Reason != "attempts_exhausted" || letters[0].Attempts != 5 {
 			t.Errorf("%+v", letters)
 		}
-		if runs != 10 {
-			t.Errorf("%d runs, want 5 attempts and as many probes that were none", runs)
-		}
+		check.Equal(t, runs, 10, "runs: 5 attempts, and as many probes that were none")
 	})
 }
 
@@ -165,9 +162,7 @@ func TestAPolicyThatHedgesFromTheStart(t *testing.T) {
 		must.Succeed(d.Update(hedged))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := c.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(c.Run(ctx))
 		wantEqual(t, "attempts allowed", of, 3)
 		wantEqual(t, "messages left", m.Len(), 0)
 	})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
@@ -54,9 +55,7 @@ func TestFilter(t *testing.T) {
 		{queue.Filter{YoungerThan: math.MaxInt64}, undated, false},
 		{queue.Filter{OlderThan: time.Minute}, put, true}, // only Enqueued is known
 	} {
-		if got := c.f.Match(c.l, now); got != c.want {
-			t.Errorf("%+v of %+v: %v", c.f, c.l.Envelope, got)
-		}
+		check.Equal(t, c.f.Match(c.l, now), c.want, "%+v matches %+v", c.f, c.l.Envelope)
 	}
 }
 
@@ -93,9 +92,7 @@ func TestValidate(t *testing.T) {
 		{queue.Config{Lease: 10 * time.Second, Margin: 5 * time.Second}.Validate(), "Margin"},
 		{queue.Config{Lease: 10 * time.Second, Margin: 5*time.Second - 1, Drain: -1}.Validate(), ""},
 	} {
-		if got := strings.Join(problem.Fields(c.err), " "); got != c.want {
-			t.Errorf("problems with %q, want %q: %v", got, c.want, c.err)
-		}
+		check.Equal(t, strings.Join(problem.Fields(c.err), " "), c.want, "problems of %v", c.err)
 	}
 }
 
@@ -410,9 +407,7 @@ func TestInspect(t *testing.T) {
 		wantEqual(t, "letters", m.DeadLetters().Len(), 12)
 		got, err := m.DeadLetters().Receive(t.Context(), queue.Want{Max: 20, Lease: time.Minute})
 		wantEqual(t, "letters that were given back", fmt.Sprint(len(got), err), "12 <nil>")
-		if got[0].Attempt != 1 {
-			t.Errorf("attempt %d: a letter must not be counted out of its queue", got[0].Attempt)
-		}
+		check.Equal(t, got[0].Attempt, 1, "attempt of a letter, which must not be counted out of its queue")
 	})
 }
 
@@ -437,9 +432,7 @@ func TestScan(t *testing.T) {
 			t.Error("Remove of a letter that comes from nowhere")
 		}
 		for _, l := range first[:2] {
-			if err := from.Remove(t.Context(), l); err != nil {
-				t.Error(err)
-			}
+			must.Succeed(from.Remove(t.Context(), l))
 		}
 		if err := errors.Join(other.Close(t.Context()), from.Close(t.Context()), from.Close(t.Context())); err != nil {
 			t.Errorf("Close: %v", err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
@@ -227,9 +228,7 @@ func TestWorstCaseByHand(t *testing.T) {
 	} {
 		p, cfg, can := p, queue.Config{}, can
 		c.change(&p, &cfg, &can)
-		if got := cfg.WorstCase(p, can); got != c.want {
-			t.Errorf("%s: %v, want %v", c.what, got, c.want)
-		}
+		check.Equal(t, cfg.WorstCase(p, can), c.want, "%s", c.what)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -43,9 +44,7 @@ func TestPhaseIsFixed(t *testing.T) {
 		{"report host-1", time.Hour, 1763195150243}, {"report host-1", 24 * time.Hour, 42316683605841},
 		{"x", 0, 0}, {"x", -1, 0},
 	} {
-		if got := Phase(c.name, c.period); got != c.want {
-			t.Errorf("%q in %v: %d, want %d", c.name, c.period, got, c.want)
-		}
+		check.Equal(t, Phase(c.name, c.period), c.want, "%q in %v", c.name, c.period)
 	}
 }
 
@@ -97,9 +96,7 @@ func TestRun(t *testing.T) {
 			t.Fatalf("%v after %d runs", err, len(at))
 		}
 		for i, want := range []time.Duration{time.Minute, 3 * time.Minute, time.Minute} {
-			if got := at[i+1].Sub(at[i]); got != want {
-				t.Errorf("%v after run %d, want %v", got, i+1, want)
-			}
+			check.Equal(t, at[i+1].Sub(at[i]), want, "time after run %d", i+1)
 		}
 	})
 	for _, period := range []time.Duration{-1, 0} {
@@ -236,7 +233,5 @@ func TestTheDiaryIsBounded(t *testing.T) {
 			t.Fatal("the latest is forgotten")
 		}
 	}
-	if len(d.noted) != maxSpans {
-		t.Errorf("%d spans", len(d.noted))
-	}
+	check.Equal(t, len(d.noted), maxSpans, "spans")
 }

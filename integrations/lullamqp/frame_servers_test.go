@@ -120,9 +120,7 @@ func TestRule21HeadersThatFillAFrame(t *testing.T) {
 				t.Error("a connection was lost")
 			}
 			// What is a letter can go back.
-			if err := q.Send(testContext(t), queue.Outgoing{Body: l.Body, Headers: queue.LetterHeaders(l.Headers, &l.Envelope), Letter: l}); err != nil {
-				t.Error(err)
-			}
+			must.Succeed(q.Send(testContext(t), queue.Outgoing{Body: l.Body, Headers: queue.LetterHeaders(l.Headers, &l.Envelope), Letter: l}))
 		})
 	}
 }

@@ -35,9 +35,7 @@ func TestHeadersThatNobodyShouldWrite(t *testing.T) {
 			t.Errorf("%v: %+v", v, r)
 		}
 	}
-	if r := recordOf(amqp.Table{headerAttempts: int64(math.MaxInt64)}); r.attempts != maxAttempts {
-		t.Errorf("%d attempts", r.attempts)
-	}
+	check.Equal(t, recordOf(amqp.Table{headerAttempts: int64(math.MaxInt64)}).attempts, maxAttempts, "attempts")
 	if r := recordOf(amqp.Table{headerID: strings.Repeat("x", 513)}); r.id != "" {
 		t.Errorf("an id of %d bytes", len(r.id))
 	}
@@ -203,9 +201,7 @@ func TestInequivalent(t *testing.T) {
 		"PRECONDITION_FAILED - inequivalent arg 'x-dead-letter-exchange' for queue 'q' in vhost '/': received the value '' of type 'longstr' but current is the value 'it's of type ' of type 'longstr'": {"queue", "q", "x-dead-letter-exchange", "''", "'it's of type '"},
 		"something new": {"queue", "q", "something new", "", ""},
 	} {
-		if got := inequivalent("queue", "q", reason); got != want {
-			t.Errorf("%s:\ngot  %+v\nwant %+v", reason, got, want)
-		}
+		check.Equal(t, inequivalent("queue", "q", reason), want, "%s", reason)
 	}
 }
 

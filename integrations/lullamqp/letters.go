@@ -3,6 +3,7 @@ package lullamqp
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -275,7 +276,7 @@ func (l *letters) register(p *consumedLetters, d *amqp.Delivery) (h *letterRecei
 		}
 		h.d, h.channel = *d, p
 	} else {
-		h = &letterReceipt{of: l, channel: p, d: *d, digest: what, copyID: cmp.Or(recordOf(d.Headers).id, newID())}
+		h = &letterReceipt{of: l, channel: p, d: *d, digest: what, copyID: cmp.Or(recordOf(d.Headers).id, rand.Text())}
 	}
 	l.out[h] = true
 	return h, again

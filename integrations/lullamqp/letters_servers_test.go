@@ -81,9 +81,7 @@ func TestRule21MessagesThatAreAlike(t *testing.T) {
 		readable(t, ch, q.config.Queue, n)
 		bury(t, q, n)
 		readable(t, ch, q.config.DeadLetters, n)
-		if p := redriven(t, q, queue.RedriveConfig{}); p.String() != "moved 20 of 20 (20 seen)" {
-			t.Errorf("message-id %q: %v", id, p)
-		}
+		check.Equal(t, redriven(t, q, queue.RedriveConfig{}).String(), "moved 20 of 20 (20 seen)", "message-id %q", id)
 		for _, d := range receive(t, q, n) {
 			settle(t, q, d, queue.Settlement{Outcome: queue.Ack})
 		}

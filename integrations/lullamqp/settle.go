@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -190,7 +189,7 @@ func (q *Broker) successor(r *receipt, s queue.Settlement) (exchange, key string
 	m = republished(&r.d, h)
 	if s.Outcome == queue.DeadLetter {
 		h[queue.EnvelopeHeader] = s.Envelope.Encode()
-		dead := record{id: newID(), enqueued: time.Now(), group: next.group}
+		dead := record{id: rand.Text(), enqueued: time.Now(), group: next.group}
 		dead.write(h)
 		m.MessageId = cmp.Or(m.MessageId, dead.id)
 		return "", q.config.DeadLetters, m
@@ -273,7 +272,7 @@ func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) 
 	}
 	room := roomToMove
 	m := amqp.Publishing{Headers: make(amqp.Table, len(o.Headers)+4), DeliveryMode: amqp.Persistent, Body: o.Body}
-	r := record{id: newID(), enqueued: time.Now(), group: o.Group}
+	r := record{id: rand.Text(), enqueued: time.Now(), group: o.Group}
 	if o.Letter != nil {
 		if was, ok := o.Letter.Receipt.(*letterReceipt); ok {
 			m = republished(&was.d, keptHeaders(was.d.Headers))
@@ -303,10 +302,4 @@ func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) 
 		return lull.Permanent(fmt.Errorf("lullamqp: send to %s: %w", name, err))
 	}
 	return err
-}
-
-func newID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
 }

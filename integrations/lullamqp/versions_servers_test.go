@@ -45,9 +45,7 @@ func TestWhatTheServerCounts(t *testing.T) {
 				return ok
 			})
 			last = &d
-			if d.Redelivered != (n > 0) {
-				t.Errorf("%s: delivery %d is marked as redelivered: %v", c.name, n+1, d.Redelivered)
-			}
+			check.Equal(t, d.Redelivered, n > 0, "%s: delivery %d is marked as redelivered", c.name, n+1)
 			must.Succeed(c.end(&d, ch))
 		}
 		var got counts

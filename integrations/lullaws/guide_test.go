@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/integrations/lullaws"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // What the guide shows, as it stands there; other tests make calls with such clients.
@@ -53,25 +54,17 @@ func TestWhatTheCommentShows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memnet.NewServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { succeed(w) }))
 		cfg := aws.Config{Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: server.Client(), Credentials: aws.CredentialsProviderFunc(credentials)}
-		if err := packageComment(cfg); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(packageComment(cfg))
 		services, err := lull.NewRegistry(lull.Policy{}, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := lullaws.AddTo(&cfg, services); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(lullaws.AddTo(&cfg, services))
 		input := &sqs.SendMessageInput{QueueUrl: &server.URL, MessageBody: aws.String("order 7")}
-		if err := packageCommentOnce(t.Context(), sqs.NewFromConfig(cfg), input); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(packageCommentOnce(t.Context(), sqs.NewFromConfig(cfg), input))
 	})
 }
 
 func TestWhatTheGuideShows(t *testing.T) {
-	if err := guideAdd(aws.Config{Region: "eu-central-1"}); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(guideAdd(aws.Config{Region: "eu-central-1"}))
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/integrations/lullaws"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
@@ -184,9 +185,7 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("%d %s: %v after %d requests", x.status, x.code, err, s.requests.Load())
 				continue
 			}
-			if e.Verdict.After != x.after {
-				t.Errorf("%s: the hint is %v, want %v", x.header, e.Verdict.After, x.after)
-			}
+			check.Equal(t, e.Verdict.After, x.after, "%s: the hint", x.header)
 			var api smithy.APIError
 			if !errors.As(err, &api) || api.ErrorCode() != x.code {
 				t.Errorf("%d %s: the last error is lost: %v", x.status, x.code, err)
@@ -282,9 +281,7 @@ func TestOneServicesThrottlingDelaysNoOther(t *testing.T) {
 			cancel()
 		}
 		for range 5 {
-			if _, err := buckets.HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: aws.String("b")}); err != nil {
-				t.Error(err)
-			}
+			must.Have(buckets.HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: aws.String("b")}))
 		}
 		if made.Load() != 2 || services.Len() != 2 {
 			t.Errorf("%d retryers and %d dependencies, want 2 each", made.Load(), services.Len())
@@ -350,9 +347,7 @@ func TestTheBodyOfAnAnswer(t *testing.T) {
 		if err != nil || string(text) != "hello" {
 			t.Errorf("%q, %v", text, err)
 		}
-		if err := got.Body.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(got.Body.Close())
 	})
 }
 

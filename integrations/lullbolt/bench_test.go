@@ -18,9 +18,7 @@ func parallel(b *testing.B, f func() error) {
 	b.SetParallelism(max(1, 16/runtime.GOMAXPROCS(0)))
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if err := f(); err != nil {
-				b.Error(err)
-			}
+			must.Succeed(f())
 		}
 	})
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "/s")

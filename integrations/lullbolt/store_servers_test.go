@@ -79,9 +79,7 @@ func TestAFileThatStandsStill(t *testing.T) {
 				t.Errorf("held at the %s, and sent again: %d %s, replayed %v, after %d handlers", at, again.Code, again.Body, replayed, runs[i].Load())
 			}
 		}
-		if err := keys.Wait(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(keys.Wait(t.Context()))
 		s.Close()
 	}
 }

@@ -126,9 +126,7 @@ func TestClosed(t *testing.T) {
 		})
 	}
 	for range 2 {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(s.Close())
 	}
 	wg.Wait()
 	_, err := s.Claim(context.Background(), c)
@@ -167,9 +165,7 @@ func TestCloseWaits(t *testing.T) {
 		runtime.Gosched()
 	}
 	must.Succeed(release())
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
+	must.Succeed(<-closed)
 	for range n {
 		if err := <-errs; err != nil {
 			t.Errorf("a call that came before Close: %v", err)
@@ -202,9 +198,7 @@ func TestBroken(t *testing.T) {
 			t.Errorf("after a panic: %v", err)
 		}
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(s.Close())
 }
 
 // An unreadable entry is a reason not to open the file. If it is opened nevertheless, this key
@@ -231,9 +225,7 @@ func TestDamagedEntry(t *testing.T) {
 	if err := s.Complete(context.Background(), c.Key, c.Token, nil, time.Hour); err == nil || errors.Is(err, idempotency.ErrFenced) {
 		t.Errorf("Complete of a damaged entry: %v", err)
 	}
-	if _, err := s.Claim(context.Background(), request()); err != nil {
-		t.Error(err)
-	}
+	must.Have(s.Claim(context.Background(), request()))
 	if n, err := s.Sweep(context.Background()); n != 0 || err != nil {
 		t.Errorf("Sweep: %d, %v; a damaged entry is for somebody to look at", n, err)
 	}

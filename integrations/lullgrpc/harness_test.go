@@ -25,6 +25,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
@@ -248,9 +249,7 @@ func fails(code codes.Code) error { return status.Error(code, "as scripted") }
 // wantFailure checks the error of a call.
 func wantFailure(t testing.TB, err error, code codes.Code, reason error, attempts int) {
 	t.Helper()
-	if got := status.Code(err); got != code {
-		t.Errorf("code %v, want %v (%v)", got, code, err)
-	}
+	check.Equal(t, status.Code(err), code, "code (%v)", err)
 	if reason == nil {
 		return
 	}

@@ -284,9 +284,7 @@ func TestALosersReplyIsNeverSeen(t *testing.T) {
 			loser = reply.(proto.Message)
 			return writesLate("hedge", nil)(ctx, method, req, reply, cc, opts...)
 		}
-		if err := slots(t, hedging(2), wrapperspb.String(""), reply, nil, first, hedge); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(slots(t, hedging(2), wrapperspb.String(""), reply, nil, first, hedge))
 		synctest.Wait()
 		if reply.Value != "first" || proto.Message(reply) == loser {
 			t.Errorf("answer %q", reply.Value)
@@ -358,9 +356,7 @@ func TestAHedgedCallThatWasNeverSent(t *testing.T) {
 					t.Errorf("peer %+v of a call that was never sent", from)
 				}
 			}
-			if got := ev.waits(); len(got) != waits {
-				t.Errorf("waits %v, want %d", got, waits)
-			}
+			check.Equal(t, len(ev.waits()), waits, "waits, of %v", ev.waits())
 		}
 	})
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
@@ -355,9 +356,7 @@ func TestRefusedByGRPCItself(t *testing.T) {
 			if last := ended[len(ended)-1]; status.Code(err) != c.code || last.Verdict.Kind != c.kind || last.Attempt != 1 {
 				t.Errorf("%v, %+v after %d attempts; want %v and one attempt", err, last.Verdict, last.Attempt, c.kind)
 			}
-			if n := e.count() - 1; n != c.calls {
-				t.Errorf("%d calls of the handler, want %d", n, c.calls)
-			}
+			check.Equal(t, e.count()-1, c.calls, "calls of the handler")
 		})
 	}
 }

@@ -156,9 +156,7 @@ func TestPropertiesOfRetries(t *testing.T) {
 			if attempts > p.Attempts {
 				t.Errorf("%d attempts of %d", attempts, p.Attempts)
 			}
-			if status.Code(err) != last {
-				t.Errorf("code %v, want that of the last attempt, %v", status.Code(err), last)
-			}
+			check.Equal(t, status.Code(err), last, "code, and that of the last attempt")
 			if ended := ev.of(event.CallEnded); len(ended) != 1 || (ended[0].Reason == engine.Success) != (last == codes.OK) {
 				t.Errorf("ended %+v after %v", ended, last)
 			}

@@ -26,6 +26,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/event"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
@@ -458,9 +459,7 @@ func (r *restarts) run(t *testing.T, hedged bool) {
 	stop(false)
 	synctest.Wait() // the end of a stream may be noted after its caller has it
 	// The bubble ends only without goroutines.
-	if places := client.Dependency(t.Context(), addr, unaryMethod).Limiter().InFlight(); places != 0 {
-		t.Errorf("%d places are taken", places)
-	}
+	check.Equal(t, client.Dependency(t.Context(), addr, unaryMethod).Limiter().InFlight(), 0, "places that are taken")
 	r.judge(t, results, gone, hedged)
 }
 

@@ -220,9 +220,7 @@ func TestAdmission(t *testing.T) {
 			first <- err
 		}()
 		time.Sleep(time.Second)
-		if s := g.Snapshot(); s.InFlight != 1 {
-			t.Errorf("%d in flight, want the first", s.InFlight)
-		}
+		check.Equal(t, g.Snapshot().InFlight, 1, "in flight")
 		_, err := call(t.Context(), cc, "second")
 		if status.Code(err) != codes.Unavailable || !errors.Is(err, lull.ErrOverloaded) || len(refused) != 2 || refused[0].Decision.DontRetry || !refused[1].Decision.DontRetry {
 			t.Errorf("%v after refusals %+v", err, refused)

@@ -21,6 +21,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
 	lullgrpc "github.com/lullgo/lull/integrations/lullgrpc"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/serviceconfig"
 )
@@ -83,9 +84,7 @@ func TestAllThatAServiceConfigHas(t *testing.T) {
 	if want := (lull.Policy{Attempts: 1, Hedge: hedge.Config{Attempts: 3, Delay: 20 * time.Millisecond, Share: -1, InFlight: -1}}); hedged != want || lost != nil {
 		t.Errorf("%+v (lost %v)\nwant\n%+v", hedged, lost, want)
 	}
-	if _, err := lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{})); err != nil {
-		t.Error(err)
-	}
+	must.Have(lullgrpc.New(lull.Policy{}, lullgrpc.WithServiceConfig(sc, lullgrpc.ServiceConfigOptions{})))
 }
 
 // A config that was made in code may have mistakes, too. Some would configure methods or attempts
@@ -126,9 +125,7 @@ func TestPrecedenceOfNames(t *testing.T) {
 		if !ok || mc.Timeout != want {
 			t.Errorf("%s: timeout %v, want %v", method, mc.Timeout, want)
 		}
-		if d := c.Dependency(t.Context(), "x", method); d.Policy().Deadline != want {
-			t.Errorf("%s: the client has %v, want %v", method, d.Policy().Deadline, want)
-		}
+		check.Equal(t, c.Dependency(t.Context(), "x", method).Policy().Deadline, want, "%s: deadline that the client has", method)
 	}
 	if _, ok := (lullgrpc.ServiceConfig{}).Method("/a.A/Get"); ok {
 		t.Error("an empty config knows a method")

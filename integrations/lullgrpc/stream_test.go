@@ -605,9 +605,7 @@ func TestEventsOfAStream(t *testing.T) {
 func booms(t *testing.T, do func()) {
 	t.Helper()
 	defer func() {
-		if p := recover(); p != "boom" {
-			t.Errorf("recovered %v", p)
-		}
+		check.Equal(t, recover(), "boom", "recovered")
 	}()
 	do()
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
 )
@@ -48,9 +49,7 @@ func TestACallThatWasSentIsNot(t *testing.T) {
 		cc := dial(t, lis.Addr().String(), quick())
 		_, err := call(t.Context(), cc, "")
 		wantFailure(t, err, codes.Unavailable, lull.ErrNotIdempotent, 1)
-		if e.count() != 1 {
-			t.Errorf("%d attempts", e.count())
-		}
+		check.Equal(t, e.count(), 1, "attempts")
 	})
 }
 

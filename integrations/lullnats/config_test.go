@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
@@ -77,18 +78,12 @@ func TestConfigDefaults(t *testing.T) {
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if again := got.WithDefaults(); again != got {
-		t.Errorf("and again %+v", again)
-	}
+	check.Equal(t, got.WithDefaults(), got, "and again")
 	if n := (Config{DeliveryLimit: -7, Outstanding: -7}).WithDefaults(); n.DeliveryLimit != -1 || n.Outstanding != -1 || n.reaps() {
 		t.Errorf("no limits: %+v", n)
 	}
-	if n := (Config{Order: queue.Total}).WithDefaults().Outstanding; n != 1 {
-		t.Errorf("%d outstanding of a total order", n)
-	}
-	if w := good.ackWait(); w != 31*time.Second {
-		t.Errorf("AckWait %v", w)
-	}
+	check.Equal(t, (Config{Order: queue.Total}).WithDefaults().Outstanding, 1, "outstanding of a total order")
+	check.Equal(t, good.ackWait(), 31*time.Second, "AckWait")
 }
 
 func TestCovers(t *testing.T) {
@@ -101,9 +96,7 @@ func TestCovers(t *testing.T) {
 		{">", "a", true}, {">", "a.b.>", true}, {"a.>", "a", false}, {"a.>", "a.b", true}, {"a.>", "a.>", true}, {"a.*", "a.>", false}, {"a.>", ">", false},
 		{"*.*", "a.b", true}, {"*", ">", false}, {"", "", true}, {"", "a", false},
 	} {
-		if got := matchesAll(x.a, x.b); got != x.want {
-			t.Errorf("covers(%q, %q) = %v", x.a, x.b, got)
-		}
+		check.Equal(t, matchesAll(x.a, x.b), x.want, "covers(%q, %q)", x.a, x.b)
 	}
 }
 

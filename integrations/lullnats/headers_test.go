@@ -12,6 +12,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -37,9 +38,7 @@ func TestParseReply(t *testing.T) {
 			t.Errorf("%s: %+v, %v", s, got, err)
 		}
 	}
-	if got := id("ORDERS", 17, at); got != "ORDERS:17:"+strconv.FormatInt(1_700_000_000_123_456_789, 36) {
-		t.Errorf("id %s", got)
-	}
+	check.Equal(t, id("ORDERS", 17, at), "ORDERS:17:"+strconv.FormatInt(1_700_000_000_123_456_789, 36), "id")
 	if id("S", 1, at) == id("S", 1, at.Add(1)) || id("S", 1, at) == id("S", 2, at) || id("S", 1, at) == id("T", 1, at) {
 		t.Error("ids of different messages are the same")
 	}
@@ -171,7 +170,5 @@ func TestClock(t *testing.T) {
 			}
 		}
 	}
-	if got := b.recordClock(sent, time.Time{}); got != 0 {
-		t.Errorf("a server that does not say its time: %v", got)
-	}
+	check.Equal(t, b.recordClock(sent, time.Time{}), 0, "a server that does not say its time")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/server/admission"
@@ -63,9 +64,7 @@ func TestTheTableIsWhatThereIs(t *testing.T) {
 	}
 	got := emitted(t, everything(t))
 	for name, want := range promised {
-		if got[name] != want {
-			t.Errorf("%s is %+v, and documented as %+v", name, got[name], want)
-		}
+		check.Equal(t, got[name], want, "%s, and as documented", name)
 	}
 	for name := range got {
 		if _, ok := promised[name]; !ok {

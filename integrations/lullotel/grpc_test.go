@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // downFor is an operation that fails n times, and then succeeds.
@@ -42,9 +43,7 @@ func TestGRPC(t *testing.T) {
 		all.wantSum(t, .04, "grpc.client.call.retry_delay")
 		s := r.spans.GetSpans()[2]
 		expect(t, s.Attributes, "retry.dependency", "dns:///pay /pay.V1/")
-		if s.Name != "call dns:///pay /pay.V1/ /pay.V1/Charge" {
-			t.Errorf("span %s", s.Name)
-		}
+		check.Equal(t, s.Name, "call dns:///pay /pay.V1/ /pay.V1/Charge", "span")
 	})
 }
 
@@ -86,9 +85,7 @@ func TestGRPCStreamEndsEarly(t *testing.T) {
 		all.want(t, 3, "retry.attempt.duration")
 		all.want(t, 1, "grpc.client.call.retries")
 		all.wantSum(t, .03, "grpc.client.call.retry_delay")
-		if n := len(r.spans.GetSpans()); n != 1 {
-			t.Errorf("%d spans, want 1", n)
-		}
+		check.Equal(t, len(r.spans.GetSpans()), 1, "spans")
 	})
 }
 

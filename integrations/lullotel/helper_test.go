@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -67,9 +68,7 @@ func (m metrics) value(name string, labels ...string) (sum float64) {
 
 func (m metrics) want(t testing.TB, want float64, name string, labels ...string) {
 	t.Helper()
-	if n := m.value(name, labels...); n != want {
-		t.Errorf("%s %v is %v, want %v", name, labels, n, want)
-	}
+	check.Equal(t, m.value(name, labels...), want, "%s %v", name, labels)
 }
 
 // wantSum is about the sum of a histogram's values.
@@ -87,9 +86,7 @@ func (m metrics) wantSum(t testing.TB, want float64, name string) {
 // wantSeries is about the number of a metric's label sets.
 func (m metrics) wantSeries(t testing.TB, want int, name string) {
 	t.Helper()
-	if n := len(points(m[name])); n != want {
-		t.Errorf("%s has %d series, want %d", name, n, want)
-	}
+	check.Equal(t, len(points(m[name])), want, "series of %s", name)
 }
 
 // A point is a series of a metric: its labels, and its value or, of a histogram, the number and the sum of its values.

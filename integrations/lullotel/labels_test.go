@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // A name always returns the same thing, whoever asks, and there are no more things than the limit.
@@ -37,8 +39,6 @@ func TestNamesAreTheSameForAll(t *testing.T) {
 				kept++
 			}
 		})
-		if kept != min(most, 100) {
-			t.Errorf("%d names are kept, want %d", kept, min(most, 100))
-		}
+		check.Equal(t, kept, min(most, 100), "names that are kept")
 	}
 }

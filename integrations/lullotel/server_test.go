@@ -14,6 +14,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
@@ -76,9 +77,7 @@ func TestQueue(t *testing.T) {
 				failed++
 			}
 		}
-		if failed != 2 {
-			t.Errorf("%d spans failed, want 2", failed)
-		}
+		check.Equal(t, failed, 2, "spans that failed")
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -110,9 +111,7 @@ func TestMetersThatFail(t *testing.T) {
 				t.Errorf("%v does not name %s", err, name)
 			}
 		}
-		if n := c.broken.registered; n != 0 {
-			t.Errorf("%d callbacks are left behind", n)
-		}
+		check.Equal(t, c.broken.registered, 0, "callbacks that are left behind")
 	}
 }
 
@@ -264,9 +263,7 @@ func TestConcurrently(t *testing.T) {
 		others.Wait()
 		all := r.collect(t)
 		all.want(t, workers*each, "retry.calls")
-		if n := len(r.spans.GetSpans()); n != workers*each/2 {
-			t.Errorf("%d spans, want %d", n, workers*each/2)
-		}
+		check.Equal(t, len(r.spans.GetSpans()), workers*each/2, "spans")
 		all.want(t, float64(attempts.Load()), "retry.attempts")
 		if n := all.value("retry.call.failures", "reason", "panicked"); n == 0 || n != float64(panics.Load()) {
 			t.Errorf("%v calls panicked, want %v", n, panics.Load())

@@ -24,6 +24,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
@@ -131,9 +132,7 @@ func TestThreeAttemptsAreOneTrace(t *testing.T) {
 		for i, e := range call.Events {
 			wait := []float64{10, 20}[i]
 			expect(t, e.Attributes, "retry.attempt", i+1, "retry.delay_ms", wait, "retry.delay_before_jitter_ms", wait, "error.type", "503")
-			if e.Name != "retry.wait" {
-				t.Errorf("event %d is %s", i, e.Name)
-			}
+			check.Equal(t, e.Name, "retry.wait", "event %d", i)
 			// It stands between the two attempts.
 			if e.Time.Before(attempts[i].StartTime) || e.Time.After(attempts[i+1].StartTime) {
 				t.Errorf("wait %d is not between its attempts", i+1)
@@ -182,9 +181,7 @@ func TestAfterTheSpan(t *testing.T) {
 		c.End(nil)
 		c.End(errDown)
 		lull.Run(ctx, dependencyOn(t, r, "d", steady()), func(context.Context) error { return errDown })
-		if n := len(r.begun.Started()); n != 1 {
-			t.Errorf("%d spans have begun, want that of the caller alone", n)
-		}
+		check.Equal(t, len(r.begun.Started()), 1, "spans, with that of the caller alone")
 	})
 }
 
@@ -400,9 +397,7 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 					synctest.Wait()
 					all := r.spans.GetSpans()
 					if spans == SpansNoted && c.events == "" && c.errorType == "" {
-						if len(all) != 0 {
-							t.Errorf("%d spans of what there is nothing to say of", len(all))
-						}
+						check.Equal(t, len(all), 0, "spans of what there is nothing to say of")
 						return
 					}
 					if n := len(r.begun.Started()); len(all) != 1 || n != 2 {
@@ -428,9 +423,7 @@ func TestEveryCallHasOneSpan(t *testing.T) {
 					for _, e := range s.Events {
 						events = append(events, strings.TrimPrefix(e.Name, "retry."))
 					}
-					if got := strings.Join(events, " "); got != c.events {
-						t.Errorf("events %q, want %q", got, c.events)
-					}
+					check.Equal(t, strings.Join(events, " "), c.events, "events")
 					r.collect(t).want(t, 1, "retry.calls", "outcome", c.outcome)
 				})
 			})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/cost"
 )
 
@@ -51,9 +52,7 @@ func testCost(t *testing.T) {
 		"paid by share":  func() { b.ledger.share.Store(1); fail() },
 		"refused, alone": func() { b.ledger.refused.Store(false); fail() },
 	} {
-		if n := testing.AllocsPerRun(1000, do); n != 0 {
-			t.Errorf("%s: %v allocations", name, n)
-		}
+		check.Equal(t, testing.AllocsPerRun(1000, do), 0, "%s: allocations", name)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	lullredis "github.com/lullgo/lull/integrations/lullredis"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // What the guide and the comment of the package show, as it stands there.
@@ -45,14 +46,10 @@ func guideAddTo(addr string, d *lull.Dependency) error {
 
 func TestWhatTheGuideShows(t *testing.T) {
 	addr := lullredis.Addr(t)
-	if err := guideFleet(addr, lull.Policy{}); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(guideFleet(addr, lull.Policy{}))
 	d, err := lull.NewDependency("cache", lull.Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := guideAddTo(addr, d); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(guideAddTo(addr, d))
 }

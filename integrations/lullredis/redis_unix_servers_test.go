@@ -185,9 +185,7 @@ func TestACluster(t *testing.T) {
 	for _, b := range all {
 		await(t, "in step", func() bool { return b.Snapshot().Mode == ModeInStep && b.Snapshot().Err == nil })
 	}
-	if err := f.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(f.Close(ctx))
 }
 
 // Redis is frozen, cut off from all its clients, stopped in order, which saves what it has, and started again, while eight

@@ -153,9 +153,7 @@ func TestNewConnectionsAreNoCalls(t *testing.T) {
 	var made calls
 	d := newDependency(t, lull.Policy{Limit: bulkhead.Config{InFlight: 1}}, lull.WithObserver(&made))
 	c := under(t, d, redis.Options{Addr: s.addr, Username: "default", Password: "secret", DB: 1, ClientName: "me"})
-	if err := c.Set(t.Context(), "k", "v", 0).Err(); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(c.Set(t.Context(), "k", "v", 0).Err())
 	if !slices.Equal(made.ended, []string{"set"}) {
 		t.Errorf("calls of %q, want one of set", made.ended)
 	}

@@ -48,9 +48,7 @@ func TestARedisWithSmallRecordsIsAStore(t *testing.T) {
 	if err := st.Complete(t.Context(), c.Key, c.Token, []byte("long"), time.Hour); !errors.Is(err, idempotency.ErrTooLarge) {
 		t.Errorf("a long record: %v", err)
 	}
-	if err := st.Complete(t.Context(), c.Key, c.Token, []byte("ok"), time.Hour); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(st.Complete(t.Context(), c.Key, c.Token, []byte("ok"), time.Hour))
 	if err := st.Complete(t.Context(), c.Key, c.Token, []byte("long"), time.Hour); err != nil {
 		t.Errorf("a long record after it was completed: %v", err)
 	}

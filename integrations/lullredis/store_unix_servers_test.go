@@ -44,9 +44,7 @@ func TestAStoreThatStandsStill(t *testing.T) {
 	if n := admin.Exists(t.Context(), st.RedisKey(late.Key)).Val(); n > 0 {
 		t.Error("a claim that came after its deadline holds the key")
 	}
-	if err := st.Complete(t.Context(), c.Key, c.Token, []byte("done"), time.Hour); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(st.Complete(t.Context(), c.Key, c.Token, []byte("done"), time.Hour))
 }
 
 // A replica is promoted while the old master still takes claims, as a failover can do. The new

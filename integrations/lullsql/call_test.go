@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/cutofftest"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/sqlcall"
@@ -458,9 +459,7 @@ func TestTheCallersOwnError(t *testing.T) {
 			defer func() { recover() }()
 			Tx(t.Context(), d, db, nil, func(context.Context, *sql.Tx) error { panic("x") })
 		}()
-		if s := db.Stats(); s.InUse != 0 {
-			t.Errorf("%d connections are kept after a panic", s.InUse)
-		}
+		check.Equal(t, db.Stats().InUse, 0, "connections that are kept after a panic")
 	})
 }
 
@@ -515,9 +514,7 @@ func TestObserversGetTheError(t *testing.T) {
 						t.Errorf("%s: observers get %v, want %v", name, e.Err, fails)
 					}
 				}
-				if n := o.count(event.CallEnded, ""); n != 1 {
-					t.Errorf("%s: observers get the end of %d calls, want one", name, n)
-				}
+				check.Equal(t, o.count(event.CallEnded, ""), 1, "%s: ends of calls that observers get", name)
 			}
 		}
 	})
@@ -547,9 +544,7 @@ func TestRule23ThePoolIsFull(t *testing.T) {
 							t.Errorf("%v", e)
 						}
 					}
-					if open := d.Breaker().State(d.Now()) != breaker.Closed; open != hangs {
-						t.Errorf("the database hangs: %v; the circuit is open: %v", hangs, open)
-					}
+					check.Equal(t, d.Breaker().State(d.Now()) != breaker.Closed, hangs, "the circuit is open, and the database hangs")
 				})
 			})
 		}

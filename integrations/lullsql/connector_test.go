@@ -15,6 +15,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -161,9 +162,7 @@ func TestAPanicOfADial(t *testing.T) {
 			defer db.Close()
 			func() {
 				defer func() {
-					if p := recover(); p != "dial" {
-						t.Errorf("%s: panicked with %v", name, p)
-					}
+					check.Equal(t, recover(), "dial", "%s: panicked with", name)
 				}()
 				call(t.Context(), d, db)
 			}()

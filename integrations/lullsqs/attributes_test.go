@@ -104,9 +104,7 @@ func TestTenBinaryAttributes(t *testing.T) {
 		attrs[fmt.Sprint("b", i)] = types.MessageAttributeValue{DataType: aws.String("Binary"), BinaryValue: []byte{1}}
 	}
 	p := parse("body", attrs)
-	if h := p.headers(); len(h) != 0 {
-		t.Errorf("headers %v", h)
-	}
+	check.Equal(t, len(p.headers()), 0, "headers")
 	p = p.with(queue.EnvelopeHeader, "{}")
 	if _, _, err := p.finish(); err == nil {
 		t.Error("eleven attributes were sent")

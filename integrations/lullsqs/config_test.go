@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
@@ -223,9 +224,7 @@ func TestDeclareLeavesAloneWhatIsThere(t *testing.T) {
 		if n := strings.Count(got, "\n"); n != 5 {
 			t.Errorf("%d lines:\n%s", n+1, got)
 		}
-		if now := fmt.Sprint(attributes(main), attributes(dead)); now != before {
-			t.Errorf("they were changed:\n%s\n%s", before, now)
-		}
+		check.Equal(t, fmt.Sprint(attributes(main), attributes(dead)), before, "after a check")
 	})
 }
 

@@ -55,9 +55,7 @@ func TestWhatTheDocsShow(t *testing.T) {
 		stop()
 		return nil
 	}, func(q *Broker) {
-		if err := q.Send(ctx, queue.Outgoing{Body: []byte("a chair")}); err != nil {
-			t.Error(err)
-		}
+		must.Succeed(q.Send(ctx, queue.Outgoing{Body: []byte("a chair")}))
 	})
 	if err != nil || handled != "a chair" {
 		t.Errorf("%v, handled %q", err, handled)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
@@ -67,12 +68,8 @@ func TestTheSDKDoesNotRetry(t *testing.T) {
 			} {
 				requests.Store(0)
 				err := call()
-				if n := requests.Load(); n != 1 {
-					t.Errorf("%s: %d requests", what, n)
-				}
-				if v := lull.Classify(err); v.Kind != kind {
-					t.Errorf("%s, %d: %v is %v", what, code, err, v.Kind)
-				}
+				check.Equal(t, requests.Load(), 1, "%s: requests", what)
+				check.Equal(t, lull.Classify(err).Kind, kind, "%s, %d: %v", what, code, err)
 			}
 			requests.Store(0)
 			q.client.(*sqs.Client).SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &q.config.Queue, MessageBody: aws.String("x")})
@@ -103,9 +100,7 @@ func TestAnswersThatBreakOff(t *testing.T) {
 		})
 		for n := range 2 {
 			_, err := q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Minute})
-			if v := lull.Classify(err); v.Kind != lull.KindTransient {
-				t.Errorf("receive %d: %v is %v", n, err, v.Kind)
-			}
+			check.Equal(t, lull.Classify(err).Kind, lull.KindTransient, "receive %d: %v", n, err)
 		}
 		if got, err := q.Receive(t.Context(), queue.Want{Max: 1, Lease: time.Minute}); err != nil || len(got) != 1 || string(got[0].Body) != "hello" {
 			t.Errorf("%v, %v", got, err)

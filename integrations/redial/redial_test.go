@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -497,9 +498,7 @@ func TestDownAfter(t *testing.T) {
 			time.Sleep(50 * time.Minute)
 			return io.EOF
 		})
-		if len(calls) != 2 {
-			t.Errorf("Down was called %d times: %v", len(calls), calls)
-		}
+		check.Equal(t, len(calls), 2, "calls of Down: %v", calls)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -19,7 +18,6 @@ var redriveChecks = []check{
 	{name: "Redrive/canceled", run: redriveCanceled},
 	{name: "Redrive/cut between sending and removing", run: redriveCut},
 	{name: "Redrive/killed between sending and removing", run: redriveKilled, process: true},
-	{name: "Inspect", run: inspect},
 }
 
 func (b *tester) redrive(ctx context.Context, from queue.DeadLetters, c queue.RedriveConfig, progress func(queue.LetterResult)) (queue.Progress, error) {
@@ -226,27 +224,4 @@ func redriveKilled(b *tester) {
 	defer context.AfterFunc(b.ctx, w.kill)()
 	w.wait()
 	b.redriveRest(n, 2, 1)
-}
-
-func inspect(b *tester) {
-	all := b.makeLetters(12)
-	var seen []string
-	p, err := queue.Inspect(b.ctx, b.reading(b.Connection), queue.Filter{}, func(l *queue.Letter) (bool, error) {
-		seen = append(seen, string(l.Body))
-		return true, nil
-	})
-	slices.Sort(seen)
-	b.equal("Inspect", err, nil)
-	b.equal("letters", seen, all)
-	b.equal("progress", p, "moved 0 of 12 (12 seen)")
-	n := 0
-	p, err = queue.Inspect(b.ctx, b.reading(b.Connection), queue.Filter{Reason: "even"}, func(l *queue.Letter) (bool, error) {
-		b.equal("reason", l.Reason, "even")
-		n++
-		return n < 2, nil
-	})
-	b.equal("Inspect", err, nil)
-	b.equal("letters until told to stop", n, 2)
-	b.equal("matched", p.Matched, 2)
-	b.equal("letters after Inspect", b.eventually(len(all)), all)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -159,13 +160,9 @@ func TestRetryBudget(t *testing.T) {
 	}
 	first(time.Second, 100)
 	retry(2*time.Second, 100)
-	if in != 50 {
-		t.Errorf("%d retries came in after 100 first attempts, want half of those", in)
-	}
+	check.Equal(t, in, 50, "retries that came in after 100 first attempts: half of those")
 	retry(20*time.Second, 100) // all is forgotten
-	if in != 10 {
-		t.Errorf("%d retries came in after a pause, want 10", in)
-	}
+	check.Equal(t, in, 10, "retries that came in after a pause")
 	if s := d.c.Snapshot(20 * time.Second); s.Arrived(Retry) != 300 || s.Admitted(Retry) != 70 || s.Refused(RetryBudget) != 230 || s.Departed(Done) != 170 {
 		t.Errorf("%+v", s)
 	}
@@ -292,9 +289,7 @@ func TestNoAllocations(t *testing.T) {
 			a.Depart(now, &x, Done)
 		},
 	} {
-		if n := testing.AllocsPerRun(1000, f); n != 0 {
-			t.Errorf("%s: %v allocations", name, n)
-		}
+		check.Equal(t, testing.AllocsPerRun(1000, f), 0, "%s: allocations", name)
 	}
 }
 

@@ -3,14 +3,14 @@ package admission
 import (
 	"net/http"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestPriorityOf(t *testing.T) {
 	for v, want := range map[string]Priority{"sheddable": Sheddable, "Sheddable-Plus": SheddablePlus, "critical": Critical,
 		"critical-plus": CriticalPlus, "": Critical, "u=0": Critical} {
-		if got := PriorityOf(http.Header{"Lull-Criticality": {v, "sheddable"}}); got != want {
-			t.Errorf("Lull-Criticality: %s is %v", v, got)
-		}
+		check.Equal(t, PriorityOf(http.Header{"Lull-Criticality": {v, "sheddable"}}), want, "Lull-Criticality: %s", v)
 	}
 	if PriorityOf(nil) != Critical {
 		t.Error("no header at all means something")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
@@ -151,9 +152,7 @@ func TestPanic(t *testing.T) {
 	h := m.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("oops") }))
 	func() {
 		defer func() {
-			if r := recover(); r != "oops" {
-				t.Errorf("recovered %v: the panic must go on up", r)
-			}
+			check.Equal(t, recover(), "oops", "the panic must go on up: recovered")
 		}()
 		get(h)
 	}()

@@ -3,6 +3,8 @@ package admission
 import (
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func (d *desk) setMax(now time.Duration, n int) {
@@ -83,7 +85,5 @@ func TestSetMaxTeachesTheLimitNothing(t *testing.T) {
 	if free := grown(0); free < 16 {
 		t.Fatalf("without a bound the limit is %d: this test shows nothing", free)
 	}
-	if bounded := grown(2); bounded != 8 {
-		t.Errorf("with a bound of 2 the limit became %d, want 8 as before", bounded)
-	}
+	check.Equal(t, grown(2), 8, "limit with a bound of 2, as before")
 }

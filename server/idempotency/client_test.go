@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
@@ -138,9 +139,7 @@ func TestTheGuidesExample(t *testing.T) {
 		by("alice").ran(t, 201, "receipt 1")
 		by("alice").replays(t, 201, "receipt 1")
 		by("bob").ran(t, 201, "receipt 2")
-		if got := by(""); got.status != 401 {
-			t.Errorf("nobody: %d", got.status)
-		}
+		check.Equal(t, by("").status, 401, "status for nobody")
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
@@ -122,9 +123,7 @@ func TestDraft(t *testing.T) {
 						t.Errorf("%s: body %q, want %q", row.name, got.body, row.response)
 					}
 					for name, want := range row.headers {
-						if h := got.header.Get(name); h != want {
-							t.Errorf("%s: %s is %q, want %q", row.name, name, h, want)
-						}
+						check.Equal(t, got.header.Get(name), want, "%s: %s", row.name, name)
 					}
 				}
 			})

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/server/idempotency"
@@ -172,7 +173,5 @@ func (c *counter) times(t testing.TB, want int) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.n != want {
-		t.Errorf("the handler ran %d times, want %d", c.n, want)
-	}
+	check.Equal(t, c.n, want, "runs of the handler")
 }

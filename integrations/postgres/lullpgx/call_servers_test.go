@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/integrations/postgres/lullpgx"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -44,9 +45,7 @@ func TestAnswers(t *testing.T) {
 		}, lull.ErrPermanent},
 		{"the caller's own", "pay", func() error {
 			return tx(func(ctx context.Context, tx pgx.Tx) error {
-				if _, err := tx.Exec(ctx, "INSERT INTO answers VALUES (1)"); err != nil {
-					t.Error(err)
-				}
+				must.Have(tx.Exec(ctx, "INSERT INTO answers VALUES (1)"))
 				return own
 			})
 		}, own},
@@ -147,9 +146,7 @@ func TestTheEndOfAnAttempt(t *testing.T) {
 	if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM late").Scan(&n); err != nil || n != 0 {
 		t.Errorf("%d rows, %v", n, err)
 	}
-	if s := pool.Stat(); s.AcquiredConns() != 0 {
-		t.Errorf("%d connections are kept", s.AcquiredConns())
-	}
+	check.Equal(t, pool.Stat().AcquiredConns(), 0, "connections that are kept")
 }
 
 // The caller's own limit of connections shows nothing of the database: a call that waits for one in vain opens no circuit.
@@ -186,7 +183,5 @@ func TestRule23ThePoolIsFull(t *testing.T) {
 	if d.Breaker().State(d.Now()) != breaker.Closed {
 		t.Error("the circuit is not closed")
 	}
-	if _, err := lullpgx.Exec(t.Context(), d, pool, "SELECT 1"); err != nil {
-		t.Error(err)
-	}
+	must.Have(lullpgx.Exec(t.Context(), d, pool, "SELECT 1"))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/integrations/lullsql"
 	"github.com/lullgo/lull/integrations/postgres/lullpgx"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/cutofftest"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
@@ -42,9 +43,7 @@ func TestClassify(t *testing.T) {
 			{pgx.ErrNoRows, lull.Verdict{Kind: lull.KindSuccess}},
 			{context.DeadlineExceeded, lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}},
 		} {
-			if v := lullpgx.Classify(x.err); v != x.want {
-				t.Errorf("%v: %+v, want %+v", x.err, v, x.want)
-			}
+			check.Equal(t, lullpgx.Classify(x.err), x.want, "%v", x.err)
 		}
 		// When it has no connection, a program of lull.Do has sent nothing.
 		for _, to := range []string{"127.0.0.1:1", hangsUp(t)} {

@@ -22,6 +22,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/integrations/postgres/lullpgx"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/dbserver"
 	"github.com/lullgo/lull/internal/must"
 )
@@ -337,9 +338,7 @@ func TestAServerWithoutTLSIsNoFailure(t *testing.T) {
 	d := newDependency(t, lull.Policy{}, lull.WithObserver(&c))
 	pool := open(t, strings.Replace(url(server.Addr(t)), "disable", "prefer", 1), d, lullpgx.Config{})
 	exec(t, pool, "SELECT 1")
-	if n := c.failed.Load() + c.answered.Load() + c.others.Load(); n != 0 {
-		t.Errorf("%d calls failed", n)
-	}
+	check.Equal(t, c.failed.Load()+c.answered.Load()+c.others.Load(), 0, "calls that failed")
 }
 
 // To cancel a statement pgx dials as well. That is no call.
@@ -363,9 +362,7 @@ func TestACancelledStatementIsNoConnect(t *testing.T) {
 		}
 	}
 	pool.Close() // of its connections all are closed now
-	if calls := c.succeeded.Load() + c.failed.Load() + c.answered.Load() + c.others.Load() + c.refused.Load(); calls != 1 {
-		t.Errorf("%d calls", calls)
-	}
+	check.Equal(t, c.succeeded.Load()+c.failed.Load()+c.answered.Load()+c.others.Load()+c.refused.Load(), 1, "calls")
 }
 
 // closing counts the connections that are closed.

@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/integrations/postgres/lullpgx"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
 )
@@ -98,9 +99,7 @@ func TestDialsInFlight(t *testing.T) {
 					})
 				}
 				wg.Wait()
-				if h.most.Load() != 2 {
-					t.Errorf("%d dials in flight, want 2", h.most.Load())
-				}
+				check.Equal(t, h.most.Load(), 2, "dials in flight")
 			})
 		})
 	}
@@ -145,9 +144,7 @@ func TestTheTimeOfADial(t *testing.T) {
 				if pool.Ping(t.Context()) == nil {
 					t.Error("it answered")
 				}
-				if took := time.Since(began); took != x.want {
-					t.Errorf("it took %v, want %v", took, x.want)
-				}
+				check.Equal(t, time.Since(began), x.want, "it took")
 				synctest.Wait()
 				err, _ := seen.err.Load().([]error)
 				if len(err) != 1 || !errors.Is(err[0], context.DeadlineExceeded) || seen.failed.Load() != 1 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/integrations/postgres/lullpgx"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // What the guide and the comment of the package show, as it stands there.
@@ -42,7 +43,5 @@ func guide(ctx context.Context, url string) error {
 
 func TestWhatTheDocsShow(t *testing.T) {
 	t.Parallel()
-	if err := guide(t.Context(), url(server.Addr(t))); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(guide(t.Context(), url(server.Addr(t))))
 }

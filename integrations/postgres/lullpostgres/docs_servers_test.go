@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -34,9 +35,7 @@ func TestWhatTheDocsShow(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	if _, err := packageComment(ctx, newPool(t, dsn(t))); err != nil {
-		t.Error(err)
-	}
+	must.Have(packageComment(ctx, newPool(t, dsn(t))))
 }
 
 // Database returns the address of a new schema with the given tables, for the examples.

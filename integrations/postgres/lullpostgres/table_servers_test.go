@@ -97,12 +97,8 @@ func TestMigrate(t *testing.T) {
 	}
 	c := request()
 	claims(t, user, c, idempotency.Claimed)
-	if err := user.Complete(bg, c.Key, c.Token, nil, time.Hour); err != nil {
-		t.Error(err)
-	}
-	if _, err := user.Sweep(bg); err != nil {
-		t.Error(err)
-	}
+	must.Succeed(user.Complete(bg, c.Key, c.Token, nil, time.Hour))
+	must.Have(user.Sweep(bg))
 }
 
 // Migrate makes the table of any name that Config takes, for both kinds of database, beside tables of names that are

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestConfig(t *testing.T) {
@@ -26,9 +28,7 @@ func TestConfig(t *testing.T) {
 		t.Error("NewSQL(nil) is fine")
 	}
 	for d, want := range map[time.Duration]int64{0: 0, 1: 1, 1000: 1, 1001: 2, -5: 0, 1<<63 - 1: 9223372036854776} {
-		if got := micros(d); got != want {
-			t.Errorf("micros(%d) = %d, want %d", d, got, want)
-		}
+		check.Equal(t, micros(d), want, "micros(%d)", d)
 	}
 }
 
@@ -89,9 +89,7 @@ func TestADriverThatHeedsNoContext(t *testing.T) {
 			}
 			close(s.until)
 			synctest.Wait()
-			if n := db.Stats().InUse; n != 0 {
-				t.Errorf("after it stood still at %s, %d connections are in use", at, n)
-			}
+			check.Equal(t, db.Stats().InUse, 0, "connections in use after it stood still at %s", at)
 			db.Close()
 		})
 	}

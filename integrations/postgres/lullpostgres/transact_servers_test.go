@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/idempotency/storetest"
@@ -137,9 +138,7 @@ func TestTogether(t *testing.T) {
 	each(t, Config{}, func(t *testing.T, s *Store, table string) {
 		insert := func(ctx context.Context) {
 			t.Helper()
-			if err := inTx(ctx, "INSERT INTO "+table+" VALUES (1)"); err != nil {
-				t.Error(err)
-			}
+			must.Succeed(inTx(ctx, "INSERT INTO "+table+" VALUES (1)"))
 		}
 		fails := func(name string, run func(ctx context.Context) bool, want string) {
 			t.Helper()
@@ -224,9 +223,7 @@ func TestTogether(t *testing.T) {
 				if _, err := inner.Exec(ctx, "SELECT 1/0"); err == nil {
 					t.Error("1/0 is something")
 				}
-				if err := inner.Rollback(ctx); err != nil {
-					t.Error(err)
-				}
+				must.Succeed(inner.Rollback(ctx))
 			}
 			return []byte("kept"), true
 		})
@@ -260,9 +257,7 @@ func TestTransactContextEnds(t *testing.T) {
 		a, err := s.Transact(ctx, c, func(ctx context.Context, _ bool) ([]byte, bool) {
 			cancel()
 			time.Sleep(20 * time.Millisecond) // for goroutines that watch the context
-			if err := inTx(context.WithoutCancel(ctx), "INSERT INTO "+table+" VALUES (1)"); err != nil {
-				t.Error(err)
-			}
+			must.Succeed(inTx(context.WithoutCancel(ctx), "INSERT INTO "+table+" VALUES (1)"))
 			return []byte("done"), true
 		})
 		if err != nil || a.State != idempotency.Claimed || count(t, s, table) != 1 {
@@ -286,9 +281,7 @@ func TestTransactContextEnds(t *testing.T) {
 func TestSerializationFailure(t *testing.T) {
 	each(t, Config{Isolation: sql.LevelSerializable}, func(t *testing.T, s *Store, table string) {
 		skew := func(ctx context.Context, meanwhile func()) ([]byte, bool) {
-			if err := inTx(ctx, "SELECT count(*) FROM "+table); err != nil {
-				t.Error(err)
-			}
+			must.Succeed(inTx(ctx, "SELECT count(*) FROM "+table))
 			meanwhile()
 			inTx(ctx, "INSERT INTO "+table+" VALUES (1)")
 			return nil, true
@@ -311,9 +304,7 @@ func TestSerializationFailure(t *testing.T) {
 		if a, err := s.Transact(bg, anew(c), func(ctx context.Context, _ bool) ([]byte, bool) { return skew(ctx, func() {}) }); err != nil || a.State != idempotency.Claimed {
 			t.Errorf("once more: %v, %v", a.State, err)
 		}
-		if n := count(t, s, table); n != 2 {
-			t.Errorf("%d effects, want 2", n)
-		}
+		check.Equal(t, count(t, s, table), 2, "effects")
 	})
 }
 
@@ -418,7 +409,5 @@ func TestLockCollision(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if runs != 1 {
-		t.Errorf("%d runs", runs)
-	}
+	check.Equal(t, runs, 1, "runs")
 }
