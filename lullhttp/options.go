@@ -28,8 +28,9 @@ type options struct {
 	keysRequired  bool
 	replays       bool
 	replayLimit   int64
-	hinted429     bool // WithHinted429
-	resumes       bool // WithResume
+	hinted429     bool            // WithHinted429
+	resumes       bool            // WithResume
+	stale         *staleResponses // nil: none
 	routes        patternTable[[]lull.CallOption]
 	policies      map[string]lull.Policy // of WithPolicies, by pattern
 	statuses      map[int]engine.VerdictKind

@@ -16,6 +16,8 @@ type Outcome struct {
 	Reason   lull.Reason   // why no further attempt was made; Success if none was needed
 	Verdict  lull.Verdict  // on the response
 	Elapsed  time.Duration // 0 for a success without an observer
+	// Stale: the call has failed for Reason, and resp is an older response (WithStale).
+	Stale bool
 }
 
 // OutcomeOf returns how the call went that a Transport answered with resp. For any other response

@@ -17,7 +17,7 @@ const problemBytes = 64 << 10
 // with each of them.
 func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) lull.Verdict {
 	status := resp.StatusCode
-	if o := OutcomeOf(resp); o.Reason != engine.Success {
+	if o := OutcomeOf(resp); o.Reason != engine.Success && !o.Stale {
 		return verdictBelow(o)
 	}
 	hint, ok := ParseHint(resp.Header, status, time.Now())

@@ -111,13 +111,21 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, errUnmade
 	}
+	if t.stale != nil {
+		return t.stale.roundTrip(t, req)
+	}
+	return t.roundTripFresh(req)
+}
+
+// roundTripFresh is RoundTrip without WithStale.
+func (t *Transport) roundTripFresh(req *http.Request) (*http.Response, error) {
 	if t.resumes {
 		return t.roundTripResuming(req)
 	}
 	return t.makeCall(req)
 }
 
-// makeCall is RoundTrip without WithResume.
+// makeCall is RoundTrip without WithStale and WithResume.
 func (t *Transport) makeCall(req *http.Request) (*http.Response, error) {
 	d := t.Dependency(req)
 	x := exchange{t: t, req: req, inboundRetries: inbound.From(req.Context()).Attempt() - 1}
