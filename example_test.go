@@ -248,3 +248,27 @@ func Example_outcomeUnknown() {
 	charge("order 8", lull.Permanent(errors.New("card declined")))
 	// Output: look at payments charge order 7 - connection reset while reading the answer
 }
+
+// A change of a document that others change, too. If one of them was first, the server answers 412
+// (or 409). The operation reads the document again, so it may be repeated, and at once: the other
+// change is over.
+func Example_conflict() {
+	document, version := "tea", 1
+	policy := lull.Policy{Backoff: backoff.Schedule{FastFirst: true}}
+	d, _ := lull.NewDependency("lists", policy, lull.WithObserver(printWaits{}))
+	err := lull.Run(context.Background(), d, func(ctx context.Context) error {
+		read, etag := document, version // GET
+		if version == 1 {
+			document, version = "tea, soap", 2 // somebody else
+		}
+		if etag != version { // PUT with If-Match
+			return lull.Transient(errors.New("412 Precondition Failed"))
+		}
+		document, version = read+", salt", version+1
+		return nil
+	})
+	fmt.Println(document, err)
+	// Output:
+	// wait 0s
+	// tea, soap, salt <nil>
+}

@@ -16,7 +16,7 @@ const (
 	Immediate
 	// Ethernet: the truncated binary exponential backoff of IEEE 802.3: r slots of Base
 	// each, r uniform in 0 … 2^min(retry,10)-1. The sixteenth attempt is the last (Limit is
-	// 15).
+	// 15). Timers do not resolve a slot of 51.2 µs ([Schedule]).
 	Ethernet
 )
 

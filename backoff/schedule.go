@@ -24,6 +24,10 @@ const (
 // A Schedule is how long to wait before each retry of a call. It is plain data with pure
 // methods, and may be used concurrently. The zero Schedule is the recommended one:
 // exponential from 100 ms, doubling up to 20 s, full jitter.
+//
+// A wait is as exact as the system's timers. In an idle process under Linux, Go's timers end at
+// whole milliseconds: a wait of 100 µs takes 1.05 ms, one of 1.5 ms 2.06. lull.Event.Slept is the
+// real length of a wait.
 type Schedule struct {
 	// Kind is how the wait grows. Zero: Exponential.
 	Kind Kind
@@ -40,7 +44,9 @@ type Schedule struct {
 	Floor time.Duration
 	// Factor is by how much an exponential ceiling grows, at least 1. Zero: 2.
 	Factor float64
-	// FastFirst makes the first retry immediate; the waits begin with the second.
+	// FastFirst makes the first retry immediate; the waits begin with the second. It is for
+	// failures that the next attempt seldom meets: a conflict of optimistic locking, one bad host
+	// of many, chance. In an outage it wastes that retry. Rate-limited failures wait all the same.
 	FastFirst bool
 }
 

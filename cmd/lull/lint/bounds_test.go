@@ -47,6 +47,8 @@ func TestBounds(t *testing.T) {
 		{"all after a quick one", "a: {backoff: {base: 1s, cap: 1s, jitter: decorrelated, fast_first: true}}", []string{"jitter-useless"}},
 		{"a wait of 1 ms", "a: {backoff: {base: 1ms}}", nil},
 		{"a wait of less", "a: {backoff: {base: 999us, cap: 1s}}", []string{"backoff-missing"}},
+		{"a floor of 1 ms", "a: {backoff: {base: 5ms, floor: 1ms}, rate_limited_base: 1ms}", nil},
+		{"a floor that no timer has", "a: {backoff: {base: 5ms, floor: 999us}, rate_limited_base: 1ms}", []string{"backoff-missing"}},
 		{"one quick retry", "a: {attempts: 2, backoff: {fast_first: true}}", nil},
 		{"no retries, no waits", "a: {attempts: 1, backoff: {kind: constant, jitter: none}}", nil},
 		{"cap at the default base", "a: {backoff: {cap: 100ms}, rate_limited_base: 1ms}", nil},

@@ -27,6 +27,11 @@ func backoffMissing(p *pass, d *dependency) {
 	if !d.retries() || s.FastFirst && d.attempts() == 2 {
 		return // exactly one quick retry was asked for
 	}
+	if s.Floor > 0 && s.Floor < leastWait {
+		p.reportAs(Note, d.in, d.at("backoff.floor"),
+			fmt.Sprintf("the floor of the waits for %s is %s: timers may take a millisecond, however short the wait", d.Name, pretty(s.Floor)),
+			nil, d.write("or leave it out: it means the same", "backoff.floor", "0"))
+	}
 	first := 1
 	if s.FastFirst {
 		first = 2
