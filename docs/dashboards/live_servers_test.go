@@ -31,6 +31,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
 	lullotel "github.com/lullgo/lull/integrations/lullotel"
 	"github.com/lullgo/lull/internal/must"
@@ -158,6 +159,7 @@ func (s *shop) gauges() map[string]float64 {
 	for _, d := range []*lull.Dependency{s.payments, s.stock} {
 		now := d.Now()
 		g[key("retry_budget_tokens", "dependency", d.Name())] = d.Budget().Balance(now)
+		g[key("retry_budget_stock", "dependency", d.Name())] = budget.DefaultStock
 		for st := breaker.Closed; st <= breaker.HalfOpen; st++ {
 			v := 0.0
 			if d.Breaker().State(now) == st {
@@ -206,10 +208,28 @@ func (s *shop) collect() (*metricdata.ResourceMetrics, map[string]float64, error
 		if maps.Equal(before, s.gauges()) && gate == s.gate.Snapshot() {
 			is := s.copy()
 			maps.Copy(is, before)
+			maps.Copy(is, cooldowns(all))
 			return all, is, nil
 		}
 	}
 	return nil, nil, errors.New("gauges do not come to rest")
+}
+
+// cooldowns returns those that were collected: each moment has others.
+func cooldowns(all *metricdata.ResourceMetrics) map[string]float64 {
+	g := make(map[string]float64)
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if points, ok := m.Data.(metricdata.Gauge[float64]); ok && m.Name == "retry.cooldown" {
+				for _, p := range points.DataPoints {
+					dependency, _ := p.Attributes.Value("dependency")
+					cause, _ := p.Attributes.Value("cause")
+					g[key("retry_cooldown_seconds", "dependency", dependency.AsString(), "cause", cause.AsString())] = p.Value
+				}
+			}
+		}
+	}
+	return g
 }
 
 // stamp gives all samples the time at. What the types of points have in common is only the names of their fields.
@@ -296,6 +316,9 @@ func expected(r reckoner) map[string][]group {
 		"Failed calls by reason":          {r.rate([]string{"reason"}, "retry_call_failures_total")},
 		"Failed attempts by error":        {r.rate([]string{"error_type"}, "retry_attempt_failures_total")},
 		"Outcomes":                        {r.sum([]string{"outcome"}, 1, "retry_calls_total")},
+		"Calls held":                      {r.rate([]string{"in"}, "retry_held_seconds_total")},
+		"Budget left of its stock":        {r.nowBy(d, "retry_budget_tokens").over(r.nowBy(d, "retry_budget_stock"))},
+		"Cooldowns":                       {r.nowBy([]string{"dependency", "cause"}, "retry_cooldown_seconds")},
 		"Waits before retries":            {r.sum(le, 1, "retry_delay_seconds_bucket")},
 		"Duration of calls":               three(took),
 		"Duration of attempts":            three(tried),

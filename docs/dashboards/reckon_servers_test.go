@@ -247,6 +247,8 @@ func (t *tally) call(e lull.Event) {
 	for o := lullotel.SuccessFirst; o <= lullotel.Canceled; o++ {
 		t.add(0, "retry_calls_total", "dependency", d, "operation", e.Operation, "outcome", o.String())
 	}
+	t.add(0, "retry_held_seconds_total", "dependency", d, "operation", e.Operation, "in", "attempt")
+	t.add(0, "retry_held_seconds_total", "dependency", d, "operation", e.Operation, "in", "wait")
 	t.add(0, "retry_attempts_total", "dependency", d, "operation", e.Operation, "resend", "false")
 	t.add(0, "retry_attempts_total", "dependency", d, "operation", e.Operation, "resend", "true")
 	if e.Circuit != nil {
@@ -282,6 +284,12 @@ func (t *tally) call(e lull.Event) {
 		}
 		t.add(1, "retry_calls_total", "dependency", d, "operation", e.Operation, "outcome", outcome)
 		if e.Elapsed > 0 { // those that were refused at once took no time
+			waited := e.Waited
+			if e.Attempt == 0 {
+				waited = e.Elapsed
+			}
+			t.add((e.Elapsed - waited).Seconds(), "retry_held_seconds_total", "dependency", d, "operation", e.Operation, "in", "attempt")
+			t.add(waited.Seconds(), "retry_held_seconds_total", "dependency", d, "operation", e.Operation, "in", "wait")
 			t.put(e.Elapsed.Seconds(), durations, "retry_call_duration_seconds", "dependency", d, "operation", e.Operation, "outcome", outcome)
 		}
 		if e.Attempt > 0 {

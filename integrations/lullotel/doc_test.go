@@ -132,6 +132,10 @@ func emitted(t *testing.T, r *rig) map[string]described {
 				if d.IsMonotonic {
 					kind = "counter"
 				}
+			case metricdata.Sum[float64]:
+				if d.IsMonotonic {
+					kind = "counter"
+				}
 			case metricdata.Gauge[int64], metricdata.Gauge[float64]:
 				kind = "gauge"
 			case metricdata.Histogram[int64], metricdata.Histogram[float64]:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -61,4 +62,48 @@ func Example() {
 	//   retry.attempt: 3
 	//   retry.reason: success
 	//   retry.outcome: success_retry
+}
+
+// What callers hold, and what is left of the budget, as metrics show it.
+func ExampleTelemetry_Watch() {
+	reader := sdkmetric.NewManualReader()
+	t, err := lullotel.New(lullotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer t.Close()
+	policy := lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: time.Millisecond, Jitter: backoff.None}}
+	payments, err := lull.NewDependency("payments", policy, t.Options()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer t.Watch(payments)()
+	lull.Run(context.Background(), payments, func(context.Context) error { return lull.Transient(errors.New("connection refused")) })
+
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &all); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		switch data := m.Data.(type) {
+		case metricdata.Gauge[float64]:
+			for _, p := range data.DataPoints {
+				fmt.Println(m.Name, p.Value)
+			}
+		case metricdata.Sum[float64]:
+			for _, p := range data.DataPoints {
+				in, _ := p.Attributes.Value("in")
+				fmt.Println(m.Name, in.AsString(), p.Value > 0)
+			}
+		}
+	}
+	// Unordered output:
+	// retry.held attempt true
+	// retry.held wait true
+	// retry.budget.tokens 19
+	// retry.budget.stock 20
+	// retry.cooldown 0
 }

@@ -3,6 +3,7 @@ package lullotel
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -22,6 +23,8 @@ const (
 	keyTo          = attribute.Key("to")
 	keyMetricsOnly = attribute.Key("metrics_only")
 	keyResult      = attribute.Key("result")
+	keyIn          = attribute.Key("in")
+	keyCause       = attribute.Key("cause")
 )
 
 // Buckets of histograms, in seconds.
@@ -49,11 +52,13 @@ type instruments struct {
 
 	// Read from this package's counters.
 	calls, callFailures, attempts, failures, denied, hints, hedges, transitions metric.Int64ObservableCounter
+	held                                                                        metric.Float64ObservableCounter
 	admitted, shed                                                              metric.Int64ObservableCounter
 	deliveries, deadLetters, consumerEvents                                     metric.Int64ObservableCounter
 
 	// Read from watched objects.
-	tokens, refusal, rate                    metric.Float64ObservableGauge
+	tokens, stock, refusal, rate             metric.Float64ObservableGauge
+	cooldown                                 metric.Float64ObservableGauge // and from the counters
 	state, inFlight, waiting, hedgesInFlight metric.Int64ObservableGauge
 	admissionLimit, admissionInFlight        metric.Int64ObservableGauge
 	admissionWaiting, admissionPressed       metric.Int64ObservableGauge
@@ -76,6 +81,12 @@ func (b *builder) check(name string, err error, observed ...metric.Observable) {
 
 func (b *builder) counter(name, unit, description string) metric.Int64ObservableCounter {
 	c, err := b.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+	b.check(name, err, c)
+	return c
+}
+
+func (b *builder) floatCounter(name, unit, description string) metric.Float64ObservableCounter {
+	c, err := b.meter.Float64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
 	b.check(name, err, c)
 	return c
 }
@@ -105,6 +116,7 @@ func (b *builder) counts(name, unit, description string, buckets []float64) metr
 }
 
 func (b *builder) instruments() (i instruments) {
+	i.held = b.floatCounter("retry.held", "s", "How long callers were held by calls that ended: in attempts, and in waits for retries and for room.")
 	i.calls = b.counter("retry.calls", "{call}", "Calls that ended, by outcome.")
 	i.callFailures = b.counter("retry.call.failures", "{call}", "Calls that failed, by the reason why no further attempt was made.")
 	i.attempts = b.counter("retry.attempts", "{attempt}", "Attempts of calls that ended; resend: all but the first.")
@@ -114,6 +126,8 @@ func (b *builder) instruments() (i instruments) {
 	i.attemptDuration = b.seconds("retry.attempt.duration", "Attempts of calls whose first did not succeed at once.", durationBuckets)
 	i.denied = b.counter("retry.budget.denied", "{attempt}", "Retries and hedges that the retry budget did not pay for.")
 	i.tokens = b.floatGauge("retry.budget.tokens", "{token}", "Retries that the budget would pay for now.")
+	i.stock = b.floatGauge("retry.budget.stock", "{token}", "Tokens of a full stock; the budget may have more, which expire.")
+	i.cooldown = b.floatGauge("retry.cooldown", "s", "For how long the circuit breaker or the throttle still holds attempts back, or the server has asked to.")
 	i.state = b.gauge("retry.breaker.state", "{state}", "1 for the state that the circuit breaker is in, 0 for the others.")
 	i.transitions = b.counter("retry.breaker.transitions", "{transition}", "Changes of the circuit breaker.")
 	i.hedges = b.counter("retry.hedges", "{attempt}", "Further attempts of hedged calls that were begun, or refused.")
@@ -150,6 +164,9 @@ func (t *Telemetry) collect(_ context.Context, out metric.Observer) error {
 	t.calls.dependencies.all(func(d *dependency) {
 		d.operations.all(func(o *operation) { o.collect(i, out) })
 		d.collect(i, out)
+		if until := d.hintUntil.Load(); until > 0 {
+			i.observeCooldown(out, d.label, "hint", time.Duration(until)-time.Since(t.began))
+		}
 	})
 	t.gates.all(func(g *gate) { g.collect(i, out) })
 	t.queues.all(func(q *queueTally) { q.collect(i, out) })
@@ -166,6 +183,9 @@ func (o *operation) collect(i *instruments, out metric.Observer) {
 		first += n
 		n += o.refused[outcome].Load()
 		out.ObserveInt64(i.calls, n, metric.WithAttributeSet(o.with(attribute.String(keyOutcome, Outcome(outcome).String()))))
+	}
+	for in := range o.held {
+		out.ObserveFloat64(i.held, time.Duration(o.held[in].Load()).Seconds(), metric.WithAttributeSet(o.with(keyIn.String(heldNames[in]))))
 	}
 	out.ObserveInt64(i.attempts, first, metric.WithAttributeSet(o.with(attribute.Bool(keyResend, false))))
 	out.ObserveInt64(i.attempts, o.resends.Load(), metric.WithAttributeSet(o.with(attribute.Bool(keyResend, true))))

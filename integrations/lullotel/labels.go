@@ -163,6 +163,7 @@ type dependency struct {
 	hedges        atomic.Int64             // started
 	hedgesRefused [maxReasons]atomic.Int64
 	changes       *names[change] // of the breaker, by their text
+	hintUntil     atomic.Int64   // the latest time until which the server asked to wait, since Telemetry.began; zero: it never did
 	span          string         // the name of one
 	observe       []metric.ObserveOption
 	record        []metric.RecordOption
@@ -193,6 +194,7 @@ func newDependency(label string, l Limits) *dependency {
 // read when metrics are collected: adding to an instrument of the SDK takes 120 ns, to one of these
 // 5.
 type operation struct {
+	held    [2]atomic.Int64        // nanoseconds of calls that ended, in attempts and in waits
 	ended   [outcomes]atomic.Int64 // calls that made attempts
 	refused [outcomes]atomic.Int64 // calls that made none
 	resends atomic.Int64           // attempts beyond the first

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -93,7 +94,7 @@ func saw(t *testing.T, p lull.Policy, wrapped bool, must ...Outcome) {
 	hedged := p.Hedge.Attempts > 0
 	var mu sync.Mutex // attempts may be side by side
 	want := make(map[string]float64)
-	var inAttempts, inCalls time.Duration
+	var inTimed, inOps, inCalls time.Duration
 	for i := range calls {
 		ctx, cancel := context.WithCancel(t.Context())
 		if !hedged && random.IntN(10) == 0 {
@@ -121,6 +122,7 @@ func saw(t *testing.T, p lull.Policy, wrapped bool, must ...Outcome) {
 				err = ctx.Err()
 			}
 			mu.Lock()
+			inOps += time.Since(from)
 			if hedged && err != nil {
 				return 0, err // it has lost
 			}
@@ -145,7 +147,7 @@ func saw(t *testing.T, p lull.Policy, wrapped bool, must ...Outcome) {
 				if number > 1 {
 					want["timed again"]++
 				}
-				inAttempts += time.Since(from)
+				inTimed += time.Since(from)
 			}
 			if panics {
 				panic("oh")
@@ -215,7 +217,17 @@ func saw(t *testing.T, p lull.Policy, wrapped bool, must ...Outcome) {
 		all.want(t, want["reason budget_exhausted"], "retry.budget.denied")
 		all.want(t, want["reason hint_too_long"], "retry.server_hints", "result", "too_long")
 	}
-	all.wantSum(t, inAttempts.Seconds(), "retry.attempt.duration")
+	all.wantSum(t, inTimed.Seconds(), "retry.attempt.duration")
+	about := func(want time.Duration, labels ...string) {
+		if n := all.value("retry.held", labels...); math.Abs(n-want.Seconds()) > 1e-6 {
+			t.Errorf("callers were held for %v s %v, want %v", n, labels, want)
+		}
+	}
+	about(inCalls)
+	if !hedged { // where attempts are side by side they are less than their sum
+		about(inOps, "in", "attempt")
+		about(inCalls-inOps, "in", "wait")
+	}
 	all.wantSum(t, inCalls.Seconds(), "retry.call.duration")
 	if n := len(r.spans.GetSpans()); wrapped && n != calls {
 		t.Errorf("%d spans of %d calls", n, calls)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -18,6 +19,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/saturating"
 )
 
 // Scope is the name of the instrumentation scope, of the tracer and the meter.
@@ -33,6 +35,7 @@ type Telemetry struct {
 	spans       Spans
 	instruments instruments
 	callback    metric.Registration
+	began       time.Time
 
 	// State.
 	tracing atomic.Bool // Start has been called: events may have a call in their context
@@ -101,7 +104,7 @@ func New(opts ...Option) (*Telemetry, error) {
 	}
 	l := o.limits.withDefaults()
 	t := &Telemetry{
-		tracer: o.tracers.Tracer(Scope), propagator: o.propagator, spans: o.spans, calls: newCalls(l),
+		tracer: o.tracers.Tracer(Scope), propagator: o.propagator, spans: o.spans, calls: newCalls(l), began: time.Now(),
 		gates:   newNames(l.Dependencies, newGate),
 		queues:  newNames(l.Dependencies, func(label string) *queueTally { return newQueueTally(label, l) }),
 		targets: newNames(l.Dependencies, newTally),
@@ -142,6 +145,7 @@ func (t *Telemetry) Observe(ctx context.Context, e lull.Event) {
 		o := t.calls.get(e.Dependency, e.Operation)
 		o.ended[SuccessFirst].Add(1)
 		if e.Elapsed > 0 {
+			o.held[inAttempts].Add(int64(e.Elapsed))
 			t.instruments.callDuration.Record(ctx, float64(e.Elapsed)/1e9, o.took[SuccessFirst]...)
 		}
 		if t.tracing.Load() {
@@ -195,6 +199,9 @@ func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 func (t *Telemetry) attempt(ctx context.Context, e *lull.Event, o *operation) {
 	if e.Verdict.Kind != lull.KindSuccess {
 		o.dependency.failures.get(cmp.Or(e.Verdict.Code, Other)).Add(1)
+		if e.Verdict.After > 0 {
+			o.dependency.hinted(saturating.Add(time.Since(t.began), e.Verdict.After))
+		}
 	} else if e.EndedAttempt == 1 {
 		return // the duration of the call is the same
 	}
@@ -215,6 +222,9 @@ func (t *Telemetry) ended(ctx context.Context, e *lull.Event, o *operation, c *C
 		o.dependency.hints[tooLong].Add(1)
 	case engine.Overloaded:
 		o.dependency.hints[dontRetry].Add(1)
+	}
+	if e.Elapsed > 0 {
+		o.hold(e)
 	}
 	if c != nil && c.grpc {
 		t.endedGRPC(ctx, c, e, o)

@@ -43,8 +43,8 @@ func isFirst(seen map[string]bool, kind, label string) bool {
 }
 
 // Watch reports the states of the dependencies whenever metrics are read: the tokens in their
-// budgets, the states of their circuit breakers, the attempts in flight under their limits, and the
-// refusals of their throttles. Of several with one name the first is reported, and beyond Limits
+// budgets, the states of their circuit breakers, the attempts in flight under their limits, the
+// refusals of their throttles, and for how long these hold attempts back. Of several with one name the first is reported, and beyond Limits
 // none. stop ends that.
 func (t *Telemetry) Watch(deps ...*lull.Dependency) (stop func()) {
 	return t.WatchAll(slices.Values(slices.Clone(deps)))
@@ -109,7 +109,11 @@ func (i *instruments) dependency(d *lull.Dependency, label string, out metric.Ob
 	now := d.Now()
 	if b := d.Budget(); b != nil {
 		out.ObserveFloat64(i.tokens, b.Balance(now), by)
+		if stocked, ok := b.(interface{ Stock() float64 }); ok {
+			out.ObserveFloat64(i.stock, stocked.Stock(), by)
+		}
 	}
+	i.cooldowns(d, label, now, out)
 	if b := d.Breaker(); b != nil {
 		is := b.State(now)
 		for s := breaker.Closed; s <= breaker.HalfOpen; s++ {
