@@ -314,9 +314,7 @@ func TestExtendAsFarAsItGoes(t *testing.T) {
 		m := memory(t, queue.MemoryBrokerConfig{MaxLease: 25 * time.Second}, "hello")
 		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			time.Sleep(5 * time.Second)
-			if err := m.Extend(ctx, time.Minute); err != nil {
-				t.Errorf("after 5 s of 25: %v", err)
-			}
+			check.Is(t, m.Extend(ctx, time.Minute), nil, "Extend after 5 s of 25")
 			time.Sleep(18 * time.Second)
 			if err := m.Extend(ctx, time.Minute); err == nil {
 				t.Error("after 23 s of 25: there is nothing to extend")
@@ -631,9 +629,7 @@ func TestHandlerThatDoesNotEnd(t *testing.T) {
 		}, queue.Config{Drain: -1})
 		time.Sleep(time.Second)
 		r.cancel()
-		if err := <-r.done; !errors.Is(err, queue.ErrUndrained) {
-			t.Errorf("Run: %v", err)
-		}
+		check.Is(t, <-r.done, queue.ErrUndrained, "Run")
 		time.Sleep(time.Minute)
 		got, err := m.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
 		if err != nil || len(got) != 1 || got[0].Attempt != 2 {
@@ -710,9 +706,7 @@ func TestReceiveFails(t *testing.T) {
 		gone := lull.Permanent(errors.New("no such queue"))
 		fails.Store(&gone)
 		send(t, b, "for the receive under way")
-		if err := <-r.done; !errors.Is(err, gone) {
-			t.Errorf("Run: %v", err)
-		}
+		check.Is(t, <-r.done, gone, "Run")
 		wantEqual(t, "left", b.Len(), 0)
 		if err := r.Run(t.Context()); err == nil {
 			t.Error("Run twice")

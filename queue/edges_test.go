@@ -201,9 +201,7 @@ func TestAMessageMadeByHand(t *testing.T) {
 	if end, ok := m.LeaseDeadline(); ok || !end.IsZero() {
 		t.Errorf("LeaseDeadline: %v, %v", end, ok)
 	}
-	if err := m.Extend(t.Context(), time.Minute); !errors.Is(err, queue.ErrLost) {
-		t.Errorf("Extend: %v", err)
-	}
+	check.Is(t, m.Extend(t.Context(), time.Minute), queue.ErrLost, "Extend")
 }
 
 // What is on hold is given back before its lease ends, by a margin for the settlement.

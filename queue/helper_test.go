@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
@@ -105,9 +106,7 @@ func start(t testing.TB, b queue.Broker, d *lull.Dependency, h queue.Handler, c 
 func (r *running) stop(t testing.TB) {
 	t.Helper()
 	r.cancel()
-	if err := <-r.done; err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	check.Is(t, <-r.done, nil, "Run")
 }
 
 // run lets it run that long.

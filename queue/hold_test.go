@@ -46,9 +46,7 @@ func TestNothingIsExtendedAfterItsSettlement(t *testing.T) {
 		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			kept = m
 			time.Sleep(12 * time.Second)
-			if err := m.Extend(ctx, time.Hour); err != nil {
-				t.Errorf("Extend: %v", err)
-			}
+			check.Is(t, m.Extend(ctx, time.Hour), nil, "Extend")
 			if until, ok := m.LeaseDeadline(); !ok || time.Until(until) != time.Hour {
 				t.Errorf("a lease of %v after Extend", time.Until(until))
 			}
@@ -57,9 +55,7 @@ func TestNothingIsExtendedAfterItsSettlement(t *testing.T) {
 		}, queue.Config{}).run(t, time.Hour)
 		wantEqual(t, "outcomes", r.outcomes(), "ack")
 		wantEqual(t, "extended", b.extends.Load(), 2) // by the first beat, and Extend
-		if err := kept.Extend(t.Context(), time.Minute); !errors.Is(err, queue.ErrLeaseLost) {
-			t.Errorf("Extend after the end: %v", err)
-		}
+		check.Is(t, kept.Extend(t.Context(), time.Minute), queue.ErrLeaseLost, "Extend after the end")
 		wantEqual(t, "extended after the end", b.extends.Load(), 2)
 	})
 }
@@ -213,9 +209,7 @@ func TestNothingAfterRun(t *testing.T) {
 		}, queue.Config{Drain: -1, Lease: time.Hour})
 		time.Sleep(time.Second)
 		r.cancel()
-		if err := <-r.done; !errors.Is(err, queue.ErrUndrained) {
-			t.Errorf("Run: %v", err)
-		}
+		check.Is(t, <-r.done, queue.ErrUndrained, "Run")
 		synctest.Wait()
 		settles, extends := b.settles.Load(), b.extends.Load()
 		wantEqual(t, "in flight", r.InFlight(), 1) // the one that hangs

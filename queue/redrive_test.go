@@ -434,9 +434,7 @@ func TestScan(t *testing.T) {
 		for _, l := range first[:2] {
 			must.Succeed(from.Remove(t.Context(), l))
 		}
-		if err := errors.Join(other.Close(t.Context()), from.Close(t.Context()), from.Close(t.Context())); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.Is(t, errors.Join(other.Close(t.Context()), from.Close(t.Context()), from.Close(t.Context())), nil, "Close")
 		from = scan(t, m)
 		all := 0
 		for {
@@ -658,9 +656,7 @@ func TestScanThatGivesNothingBack(t *testing.T) {
 		got, err := from.Next(t.Context(), 10)
 		wantEqual(t, "letters", fmt.Sprint(len(got), err), "2 <nil>")
 		fails.Store(true)
-		if err := from.Close(t.Context()); !errors.Is(err, errBlip) {
-			t.Errorf("Close: %v", err)
-		}
+		check.Is(t, from.Close(t.Context()), errBlip, "Close")
 	})
 }
 
