@@ -3,7 +3,6 @@ package queue_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -155,13 +154,6 @@ func subtest(t *testing.T, name string, f func(t *testing.T)) {
 func middle() uint64 { return 1 << 63 }
 
 var errBlip = errors.New("blip")
-
-func wantEqual[T comparable](t testing.TB, what string, got, want T) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: %v, want %v", what, fmt.Sprint(got), fmt.Sprint(want))
-	}
-}
 
 // dead is the letter of a message whose handler fails with err, which is terminal.
 func dead(t testing.TB, err error) *queue.Letter {
