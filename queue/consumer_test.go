@@ -36,7 +36,7 @@ func TestElapsed(t *testing.T) {
 		}, queue.Config{Quick: 1}).run(t, time.Minute)
 		for kind, want := range map[queue.EventKind]time.Duration{queue.EventRetriedHere: 2 * time.Second, queue.EventSettled: 4 * time.Second} {
 			for _, e := range r.of(kind) {
-				wantEqual(t, fmt.Sprint(kind, ": elapsed"), e.Elapsed, want)
+				check.Equal(t, e.Elapsed, want, "%v: elapsed", kind)
 			}
 		}
 	})
@@ -143,22 +143,22 @@ func TestOutcomes(t *testing.T) {
 			}
 			m := memory(t, mc, "hello")
 			r := start(t, m, dependency(t, policy, lull.WithRand(middle)), func(_ context.Context, m *queue.Message) error { return c.err(m) }, config, queue.WithClassifier(classify)).run(t, time.Hour)
-			wantEqual(t, "outcomes", r.outcomes(), c.want)
-			wantEqual(t, "messages left", m.Len(), 0)
+			check.Equal(t, r.outcomes(), c.want, "outcomes")
+			check.Equal(t, m.Len(), 0, "messages left")
 			dead := letters(t, m)
 			if c.reason == "" {
-				wantEqual(t, "dead letters", len(dead), 0)
+				check.Equal(t, len(dead), 0, "dead letters")
 			} else if len(dead) != 1 {
 				t.Errorf("%d dead letters, want 1", len(dead))
 			} else {
 				l := dead[0]
-				wantEqual(t, "reason", l.Reason, c.reason)
-				wantEqual(t, "code", l.Code, c.code)
-				wantEqual(t, "attempts", l.Attempts, strings.Count(c.want, ",")+1)
-				wantEqual(t, "source", l.Source, "orders")
-				wantEqual(t, "original id", l.OriginalID, "1")
-				wantEqual(t, "body", string(l.Body), "hello")
-				wantEqual(t, "header", l.Headers["kind"], "test")
+				check.Equal(t, l.Reason, c.reason, "reason")
+				check.Equal(t, l.Code, c.code, "code")
+				check.Equal(t, l.Attempts, strings.Count(c.want, ",")+1, "attempts")
+				check.Equal(t, l.Source, "orders", "source")
+				check.Equal(t, l.OriginalID, "1", "original id")
+				check.Equal(t, string(l.Body), "hello", "body")
+				check.Equal(t, l.Headers["kind"], "test", "header")
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func TestDeadline(t *testing.T) {
 		r := start(t, m, dependency(t, p), func(_ context.Context, m *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{})
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		wantEqual(t, "outcomes", r.outcomes(), "retry 4s, retry 4s, dead-letter deadline")
+		check.Equal(t, r.outcomes(), "retry 4s, retry 4s, dead-letter deadline", "outcomes")
 		send(t, m, "again")
 		synctest.Wait()
 		r.stop(t)
@@ -211,7 +211,7 @@ func TestDeadline(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		r = start(t, m, dependency(t, p), func(context.Context, *queue.Message) error { return nil }, queue.Config{}).run(t, time.Second)
-		wantEqual(t, "a message that was away past the deadline", r.outcomes(), "ack")
+		check.Equal(t, r.outcomes(), "ack", "a message that was away past the deadline")
 	})
 }
 
@@ -234,8 +234,8 @@ func TestPanic(t *testing.T) {
 			}, queue.Config{Concurrency: 1})
 			time.Sleep(time.Hour)
 			synctest.Wait()
-			wantEqual(t, "outcomes", r.outcomes(), "retry 1s, ack, dead-letter panicked")
-			wantEqual(t, "the breaker", d.Breaker().State(d.Now()), breaker.Closed) // it learns nothing of bugs
+			check.Equal(t, r.outcomes(), "retry 1s, ack, dead-letter panicked", "outcomes")
+			check.Equal(t, d.Breaker().State(d.Now()), breaker.Closed, "the breaker") // it learns nothing of bugs
 			if dead := letters(t, m); len(dead) != 1 || !strings.Contains(dead[0].Errors[0], "handler") {
 				t.Errorf("dead letters %+v", dead)
 			} else if name == "panic" && !strings.Contains(strings.Join(dead[0].Errors, "|"), "|blip") {
@@ -269,8 +269,8 @@ func TestLeaseIsExtended(t *testing.T) {
 			}
 			return nil
 		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Minute)
-		wantEqual(t, "runs", runs, 1)
-		wantEqual(t, "outcomes", r.outcomes(), "ack")
+		check.Equal(t, runs, 1, "runs")
+		check.Equal(t, r.outcomes(), "ack", "outcomes")
 	})
 }
 
@@ -293,12 +293,12 @@ func TestLeaseIsFixed(t *testing.T) {
 			r := start(t, m, dependency(t, p), func(ctx context.Context, m *queue.Message) error {
 				began := time.Now()
 				_, known := ctx.Deadline()
-				wantEqual(t, "it is known when the context ends", known, c.m.FixedLeases)
+				check.Equal(t, known, c.m.FixedLeases, "it is known when the context ends")
 				<-ctx.Done()
 				ended = append(ended, time.Since(began))
 				return ctx.Err()
 			}, queue.Config{Lease: 10 * time.Second}).run(t, 5*time.Minute)
-			wantEqual(t, "outcomes", r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
+			check.Equal(t, r.outcomes(), "retry 1s, dead-letter attempts_exhausted", "outcomes")
 			for _, d := range ended {
 				if d > c.ends+time.Second || d < c.ends-time.Second {
 					t.Errorf("the context ended after %v, want about %v", d, c.ends)
@@ -314,16 +314,14 @@ func TestExtendAsFarAsItGoes(t *testing.T) {
 		m := memory(t, queue.MemoryBrokerConfig{MaxLease: 25 * time.Second}, "hello")
 		r := start(t, m, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			time.Sleep(5 * time.Second)
-			if err := m.Extend(ctx, time.Minute); err != nil {
-				t.Errorf("after 5 s of 25: %v", err)
-			}
+			check.Is(t, m.Extend(ctx, time.Minute), nil, "Extend after 5 s of 25")
 			time.Sleep(18 * time.Second)
 			if err := m.Extend(ctx, time.Minute); err == nil {
 				t.Error("after 23 s of 25: there is nothing to extend")
 			}
 			return nil
 		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Minute)
-		wantEqual(t, "outcomes", r.outcomes(), "ack")
+		check.Equal(t, r.outcomes(), "ack", "outcomes")
 	})
 }
 
@@ -344,7 +342,7 @@ func TestLeaseThatGetsShorter(t *testing.T) {
 			}
 			return nil
 		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Minute)
-		wantEqual(t, "outcomes", r.outcomes(), "ack")
+		check.Equal(t, r.outcomes(), "ack", "outcomes")
 	})
 }
 
@@ -357,7 +355,7 @@ func TestLeaseIsLost(t *testing.T) {
 		runs := 0
 		r := start(t, b, dependency(t, plain(3)), func(ctx context.Context, m *queue.Message) error {
 			if runs++; runs > 1 {
-				wantEqual(t, "attempt", m.Attempt, 1) // nothing was wrong with it, nor did anything crash
+				check.Equal(t, m.Attempt, 1, "attempt") // nothing was wrong with it, nor did anything crash
 				return nil
 			}
 			began := time.Now()
@@ -371,10 +369,10 @@ func TestLeaseIsLost(t *testing.T) {
 			time.Sleep(5 * time.Second) // it takes its time, and the message has come again
 			return lull.Permanent(errBlip)
 		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Minute)
-		wantEqual(t, "outcomes", r.outcomes(), "defer 1s, ack")
-		wantEqual(t, "lost", len(r.of(queue.EventLeaseLost)), 1)
-		wantEqual(t, "runs", runs, 2)
-		wantEqual(t, "dead letters", b.DeadLetters().Len(), 0)
+		check.Equal(t, r.outcomes(), "defer 1s, ack", "outcomes")
+		check.Equal(t, len(r.of(queue.EventLeaseLost)), 1, "lost")
+		check.Equal(t, runs, 2, "runs")
+		check.Equal(t, b.DeadLetters().Len(), 0, "dead letters")
 	})
 }
 
@@ -389,18 +387,18 @@ func TestSettleIsMadeAgain(t *testing.T) {
 		fails.Store(false)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		wantEqual(t, "outcomes", r.outcomes(), "ack")
+		check.Equal(t, r.outcomes(), "ack", "outcomes")
 		fails.Store(true)
 		send(t, b, "second")
 		time.Sleep(31 * time.Second)
 		synctest.Wait()
-		wantEqual(t, "failed", len(r.of(queue.EventSettleFailed)), 1)
+		check.Equal(t, len(r.of(queue.EventSettleFailed)), 1, "failed")
 		fails.Store(false)
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		wantEqual(t, "runs", runs, 2) // this process knows that it was handled
-		wantEqual(t, "outcomes", r.outcomes(), "ack, ack")
-		wantEqual(t, "left", b.Len(), 0)
+		check.Equal(t, runs, 2, "runs") // this process knows that it was handled
+		check.Equal(t, r.outcomes(), "ack, ack", "outcomes")
+		check.Equal(t, b.Len(), 0, "left")
 		r.stop(t)
 	})
 }
@@ -416,9 +414,9 @@ func TestQuick(t *testing.T) {
 			seen = append(seen, fmt.Sprint(m.Attempt, ".", m.Try))
 			return lull.Transient(errBlip)
 		}, queue.Config{Quick: 2}).run(t, time.Minute)
-		wantEqual(t, "runs", strings.Join(seen, " "), "1.1 1.2 1.3 2.1 2.2 2.3")
-		wantEqual(t, "outcomes", r.outcomes(), "retry 100ms, dead-letter attempts_exhausted")
-		wantEqual(t, "retried here", len(r.of(queue.EventRetriedHere)), 4)
+		check.Equal(t, strings.Join(seen, " "), "1.1 1.2 1.3 2.1 2.2 2.3", "runs")
+		check.Equal(t, r.outcomes(), "retry 100ms, dead-letter attempts_exhausted", "outcomes")
+		check.Equal(t, len(r.of(queue.EventRetriedHere)), 4, "retried here")
 	})
 }
 
@@ -435,7 +433,7 @@ func TestQuickOnlyWithinTheLease(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			return lull.Transient(errBlip)
 		}, queue.Config{Quick: 5, Lease: 10 * time.Second}).run(t, time.Minute)
-		wantEqual(t, "runs", strings.Join(seen, " "), "1.1 1.2 2.1 2.2") // a third would have 2.8 s of the 4 that it may take
+		check.Equal(t, strings.Join(seen, " "), "1.1 1.2 2.1 2.2", "runs") // a third would have 2.8 s of the 4 that it may take
 	})
 }
 
@@ -469,12 +467,12 @@ func TestBreakerPausesTheConsumer(t *testing.T) {
 			if during > 410+10 {
 				t.Errorf("%d attempts in an outage", during)
 			}
-			wantEqual(t, "in the second half", attempts.Load() < 420, true)
+			check.Equal(t, attempts.Load() < 420, true, "in the second half")
 			down.Store(false)
 			time.Sleep(10 * time.Minute)
 			synctest.Wait()
-			wantEqual(t, "left", m.Len(), 0)
-			wantEqual(t, "resumed", len(r.of(queue.EventResumed)), 1)
+			check.Equal(t, m.Len(), 0, "left")
+			check.Equal(t, len(r.of(queue.EventResumed)), 1, "resumed")
 			r.stop(t)
 			if n := m.DeadLetters().Len(); n > 0 && !counted {
 				t.Errorf("%d dead letters", n)
@@ -499,9 +497,9 @@ func TestBreakerInsideTheHandler(t *testing.T) {
 		inner.Breaker().ForceClosed(inner.Now())
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		wantEqual(t, "attempt", last, 1)
-		wantEqual(t, "left", m.Len(), 0)
-		wantEqual(t, "dead letters", m.DeadLetters().Len(), 0)
+		check.Equal(t, last, 1, "attempt")
+		check.Equal(t, m.Len(), 0, "left")
+		check.Equal(t, m.DeadLetters().Len(), 0, "dead letters")
 		r.stop(t)
 	})
 }
@@ -519,7 +517,7 @@ func TestNoBudget(t *testing.T) {
 			}
 			return nil
 		}, queue.Config{Concurrency: 1}).run(t, time.Hour)
-		wantEqual(t, "outcomes", r.outcomes(), "retry 500ms, retry 1m15s, ack, ack")
+		check.Equal(t, r.outcomes(), "retry 500ms, retry 1m15s, ack, ack", "outcomes")
 	})
 }
 
@@ -541,9 +539,9 @@ func TestLimit(t *testing.T) {
 				time.Sleep(time.Second)
 				return nil
 			}, queue.Config{}).run(t, 10*time.Minute)
-			wantEqual(t, "most at a time", most.Load(), 2)
-			wantEqual(t, "attempts", attempts.Load(), 1)
-			wantEqual(t, "left", m.Len(), 0)
+			check.Equal(t, most.Load(), 2, "most at a time")
+			check.Equal(t, attempts.Load(), 1, "attempts")
+			check.Equal(t, m.Len(), 0, "left")
 		})
 	}
 }
@@ -563,8 +561,8 @@ func TestThrottle(t *testing.T) {
 			}
 			return nil
 		}, queue.Config{Concurrency: 1}).run(t, 2*time.Hour)
-		wantEqual(t, "left", m.Len(), 0)
-		wantEqual(t, "dead letters", m.DeadLetters().Len(), 0)
+		check.Equal(t, m.Len(), 0, "left")
+		check.Equal(t, m.DeadLetters().Len(), 0, "dead letters")
 	})
 }
 
@@ -591,10 +589,10 @@ func TestConcurrency(t *testing.T) {
 		close(started)
 		time.Sleep(7*time.Second + 500*time.Millisecond)
 		synctest.Wait()
-		wantEqual(t, "most", most.Load(), 7)
-		wantEqual(t, "left after 7 rounds", m.Len(), 1)
+		check.Equal(t, most.Load(), 7, "most")
+		check.Equal(t, m.Len(), 1, "left after 7 rounds")
 		r.stop(t)
-		wantEqual(t, "left", m.Len(), 0)
+		check.Equal(t, m.Len(), 0, "left")
 	})
 }
 
@@ -609,11 +607,11 @@ func TestDrain(t *testing.T) {
 				return ctx.Err()
 			}
 			<-ctx.Done()
-			wantEqual(t, "cause", context.Cause(ctx), queue.ErrDraining)
+			check.Equal(t, context.Cause(ctx), queue.ErrDraining, "cause")
 			return fmt.Errorf("interrupted: %w", ctx.Err())
 		}, queue.Config{Concurrency: 2, Drain: 10 * time.Second}).run(t, time.Second)
-		wantEqual(t, "it ran, with what it waited for handlers", time.Since(r.began), 11*time.Second)
-		wantEqual(t, "outcomes", r.outcomes(), "ack, defer")
+		check.Equal(t, time.Since(r.began), 11*time.Second, "it ran, with what it waited for handlers")
+		check.Equal(t, r.outcomes(), "ack, defer", "outcomes")
 		got, err := m.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
 		if err != nil || len(got) != 2 || got[0].Attempt != 1 || got[1].Attempt != 1 {
 			t.Errorf("left %v, %v", got, err)
@@ -631,9 +629,7 @@ func TestHandlerThatDoesNotEnd(t *testing.T) {
 		}, queue.Config{Drain: -1})
 		time.Sleep(time.Second)
 		r.cancel()
-		if err := <-r.done; !errors.Is(err, queue.ErrUndrained) {
-			t.Errorf("Run: %v", err)
-		}
+		check.Is(t, <-r.done, queue.ErrUndrained, "Run")
 		time.Sleep(time.Minute)
 		got, err := m.Receive(t.Context(), queue.Want{Max: 10, Lease: time.Minute})
 		if err != nil || len(got) != 1 || got[0].Attempt != 2 {
@@ -641,7 +637,7 @@ func TestHandlerThatDoesNotEnd(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		wantEqual(t, "out", m.Len(), 1) // nothing was acknowledged any more
+		check.Equal(t, m.Len(), 1, "out") // nothing was acknowledged any more
 	})
 }
 
@@ -702,18 +698,16 @@ func TestReceiveFails(t *testing.T) {
 		if n := b.receives.Load(); n < 60 || n > 61 { // a second each
 			t.Errorf("%d calls in a minute of failures", n)
 		}
-		wantEqual(t, "events", int64(len(r.of(queue.EventReceiveFailed))), b.receives.Load())
+		check.Equal(t, int64(len(r.of(queue.EventReceiveFailed))), b.receives.Load(), "events")
 		fails.Store(nil)
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
-		wantEqual(t, "left", b.Len(), 0)
+		check.Equal(t, b.Len(), 0, "left")
 		gone := lull.Permanent(errors.New("no such queue"))
 		fails.Store(&gone)
 		send(t, b, "for the receive under way")
-		if err := <-r.done; !errors.Is(err, gone) {
-			t.Errorf("Run: %v", err)
-		}
-		wantEqual(t, "left", b.Len(), 0)
+		check.Is(t, <-r.done, gone, "Run")
+		check.Equal(t, b.Len(), 0, "left")
 		if err := r.Run(t.Context()); err == nil {
 			t.Error("Run twice")
 		}
@@ -732,6 +726,6 @@ func TestNestedCallsAreNotMultiplied(t *testing.T) {
 				return lull.Transient(errBlip)
 			})
 		}, queue.Config{}).run(t, time.Minute)
-		wantEqual(t, "calls", fmt.Sprint(calls), "map[1:3 2:1 3:1]")
+		check.Equal(t, fmt.Sprint(calls), "map[1:3 2:1 3:1]", "calls")
 	})
 }

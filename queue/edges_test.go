@@ -46,7 +46,7 @@ func TestInterrupted(t *testing.T) {
 				<-ctx.Done()
 				return c.err(ctx)
 			}, queue.Config{Drain: time.Second}, queue.WithClassifier(c.classify)).run(t, time.Second)
-			wantEqual(t, "outcomes", r.outcomes(), c.want)
+			check.Equal(t, r.outcomes(), c.want, "outcomes")
 		})
 	}
 }
@@ -59,8 +59,8 @@ func TestNotInterrupted(t *testing.T) {
 			m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 			r := start(t, m, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return err },
 				queue.Config{}, queue.WithClassifier(func(error) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient} })).run(t, time.Minute)
-			wantEqual(t, err.Error(), r.outcomes(), "retry 1s, dead-letter attempts_exhausted")
-			wantEqual(t, "code", r.of(queue.EventSettled)[0].Code, "") // the classifier named none
+			check.Equal(t, r.outcomes(), "retry 1s, dead-letter attempts_exhausted", "%v", err)
+			check.Equal(t, r.of(queue.EventSettled)[0].Code, "", "code") // the classifier named none
 		})
 	}
 }
@@ -95,7 +95,7 @@ func TestNoRoomIsAskedForLater(t *testing.T) {
 			if deferred < 5 {
 				t.Errorf("%d messages found no room, want at least 5", deferred)
 			}
-			wantEqual(t, "left", m.Len(), 0)
+			check.Equal(t, m.Len(), 0, "left")
 		})
 	}
 }
@@ -111,8 +111,8 @@ func TestAWaitEndsWithTheConsumer(t *testing.T) {
 		}, queue.Config{Quick: 3})
 		time.Sleep(500 * time.Millisecond) // half of the wait
 		r.stop(t)
-		wantEqual(t, "runs", runs, 1)
-		wantEqual(t, "outcomes", r.outcomes(), "retry 1s")
+		check.Equal(t, runs, 1, "runs")
+		check.Equal(t, r.outcomes(), "retry 1s", "outcomes")
 	})
 }
 
@@ -142,8 +142,8 @@ func TestNothingIsTriedAgainOnceStopping(t *testing.T) {
 		synctest.Wait()
 		close(stop)
 		must.Succeed(<-r.done)
-		wantEqual(t, "tried again", late.Load(), 0)
-		wantEqual(t, "retried here", r.Counts().RetriedHere, 0)
+		check.Equal(t, late.Load(), 0, "tried again")
+		check.Equal(t, r.Counts().RetriedHere, 0, "retried here")
 	})
 }
 
@@ -163,7 +163,7 @@ func TestQuickEndsWithTheDeadline(t *testing.T) {
 				}
 				return lull.Transient(errBlip)
 			}, queue.Config{Quick: 1}).run(t, time.Minute)
-			wantEqual(t, took.String(), strings.Join(seen, " "), want)
+			check.Equal(t, strings.Join(seen, " "), want, "%v", took)
 		})
 	}
 }
@@ -190,7 +190,7 @@ func TestASlowBrokerExtendsInTime(t *testing.T) {
 					return context.Cause(ctx)
 				}
 			}, queue.Config{Lease: 30 * time.Second}).run(t, 6*time.Minute)
-			wantEqual(t, takes.String(), r.outcomes(), want)
+			check.Equal(t, r.outcomes(), want, "%v", takes)
 		})
 	}
 }
@@ -201,9 +201,7 @@ func TestAMessageMadeByHand(t *testing.T) {
 	if end, ok := m.LeaseDeadline(); ok || !end.IsZero() {
 		t.Errorf("LeaseDeadline: %v, %v", end, ok)
 	}
-	if err := m.Extend(t.Context(), time.Minute); !errors.Is(err, queue.ErrLost) {
-		t.Errorf("Extend: %v", err)
-	}
+	check.Is(t, m.Extend(t.Context(), time.Minute), queue.ErrLost, "Extend")
 }
 
 // What is on hold is given back before its lease ends, by a margin for the settlement.
@@ -268,7 +266,7 @@ func TestHandlersHaveHalfAMinuteToEnd(t *testing.T) {
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}, queue.Config{}).run(t, time.Second)
-		wantEqual(t, "it ran, with what it waited for handlers", time.Since(r.began), 31*time.Second)
+		check.Equal(t, time.Since(r.began), 31*time.Second, "it ran, with what it waited for handlers")
 	})
 }
 
@@ -285,8 +283,8 @@ func TestTheIDOfAMessage(t *testing.T) {
 				got, redrives = m.ID, m.Redrives
 				return nil
 			}, queue.Config{}).run(t, time.Second)
-			wantEqual(t, "ID", got, want)
-			wantEqual(t, "redrives", redrives, 2)
+			check.Equal(t, got, want, "ID")
+			check.Equal(t, redrives, 2, "redrives")
 		})
 	}
 }
@@ -323,9 +321,9 @@ func TestTheFirstFailureInTheEnvelope(t *testing.T) {
 			if len(all) != 1 {
 				t.Fatalf("%d dead letters", len(all))
 			}
-			wantEqual(t, "first failure", all[0].FirstFailure.Sub(began), c.want)
+			check.Equal(t, all[0].FirstFailure.Sub(began), c.want, "first failure")
 			last := time.Duration(4*c.attempts-1) * time.Second
-			wantEqual(t, "last failure", all[0].LastFailure.Sub(began), last)
+			check.Equal(t, all[0].LastFailure.Sub(began), last, "last failure")
 		})
 	}
 }
@@ -348,7 +346,7 @@ func TestRefusedAfterATry(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			synctest.Wait()
-			wantEqual(t, "outcomes", r.outcomes(), want)
+			check.Equal(t, r.outcomes(), want, "outcomes")
 			other.Abandon(d.Now())
 			time.Sleep(3500 * time.Millisecond)
 		}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
@@ -31,8 +32,8 @@ func TestEnvelopeOnTheWire(t *testing.T) {
 	e.Errors = []string{`a "b" <c>`}
 	const want = `{"v":1,"reason":"attempts_exhausted","code":"connection_refused","attempts":10,"first":"2026-03-04T05:06:07.890Z","last":"2026-03-04T06:06:07.890Z",` +
 		`"source":"orders","id":"a-1","redrives":2,"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","tracestate":"a=1,b=2","errors":["a \"b\" \u003cc\u003e"]}`
-	wantEqual(t, "encoded", e.Encode(), want)
-	wantEqual(t, "an empty one", (&queue.Envelope{}).Encode(), `{"v":1}`)
+	check.Equal(t, e.Encode(), want, "encoded")
+	check.Equal(t, (&queue.Envelope{}).Encode(), `{"v":1}`, "an empty one")
 }
 
 func TestEnvelopeComesBack(t *testing.T) {
@@ -41,7 +42,7 @@ func TestEnvelopeComesBack(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, e) {
 			t.Errorf("%+v came back as %+v, %v", e, got, err)
 		}
-		wantEqual(t, "encoded again", got.Encode(), e.Encode())
+		check.Equal(t, got.Encode(), e.Encode(), "encoded again")
 	}
 }
 
@@ -105,7 +106,7 @@ func TestEnvelopeOfLongTexts(t *testing.T) {
 		e.Errors = append(e.Errors, strings.Repeat("x", 4096))
 	}
 	got := must.Have(queue.DecodeEnvelope(e.Encode()))
-	wantEqual(t, "errors", len(got.Errors), 8)
+	check.Equal(t, len(got.Errors), 8, "errors")
 	for _, text := range got.Errors {
 		if len(text) < 256 {
 			t.Errorf("%d bytes of an error, want 256 at least: %q", len(text), text)
@@ -125,7 +126,7 @@ func TestEnvelopeOfALongID(t *testing.T) {
 }
 
 func TestDeadLetterID(t *testing.T) {
-	wantEqual(t, "id", queue.DeadLetterID("ORDERS", "billing", "17"), "dead-ORDERS/billing/17")
+	check.Equal(t, queue.DeadLetterID("ORDERS", "billing", "17"), "dead-ORDERS/billing/17", "id")
 	seen := map[string][]string{}
 	long := strings.Repeat("x", 120)
 	for _, parts := range [][]string{{"a", "b"}, {"a/b"}, {"a", "b", ""}, {"a", "", "b"}, {"a b"}, {"a", " b"}, {"ä"}, {long}, {long, "a"}, {long + "a"}, {long + "/a"}} {
@@ -171,7 +172,7 @@ func TestEnvelopeOf(t *testing.T) {
 		t.Error("an envelope where there is none")
 	}
 	letter := queue.LetterHeaders(h, full())
-	wantEqual(t, "headers of the message", fmt.Sprint(h), "map[a:1]")
+	check.Equal(t, fmt.Sprint(h), "map[a:1]", "headers of the message")
 	if e, ok := queue.EnvelopeOf(letter); !ok || !reflect.DeepEqual(e, full()) || letter["a"] != "1" || len(letter) != 2 {
 		t.Errorf("%v, %v", letter, e)
 	}
@@ -196,7 +197,7 @@ func TestErrorsInTheEnvelope(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T) {
 			got := dead(t, c.err)
-			wantEqual(t, "errors", fmt.Sprintf("%q", got.Errors), c.want)
+			check.Equal(t, fmt.Sprintf("%q", got.Errors), c.want, "errors")
 		})
 	}
 	bubble(t, func(t *testing.T) {
@@ -252,9 +253,9 @@ func TestEnvelopeOfTheLargestSize(t *testing.T) {
 	room := queue.MaxEnvelope - len(e.Encode())
 	*last += strings.Repeat("y", room)
 	s := e.Encode()
-	wantEqual(t, "bytes", len(s), queue.MaxEnvelope)
+	check.Equal(t, len(s), queue.MaxEnvelope, "bytes")
 	got := must.Have(queue.DecodeEnvelope(s))
-	wantEqual(t, "the last error is whole", got.Errors[3] == *last, true)
+	check.Equal(t, got.Errors[3] == *last, true, "the last error is whole")
 
 	*last += "y"
 	if s = e.Encode(); len(s) >= queue.MaxEnvelope {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -45,10 +46,10 @@ func TestRule21MessagesExpire(t *testing.T) {
 				}
 			})
 			r := start(t, b, dependency(t, plain(3)), x.handler, x.config).run(t, time.Minute)
-			wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
+			check.Equal(t, r.outcomes(), x.outcomes, "outcomes")
 			for _, l := range letters(t, b.MemoryBroker) {
-				wantEqual(t, "attempts", l.Attempts, x.attempts)
-				wantEqual(t, "errors", min(len(l.Errors), 1), x.errors)
+				check.Equal(t, l.Attempts, x.attempts, "attempts")
+				check.Equal(t, min(len(l.Errors), 1), x.errors, "errors")
 			}
 		})
 	}
@@ -79,8 +80,8 @@ func TestSettlementWithin(t *testing.T) {
 			{Outcome: queue.Retry, After: time.Second}, {Outcome: queue.Defer},
 		} {
 			got, err := s.Within(d, s.After, time.Hour, "orders")
-			wantEqual(t, s.Outcome.String(), got, s)
-			wantEqual(t, "error", err, nil)
+			check.Equal(t, got, s, "%v", s.Outcome)
+			check.Equal(t, err, nil, "error")
 		}
 		for _, o := range []queue.MessageOutcome{queue.Retry, queue.Defer} {
 			s, _ := queue.Settlement{Outcome: o, After: 59 * time.Second}.Within(d, time.Hour, time.Hour, "orders")
@@ -116,11 +117,11 @@ func TestRule21MessagesTooLarge(t *testing.T) {
 				return b.MemoryBroker.Settle(ctx, d, s)
 			}
 			r := start(t, b, dependency(t, plain(3)), func(context.Context, *queue.Message) error { return x.err }, queue.Config{}).run(t, time.Minute)
-			wantEqual(t, "outcomes", r.outcomes(), x.outcomes)
+			check.Equal(t, r.outcomes(), x.outcomes, "outcomes")
 			for _, l := range letters(t, b.MemoryBroker) {
 				errs := strings.Join(l.Errors, "; ")
-				wantEqual(t, "what the broker said: "+errs, strings.Contains(errs, "11 bytes"), x.said)
-				wantEqual(t, "the handler's error: "+errs, strings.Contains(errs, errBlip.Error()), !errors.Is(x.err, nil))
+				check.Equal(t, strings.Contains(errs, "11 bytes"), x.said, "what the broker said: %s", errs)
+				check.Equal(t, strings.Contains(errs, errBlip.Error()), !errors.Is(x.err, nil), "the handler's error: %s", errs)
 			}
 		})
 	}
@@ -144,7 +145,7 @@ func TestShortened(t *testing.T) {
 	} {
 		e := &queue.Envelope{Reason: "x", Errors: []string{"why"}}
 		short, keep := e.Shortened(x.sizes, x.free)
-		wantEqual(t, fmt.Sprint(x.sizes, " less ", x.free), fmt.Sprint(keep), x.want)
+		check.Equal(t, fmt.Sprint(keep), x.want, "%v less %d", x.sizes, x.free)
 		if len(e.Errors) != 1 || short.Reason != "x" || len(short.Errors) != 1+min(len(keep), 1) || short.Errors[len(short.Errors)-1] != "why" {
 			t.Errorf("the envelope: %+v of %+v", short, e)
 		}

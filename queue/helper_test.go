@@ -3,7 +3,6 @@ package queue_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
@@ -105,9 +105,7 @@ func start(t testing.TB, b queue.Broker, d *lull.Dependency, h queue.Handler, c 
 func (r *running) stop(t testing.TB) {
 	t.Helper()
 	r.cancel()
-	if err := <-r.done; err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	check.Is(t, <-r.done, nil, "Run")
 }
 
 // run lets it run that long.
@@ -156,13 +154,6 @@ func subtest(t *testing.T, name string, f func(t *testing.T)) {
 func middle() uint64 { return 1 << 63 }
 
 var errBlip = errors.New("blip")
-
-func wantEqual[T comparable](t testing.TB, what string, got, want T) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: %v, want %v", what, fmt.Sprint(got), fmt.Sprint(want))
-	}
-}
 
 // dead is the letter of a message whose handler fails with err, which is terminal.
 func dead(t testing.TB, err error) *queue.Letter {

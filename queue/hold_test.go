@@ -46,21 +46,17 @@ func TestNothingIsExtendedAfterItsSettlement(t *testing.T) {
 		r := start(t, b, dependency(t, plain(2)), func(ctx context.Context, m *queue.Message) error {
 			kept = m
 			time.Sleep(12 * time.Second)
-			if err := m.Extend(ctx, time.Hour); err != nil {
-				t.Errorf("Extend: %v", err)
-			}
+			check.Is(t, m.Extend(ctx, time.Hour), nil, "Extend")
 			if until, ok := m.LeaseDeadline(); !ok || time.Until(until) != time.Hour {
 				t.Errorf("a lease of %v after Extend", time.Until(until))
 			}
 			time.Sleep(40 * time.Minute) // for which the heartbeat has nothing to do
 			return nil
 		}, queue.Config{}).run(t, time.Hour)
-		wantEqual(t, "outcomes", r.outcomes(), "ack")
-		wantEqual(t, "extended", b.extends.Load(), 2) // by the first beat, and Extend
-		if err := kept.Extend(t.Context(), time.Minute); !errors.Is(err, queue.ErrLeaseLost) {
-			t.Errorf("Extend after the end: %v", err)
-		}
-		wantEqual(t, "extended after the end", b.extends.Load(), 2)
+		check.Equal(t, r.outcomes(), "ack", "outcomes")
+		check.Equal(t, b.extends.Load(), 2, "extended") // by the first beat, and Extend
+		check.Is(t, kept.Extend(t.Context(), time.Minute), queue.ErrLeaseLost, "Extend after the end")
+		check.Equal(t, b.extends.Load(), 2, "extended after the end")
 	})
 }
 
@@ -79,8 +75,8 @@ func TestMoreThanWasAskedFor(t *testing.T) {
 			time.Sleep(time.Second)
 			return nil
 		}, queue.Config{Concurrency: 2}).run(t, 10*time.Second)
-		wantEqual(t, "outcomes", r.outcomes(), "ack, ack, ack, ack, ack, ack, ack, ack")
-		wantEqual(t, "at a time", most.Load(), 2)
+		check.Equal(t, r.outcomes(), "ack, ack, ack, ack, ack, ack, ack, ack", "outcomes")
+		check.Equal(t, most.Load(), 2, "at a time")
 	})
 }
 
@@ -97,7 +93,7 @@ func TestWhatComesLate(t *testing.T) {
 			r := start(t, b, dependency(t, plain(2)), func(context.Context, *queue.Message) error { return nil }, queue.Config{})
 			synctest.Wait()
 			r.stop(t)
-			wantEqual(t, "outcomes", r.outcomes(), want)
+			check.Equal(t, r.outcomes(), want, "outcomes")
 		})
 	}
 }
@@ -127,9 +123,9 @@ func TestBreakerLearnsOfWhatIsTriedAgain(t *testing.T) {
 			return lull.Transient(errBlip)
 		}, queue.Config{})
 		time.Sleep(10 * time.Minute)
-		wantEqual(t, "state", d.Breaker().State(d.Now()), breaker.Open)
+		check.Equal(t, d.Breaker().State(d.Now()), breaker.Open, "state")
 		r.stop(t)
-		wantEqual(t, "attempts until it is open", n, 5)
+		check.Equal(t, n, 5, "attempts until it is open")
 	})
 }
 
@@ -152,7 +148,7 @@ func TestPauser(t *testing.T) {
 		r := start(t, b, d, func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }, queue.Config{Concurrency: 1})
 		send(t, b, "a", "b")
 		time.Sleep(4 * time.Second)
-		wantEqual(t, "pauses", b.pauses.Load(), 1)
+		check.Equal(t, b.pauses.Load(), 1, "pauses")
 		// Jitter of the breaker's open time: 5 to 15 s.
 		until := *end.Load()
 		if left := time.Until(until); left < time.Second || left > 12*time.Second {
@@ -160,8 +156,8 @@ func TestPauser(t *testing.T) {
 		}
 		received := b.receives.Load()
 		time.Sleep(time.Until(until) - time.Millisecond)
-		wantEqual(t, "fetched in the meantime", b.receives.Load(), received)
-		wantEqual(t, "pauses", b.pauses.Load(), 1)
+		check.Equal(t, b.receives.Load(), received, "fetched in the meantime")
+		check.Equal(t, b.pauses.Load(), 1, "pauses")
 		time.Sleep(time.Minute)
 		if n := b.pauses.Load(); n < 2 || n > 10 {
 			t.Errorf("%d pauses", n)
@@ -187,7 +183,7 @@ func TestPauser(t *testing.T) {
 		}
 		began := time.Now()
 		r.stop(t) // while it is paused
-		wantEqual(t, "stopped after", time.Since(began), 0)
+		check.Equal(t, time.Since(began), 0, "stopped after")
 	})
 }
 
@@ -213,19 +209,17 @@ func TestNothingAfterRun(t *testing.T) {
 		}, queue.Config{Drain: -1, Lease: time.Hour})
 		time.Sleep(time.Second)
 		r.cancel()
-		if err := <-r.done; !errors.Is(err, queue.ErrUndrained) {
-			t.Errorf("Run: %v", err)
-		}
+		check.Is(t, <-r.done, queue.ErrUndrained, "Run")
 		synctest.Wait()
 		settles, extends := b.settles.Load(), b.extends.Load()
-		wantEqual(t, "in flight", r.InFlight(), 1) // the one that hangs
+		check.Equal(t, r.InFlight(), 1, "in flight") // the one that hangs
 		time.Sleep(2 * time.Hour)
 		close(release)
 		time.Sleep(time.Hour)
-		wantEqual(t, "settlements after Run", b.settles.Load()-settles, 0)
-		wantEqual(t, "extensions after Run", b.extends.Load()-extends, 0)
-		wantEqual(t, "in flight", r.InFlight(), 0)
-		wantEqual(t, "of the one that hung", r.Counts(), queue.Counts{SettleFailed: 1, LeaseLost: 1})
+		check.Equal(t, b.settles.Load()-settles, 0, "settlements after Run")
+		check.Equal(t, b.extends.Load()-extends, 0, "extensions after Run")
+		check.Equal(t, r.InFlight(), 0, "in flight")
+		check.Equal(t, r.Counts(), queue.Counts{SettleFailed: 1, LeaseLost: 1}, "of the one that hung")
 	})
 }
 
@@ -248,7 +242,7 @@ func TestExtendIsMadeAgain(t *testing.T) {
 			fails.Store(false)
 		}
 		time.Sleep(time.Minute)
-		wantEqual(t, "outcomes", r.outcomes(), "ack")
+		check.Equal(t, r.outcomes(), "ack", "outcomes")
 		r.stop(t)
 	})
 }
@@ -267,8 +261,8 @@ func TestQuickWait(t *testing.T) {
 			m := memory(t, queue.MemoryBrokerConfig{}, "hello")
 			fail := func(context.Context, *queue.Message) error { return lull.Transient(errBlip) }
 			r := start(t, m, dependency(t, p), fail, queue.Config{Quick: 1, QuickWait: c.most}).run(t, time.Minute)
-			wantEqual(t, fmt.Sprint(c, ": runs here"), r.Counts().RetriedHere, c.here)
-			wantEqual(t, "dead letters", r.Counts().DeadLettered, 1)
+			check.Equal(t, r.Counts().RetriedHere, c.here, "%+v: runs here", c)
+			check.Equal(t, r.Counts().DeadLettered, 1, "dead letters")
 		})
 	}
 }
@@ -313,7 +307,7 @@ func TestOnlyProbesAreFetched(t *testing.T) {
 			if n := after.Retried - before.Retried; !counted && n != 0 {
 				t.Errorf("%d probes were attempts", n)
 			}
-			wantEqual(t, "pauses, and ends of them", fmt.Sprint(after.Paused, after.Resumed), "1 0")
+			check.Equal(t, fmt.Sprint(after.Paused, after.Resumed), "1 0", "pauses, and ends of them")
 		})
 	}
 }
@@ -342,7 +336,7 @@ func TestCounts(t *testing.T) {
 			}
 			return nil
 		}, queue.Config{Quick: 1}).run(t, time.Minute)
-		wantEqual(t, "counts", r.Counts(), queue.Counts{Acked: 3, Retried: 1, Deferred: 1, DeadLettered: 1, Dropped: 1, RetriedHere: 1})
+		check.Equal(t, r.Counts(), queue.Counts{Acked: 3, Retried: 1, Deferred: 1, DeadLettered: 1, Dropped: 1, RetriedHere: 1}, "counts")
 	})
 }
 
@@ -417,15 +411,15 @@ func TestClassify(t *testing.T) {
 	}
 	check.Equal(t, queue.Classify(inner(engine.HintTooLong, lull.Verdict{After: time.Minute}, 1)).After, time.Minute, "the hint")
 	for attempts, want := range []bool{true, false, false} { // one that ended before its first attempt has sent nothing
-		wantEqual(t, fmt.Sprintf("%d attempts: never sent", attempts), queue.Classify(inner(engine.CircuitOpen, lull.Verdict{}, attempts)).NeverSent, want)
+		check.Equal(t, queue.Classify(inner(engine.CircuitOpen, lull.Verdict{}, attempts)).NeverSent, want, "%d attempts: never sent", attempts)
 	}
 }
 
 // Names are what files and labels have.
 func TestNames(t *testing.T) {
-	wantEqual(t, "outcomes", fmt.Sprint(queue.Ack, queue.Retry, queue.Defer, queue.DeadLetter, queue.Drop, queue.MessageOutcome(0), queue.MessageOutcome(9)), "ack retry defer dead-letter drop none outcome(9)")
-	wantEqual(t, "orders", fmt.Sprint(queue.Unordered, queue.PerGroup, queue.Total, queue.Order(9)), "unordered per-group total order(9)")
-	wantEqual(t, "events", fmt.Sprint(queue.EventSettled, queue.EventResumed, queue.EventKind(99)), "settled resumed event(99)")
+	check.Equal(t, fmt.Sprint(queue.Ack, queue.Retry, queue.Defer, queue.DeadLetter, queue.Drop, queue.MessageOutcome(0), queue.MessageOutcome(9)), "ack retry defer dead-letter drop none outcome(9)", "outcomes")
+	check.Equal(t, fmt.Sprint(queue.Unordered, queue.PerGroup, queue.Total, queue.Order(9)), "unordered per-group total order(9)", "orders")
+	check.Equal(t, fmt.Sprint(queue.EventSettled, queue.EventResumed, queue.EventKind(99)), "settled resumed event(99)", "events")
 }
 
 // When Run has returned nothing of it is left: a goroutine that still waited for something
@@ -457,7 +451,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 			d.Breaker().ForceOpen(d.Now())
 			time.Sleep(10 * time.Second)
 			r.stop(t)
-			wantEqual(t, "in flight", r.InFlight(), 0)
+			check.Equal(t, r.InFlight(), 0, "in flight")
 		})
 	}
 }

@@ -163,7 +163,7 @@ func TestLogObserver(t *testing.T) {
 	for _, l := range lines() {
 		text += fmt.Sprint(l["level"], " ", l["msg"], " ", l["error"], "\n")
 	}
-	wantEqual(t, "lines", text, "INFO a message failed, and will be tried again blip\nERROR a message is a dead letter, and will not be tried again blip\n")
+	check.Equal(t, text, "INFO a message failed, and will be tried again blip\nERROR a message is a dead letter, and will not be tried again blip\n", "lines")
 }
 
 // leaseless is a broker without leases and with endless messages. None can be deferred or
@@ -261,7 +261,7 @@ func TestLogHasWhatIsKnown(t *testing.T) {
 				keys = append(keys, key)
 			}
 		}
-		wantEqual(t, b.String(), strings.Join(keys, " "), c.keys)
+		check.Equal(t, strings.Join(keys, " "), c.keys, "%s", b.String())
 		if !strings.Contains(b.String(), c.text) {
 			t.Errorf("the log has no %q: %s", c.text, b.String())
 		}

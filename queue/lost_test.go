@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -161,15 +162,15 @@ func TestABrokenConnectionIsNoCrash(t *testing.T) {
 					runs += fmt.Sprint(m.Attempt)
 					return c.handler(ctx, b, run)
 				}, queue.Config{Lease: 2 * time.Second}).run(t, time.Hour)
-				wantEqual(t, "attempts", runs, c.runs)
-				wantEqual(t, "left", b.Len(), 0)
+				check.Equal(t, runs, c.runs, "attempts")
+				check.Equal(t, b.Len(), 0, "left")
 				events := r.of(queue.EventSettled)
-				wantEqual(t, "end", events[len(events)-1].Outcome.String(), c.end)
+				check.Equal(t, events[len(events)-1].Outcome.String(), c.end, "end")
 				letter := ""
 				for _, l := range letters(t, b.MemoryBroker) {
 					letter = fmt.Sprint(l.Reason, " ", l.Attempts)
 				}
-				wantEqual(t, "letter", letter, c.letter)
+				check.Equal(t, letter, c.letter, "letter")
 			})
 		}
 	}
@@ -207,7 +208,7 @@ func TestKnownMessagesAreNoOthers(t *testing.T) {
 		send(t, b, "two")
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		wantEqual(t, "handled", fmt.Sprint(bodies), "[one two one]")
+		check.Equal(t, fmt.Sprint(bodies), "[one two one]", "handled")
 		r.stop(t)
 	})
 }
@@ -262,7 +263,7 @@ func TestOneMessageKillsItsWorker(t *testing.T) {
 					r.stop(t)
 				}
 			}
-			wantEqual(t, "handled", len(done), 59)
+			check.Equal(t, len(done), 59, "handled")
 			dead := letters(t, m)
 			if len(dead) != 1 || string(dead[0].Body) != "5" || dead[0].Reason != queue.ReasonCrashed || dead[0].Attempts != deaths || !dead[0].LastFailure.IsZero() {
 				t.Errorf("letters %+v", dead)

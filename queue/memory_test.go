@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
@@ -39,7 +40,7 @@ func TestMemoryHandsOutTheNextOfAGroup(t *testing.T) {
 			next := func(want string) {
 				t.Helper()
 				got, ds := handedOut(t, m)
-				wantEqual(t, fmt.Sprintf("%v: handed out", order), got, want)
+				check.Equal(t, got, want, "%v: handed out", order)
 				for _, d := range ds {
 					must.Succeed(m.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}))
 				}
@@ -66,12 +67,12 @@ func TestMemoryDiscardsDuplicates(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T) {
 			m := memory(t, queue.MemoryBrokerConfig{Duplicates: c.config})
-			wantEqual(t, "deduplicates", m.Capabilities().Deduplicates, c.until > 0)
-			wantEqual(t, "deduplicates dead letters", m.DeadLetters().Capabilities().Deduplicates, c.until > 0)
+			check.Equal(t, m.Capabilities().Deduplicates, c.until > 0, "deduplicates")
+			check.Equal(t, m.DeadLetters().Capabilities().Deduplicates, c.until > 0, "deduplicates dead letters")
 			put := func(id string, want int) {
 				t.Helper()
 				must.Succeed(m.Send(t.Context(), queue.Outgoing{ID: id}))
-				wantEqual(t, fmt.Sprintf("Duplicates %v: messages", c.config), m.Len(), want)
+				check.Equal(t, m.Len(), want, "Duplicates %v: messages", c.config)
 			}
 			put("x", 1)
 			put("y", 2)
@@ -94,14 +95,14 @@ func TestMemoryHandsOutWhatWasNotExtended(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := memory(t, queue.MemoryBrokerConfig{}, "a", "b", "c")
 		got, ds := handedOut(t, m)
-		wantEqual(t, "handed out", got, "abc")
+		check.Equal(t, got, "abc", "handed out")
 		must.Have(m.Extend(t.Context(), ds[0], time.Hour))
 		time.Sleep(time.Minute)
 		got, _ = handedOut(t, m)
-		wantEqual(t, "a minute later", got, "bc")
+		check.Equal(t, got, "bc", "a minute later")
 		time.Sleep(59 * time.Minute)
 		got, _ = handedOut(t, m)
-		wantEqual(t, "an hour later", got, "bca")
+		check.Equal(t, got, "bca", "an hour later")
 	})
 }
 

@@ -114,8 +114,8 @@ func TestADeferralShowsNothing(t *testing.T) {
 		} {
 			time.Sleep(want.after)
 			synctest.Wait()
-			wantEqual(t, "runs", runs, want.runs)
-			wantEqual(t, fmt.Sprintf("after %d runs the breaker is", runs), d.Breaker().State(d.Now()), want.state)
+			check.Equal(t, runs, want.runs, "runs")
+			check.Equal(t, d.Breaker().State(d.Now()), want.state, "after %d runs the breaker is", runs)
 		}
 		r.stop(t)
 	})
@@ -141,7 +141,7 @@ func TestThePolicyMayBeUpdated(t *testing.T) {
 		must.Succeed(d.Update(hedged))
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		wantEqual(t, "attempts allowed", fmt.Sprint(of[:4]), "[3 3 5 5]")
+		check.Equal(t, fmt.Sprint(of[:4]), "[3 3 5 5]", "attempts allowed")
 		dead := letters(t, m)
 		if len(dead) != 1 || dead[0].Reason != "attempts_exhausted" {
 			t.Errorf("dead letters: %+v", dead)
@@ -163,7 +163,7 @@ func TestAPolicyThatHedgesFromTheStart(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		must.Succeed(c.Run(ctx))
-		wantEqual(t, "attempts allowed", of, 3)
-		wantEqual(t, "messages left", m.Len(), 0)
+		check.Equal(t, of, 3, "attempts allowed")
+		check.Equal(t, m.Len(), 0, "messages left")
 	})
 }

@@ -234,7 +234,7 @@ func interrupted(t *testing.T, dedup bool, what string, at int, how string, n in
 	if err != nil {
 		t.Errorf("run again: %v, %v", p, err)
 	}
-	wantEqual(t, "letters left", m.DeadLetters().Len(), 0)
+	check.Equal(t, m.DeadLetters().Len(), 0, "letters left")
 	got := taken(t, m)
 	for body, want := range each(n, 1) {
 		once := dedup || what == "send" && how == "cancel after" // a moment is taken to remove what was sent
@@ -242,7 +242,7 @@ func interrupted(t *testing.T, dedup bool, what string, at int, how string, n in
 			t.Errorf("message %s came %d times", body, got[body])
 		}
 	}
-	wantEqual(t, "messages", len(got), n)
+	check.Equal(t, len(got), n, "messages")
 }
 
 // A broker that fails for a moment is asked again.
@@ -270,8 +270,8 @@ func TestRedriveGoesOn(t *testing.T) {
 		if err != nil || p.Moved != 20 {
 			t.Errorf("%v, %v", p, err)
 		}
-		wantEqual(t, "messages", fmt.Sprint(taken(t, m)), fmt.Sprint(each(20, 1)))
-		wantEqual(t, "letters", m.DeadLetters().Len(), 0)
+		check.Equal(t, fmt.Sprint(taken(t, m)), fmt.Sprint(each(20, 1)), "messages")
+		check.Equal(t, m.DeadLetters().Len(), 0, "letters")
 	})
 }
 
@@ -290,7 +290,7 @@ func TestRedriveGivesUp(t *testing.T) {
 		if !errors.Is(err, errBlip) || p.Moved != 1 || time.Since(began) > 2*time.Minute {
 			t.Errorf("%v, %v after %v", p, err, time.Since(began))
 		}
-		wantEqual(t, "letters", m.DeadLetters().Len(), 2)
+		check.Equal(t, m.DeadLetters().Len(), 2, "letters")
 	})
 }
 
@@ -311,10 +311,10 @@ func TestRedriveOfTheUnsendable(t *testing.T) {
 				failed = append(failed, fmt.Sprint(string(s.Letter.Body), " ", errors.Is(s.Err, tooLarge)))
 			}
 		})
-		wantEqual(t, "error", err, nil)
-		wantEqual(t, "progress", p.String(), "moved 3 of 4 (4 seen), 1 failed")
-		wantEqual(t, "failed", fmt.Sprint(failed), "[1 true]")
-		wantEqual(t, "letters", m.DeadLetters().Len(), 1)
+		check.Equal(t, err, nil, "error")
+		check.Equal(t, p.String(), "moved 3 of 4 (4 seen), 1 failed", "progress")
+		check.Equal(t, fmt.Sprint(failed), "[1 true]", "failed")
+		check.Equal(t, m.DeadLetters().Len(), 1, "letters")
 	})
 }
 
@@ -361,18 +361,18 @@ func TestRule21NothingIsReadThatCounts(t *testing.T) {
 		m := morgue(t, queue.MemoryBrokerConfig{}, 25)
 		read := 0
 		p, err := queue.Inspect(t.Context(), counted{scan(t, m), &read}, queue.Filter{}, all)
-		wantEqual(t, "Inspect", fmt.Sprint(p.Seen, err), "0 reading counts")
+		check.Equal(t, fmt.Sprint(p.Seen, err), "0 reading counts", "Inspect")
 		for _, c := range []queue.RedriveConfig{{DryRun: true}, {Filter: queue.Filter{Reason: "odd"}}} {
 			p, err := queue.Redrive(t.Context(), counted{scan(t, m), &read}, m, c, nil)
-			wantEqual(t, "Redrive", fmt.Sprint(p, err), "moved 0 of 0 (0 seen) reading counts")
+			check.Equal(t, fmt.Sprint(p, err), "moved 0 of 0 (0 seen) reading counts", "Redrive")
 		}
 		for _, limit := range []int{13, 3, 1} {
 			read = 0
 			p, err = queue.Redrive(t.Context(), counted{scan(t, m), &read}, m, queue.RedriveConfig{Limit: limit}, nil)
-			wantEqual(t, "Redrive with a limit", fmt.Sprint(p, err), fmt.Sprintf("moved %d of %[1]d (%[1]d seen) <nil>", limit))
-			wantEqual(t, "letters that were read", read, limit)
+			check.Equal(t, fmt.Sprint(p, err), fmt.Sprintf("moved %d of %[1]d (%[1]d seen) <nil>", limit), "Redrive with a limit")
+			check.Equal(t, read, limit, "letters that were read")
 		}
-		wantEqual(t, "letters that are left", m.DeadLetters().Len(), 8)
+		check.Equal(t, m.DeadLetters().Len(), 8, "letters that are left")
 	})
 }
 
@@ -398,15 +398,15 @@ func TestInspect(t *testing.T) {
 		var seen []string
 		p, err := queue.Inspect(t.Context(), scan(t, m), queue.Filter{Reason: "odd", OlderThan: 4 * time.Minute}, func(l *queue.Letter) (bool, error) {
 			seen = append(seen, string(l.Body))
-			wantEqual(t, "header", l.Headers["kind"], "test")
+			check.Equal(t, l.Headers["kind"], "test", "header")
 			return true, nil
 		})
-		wantEqual(t, "letters", fmt.Sprint(seen, p, err), "[1 3 5 7] moved 0 of 4 (12 seen) <nil>")
+		check.Equal(t, fmt.Sprint(seen, p, err), "[1 3 5 7] moved 0 of 4 (12 seen) <nil>", "letters")
 		p, err = queue.Inspect(t.Context(), scan(t, m), queue.Filter{}, func(*queue.Letter) (bool, error) { return true, errBlip })
-		wantEqual(t, "an error of its own ends it", fmt.Sprint(p, errors.Is(err, errBlip)), "moved 0 of 1 (1 seen) true")
-		wantEqual(t, "letters", m.DeadLetters().Len(), 12)
+		check.Equal(t, fmt.Sprint(p, errors.Is(err, errBlip)), "moved 0 of 1 (1 seen) true", "an error of its own ends it")
+		check.Equal(t, m.DeadLetters().Len(), 12, "letters")
 		got, err := m.DeadLetters().Receive(t.Context(), queue.Want{Max: 20, Lease: time.Minute})
-		wantEqual(t, "letters that were given back", fmt.Sprint(len(got), err), "12 <nil>")
+		check.Equal(t, fmt.Sprint(len(got), err), "12 <nil>", "letters that were given back")
 		check.Equal(t, got[0].Attempt, 1, "attempt of a letter, which must not be counted out of its queue")
 	})
 }
@@ -417,14 +417,14 @@ func TestScan(t *testing.T) {
 		m := morgue(t, queue.MemoryBrokerConfig{}, 6)
 		from := must.Have(queue.Scan(m.DeadLetters(), queue.ScanConfig{Lease: 10 * time.Second, Hold: 4}))
 		first, err := from.Next(t.Context(), 10)
-		wantEqual(t, "letters", fmt.Sprint(len(first), err), "4 <nil>")
+		check.Equal(t, fmt.Sprint(len(first), err), "4 <nil>", "letters")
 		time.Sleep(time.Hour)
 		if _, err := from.Next(t.Context(), 10); !errors.Is(err, queue.ErrTooMany) {
 			t.Errorf("Next beyond Hold: %v", err)
 		}
 		other := scan(t, m)
 		rest, _ := other.Next(t.Context(), 10)
-		wantEqual(t, "letters for another, after an hour", len(rest), 2)
+		check.Equal(t, len(rest), 2, "letters for another, after an hour")
 		if err := from.Remove(t.Context(), rest[0]); err == nil {
 			t.Error("Remove of another reading's letter")
 		}
@@ -434,9 +434,7 @@ func TestScan(t *testing.T) {
 		for _, l := range first[:2] {
 			must.Succeed(from.Remove(t.Context(), l))
 		}
-		if err := errors.Join(other.Close(t.Context()), from.Close(t.Context()), from.Close(t.Context())); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		check.Is(t, errors.Join(other.Close(t.Context()), from.Close(t.Context()), from.Close(t.Context())), nil, "Close")
 		from = scan(t, m)
 		all := 0
 		for {
@@ -446,7 +444,7 @@ func TestScan(t *testing.T) {
 			}
 			all += len(got)
 		}
-		wantEqual(t, "letters in the end", all, 4)
+		check.Equal(t, all, 4, "letters in the end")
 		from.Close(t.Context())
 		synctest.Wait()
 	})
@@ -468,7 +466,7 @@ func TestScanAfterALostAnswer(t *testing.T) {
 		from := must.Have(queue.Scan(b, queue.ScanConfig{}))
 		n, began := 0, time.Now()
 		p, err := queue.Inspect(t.Context(), from, queue.Filter{}, func(*queue.Letter) (bool, error) { n++; return true, nil })
-		wantEqual(t, "letters", fmt.Sprint(n, p.Seen, err), "12 12 <nil>")
+		check.Equal(t, fmt.Sprint(n, p.Seen, err), "12 12 <nil>", "letters")
 		// After the 30 s of the lease by default, nothing came for 2 s.
 		if took := time.Since(began); took < 32*time.Second || took > 33*time.Second {
 			t.Errorf("the reading took %v", took)
@@ -607,7 +605,7 @@ func TestRule24NoLetterIsDroppedWithAnError(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T) {
 			p, err := queue.Inspect(t.Context(), &nexts{calls: c.calls}, queue.Filter{}, all)
-			wantEqual(t, what, fmt.Sprint(p.Seen, err), fmt.Sprint(c.seen, nil))
+			check.Equal(t, fmt.Sprint(p.Seen, err), fmt.Sprint(c.seen, nil), "%s", what)
 		})
 	}
 }
@@ -646,7 +644,7 @@ func TestRule24LettersThatComeAgainAreNotTheEnd(t *testing.T) {
 		}
 		from := must.Have(queue.Scan(b, queue.ScanConfig{}))
 		p, err := queue.Inspect(t.Context(), from, queue.Filter{}, all)
-		wantEqual(t, "letters", fmt.Sprint(p.Seen, err), "300 <nil>")
+		check.Equal(t, fmt.Sprint(p.Seen, err), "300 <nil>", "letters")
 	})
 }
 
@@ -656,11 +654,9 @@ func TestScanThatGivesNothingBack(t *testing.T) {
 		b, _, fails := unreachable(morgue(t, queue.MemoryBrokerConfig{}, 2).DeadLetters())
 		from := must.Have(queue.Scan(b, queue.ScanConfig{}))
 		got, err := from.Next(t.Context(), 10)
-		wantEqual(t, "letters", fmt.Sprint(len(got), err), "2 <nil>")
+		check.Equal(t, fmt.Sprint(len(got), err), "2 <nil>", "letters")
 		fails.Store(true)
-		if err := from.Close(t.Context()); !errors.Is(err, errBlip) {
-			t.Errorf("Close: %v", err)
-		}
+		check.Is(t, from.Close(t.Context()), errBlip, "Close")
 	})
 }
 
@@ -682,12 +678,12 @@ func TestScanOfShortLeases(t *testing.T) {
 				last = l
 			}
 		}
-		wantEqual(t, "letters", fmt.Sprint(n), fmt.Sprint(each(6, 1)))
+		check.Equal(t, fmt.Sprint(n), fmt.Sprint(each(6, 1)), "letters")
 		if err := from.Remove(t.Context(), last); err != nil { // by the delivery that counts now
 			t.Errorf("Remove: %v", err)
 		}
-		wantEqual(t, "Close", from.Close(t.Context()), nil)
-		wantEqual(t, "letters left", m.DeadLetters().Len(), 5)
+		check.Equal(t, from.Close(t.Context()), nil, "Close")
+		check.Equal(t, m.DeadLetters().Len(), 5, "letters left")
 	})
 }
 

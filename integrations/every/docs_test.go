@@ -2,12 +2,12 @@ package every_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/lullgo/lull/integrations/every"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // What the comment of the package shows, as it stands there.
@@ -18,8 +18,6 @@ func packageComment(ctx context.Context, hostname string, report func()) error {
 func TestWhatTheDocsShow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		if err := packageComment(ctx, "host-7", stop); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		check.Is(t, packageComment(ctx, "host-7", stop), context.Canceled, "error")
 	})
 }

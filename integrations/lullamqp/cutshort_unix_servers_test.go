@@ -4,7 +4,6 @@ package lullamqp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -17,6 +16,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
@@ -170,9 +170,7 @@ func TestSilentServer(t *testing.T) {
 		if ctx.Err() == nil && err == nil {
 			return // an acknowledgement that was only written
 		}
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v", what, err)
-		}
+		check.Is(t, err, context.DeadlineExceeded, "%s", what)
 	}
 	began := time.Now()
 	settled := map[string]bool{}

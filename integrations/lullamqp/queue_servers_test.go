@@ -174,9 +174,7 @@ func TestFetchedAheadIsGivenBack(t *testing.T) {
 				settle(t, other, d, queue.Settlement{Outcome: queue.Ack})
 			}
 			if how == "close" {
-				if err := q.Settle(testContext(t), first, queue.Settlement{Outcome: queue.Ack}); !errors.Is(err, queue.ErrLost) {
-					t.Errorf("after Close: %v", err)
-				}
+				check.Is(t, q.Settle(testContext(t), first, queue.Settlement{Outcome: queue.Ack}), queue.ErrLost, "after Close")
 				return
 			}
 			settle(t, q, first, queue.Settlement{Outcome: queue.Ack})
@@ -441,9 +439,7 @@ func TestAcknowledgedOnce(t *testing.T) {
 	s.acks.Lock()
 	for range 3 {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		if err := q.Settle(ctx, both[0], queue.Settlement{Outcome: queue.Ack}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Settle: %v", err)
-		}
+		check.Is(t, q.Settle(ctx, both[0], queue.Settlement{Outcome: queue.Ack}), context.DeadlineExceeded, "Settle")
 		cancel()
 	}
 	s.acks.Unlock()

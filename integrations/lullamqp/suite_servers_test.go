@@ -5,7 +5,6 @@ package lullamqp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/integrations/redial"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
@@ -146,9 +146,7 @@ func keepUp(t *testing.T, n *node) *keptUp {
 	t.Cleanup(func() { cancel(); wg.Wait() })
 	for range connections {
 		wg.Go(func() {
-			if err := redial.Keep(ctx, g, k.dial, k.use); !errors.Is(err, context.Canceled) {
-				t.Errorf("Keep ended: %v", err)
-			}
+			check.Is(t, redial.Keep(ctx, g, k.dial, k.use), context.Canceled, "Keep ended")
 		})
 	}
 	await(t, "all connections", func() bool { return k.up.Load() == connections })

@@ -366,9 +366,7 @@ func TestTimeouts(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*time.Millisecond, cancel)
-		if err := ask(ctx, under(s, newDependency(t, lull.Policy{}), nil)); !errors.Is(err, context.Canceled) {
-			t.Errorf("%v", err)
-		}
+		check.Is(t, ask(ctx, under(s, newDependency(t, lull.Policy{}), nil)), context.Canceled, "error")
 	})
 }
 

@@ -253,9 +253,7 @@ func wantFailure(t testing.TB, err error, code codes.Code, reason error, attempt
 	if reason == nil {
 		return
 	}
-	if !errors.Is(err, reason) {
-		t.Errorf("error %q, want one that is %q", err, reason)
-	}
+	check.Is(t, err, reason, "error")
 	if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != attempts {
 		t.Errorf("error %#v, want a *lull.Error after %d attempts", err, attempts)
 	}

@@ -142,9 +142,7 @@ func FuzzConfig(f *testing.F) {
 		if c.Validate() != nil {
 			return
 		}
-		if err := d.Validate(); err != nil {
-			t.Errorf("with defaults: %v", err)
-		}
+		check.Is(t, d.Validate(), nil, "with defaults")
 		if d.DeliveryLimit > 0 && d.DeliveryLimit < d.attempts()+2 {
 			t.Errorf("DeliveryLimit %d for %d attempts", d.DeliveryLimit, d.attempts())
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/idempotency/storetest"
@@ -41,17 +42,11 @@ func TestARedisWithSmallRecordsIsAStore(t *testing.T) {
 	}, storetest.Options{MaxRecord: 1 << 20, Concurrent: 20})
 	st := mustStore(t, storeClient(t, s.addr), StoreConfig{MaxRecord: 3})
 	c := newClaim()
-	if err := st.Complete(t.Context(), c.Key, c.Token, []byte("long"), time.Hour); !errors.Is(err, idempotency.ErrFenced) {
-		t.Errorf("a long record for no entry: %v", err)
-	}
+	check.Is(t, st.Complete(t.Context(), c.Key, c.Token, []byte("long"), time.Hour), idempotency.ErrFenced, "a long record for no entry")
 	claims(t, st, c, idempotency.Claimed)
-	if err := st.Complete(t.Context(), c.Key, c.Token, []byte("long"), time.Hour); !errors.Is(err, idempotency.ErrTooLarge) {
-		t.Errorf("a long record: %v", err)
-	}
+	check.Is(t, st.Complete(t.Context(), c.Key, c.Token, []byte("long"), time.Hour), idempotency.ErrTooLarge, "a long record")
 	must.Succeed(st.Complete(t.Context(), c.Key, c.Token, []byte("ok"), time.Hour))
-	if err := st.Complete(t.Context(), c.Key, c.Token, []byte("long"), time.Hour); err != nil {
-		t.Errorf("a long record after it was completed: %v", err)
-	}
+	check.Is(t, st.Complete(t.Context(), c.Key, c.Token, []byte("long"), time.Hour), nil, "a long record after it was completed")
 }
 
 // A cluster, without replicas and with one that the store waits for.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
@@ -36,9 +37,7 @@ func TestAStoreThatStandsStill(t *testing.T) {
 	}
 	going, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	if err := st.Extend(going, c.Key, c.Token, time.Hour, 2*time.Hour); !errors.Is(err, context.Canceled) {
-		t.Errorf("Extend: %v", err)
-	}
+	check.Is(t, st.Extend(going, c.Key, c.Token, time.Hour, 2*time.Hour), context.Canceled, "Extend")
 	s.Process.Signal(syscall.SIGCONT)
 	await(t, "carried out what it has received", func() bool { return scripts() > before })
 	if n := admin.Exists(t.Context(), st.RedisKey(late.Key)).Val(); n > 0 {

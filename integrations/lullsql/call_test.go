@@ -126,9 +126,7 @@ func TestDeadConnectionsArePassedOver(t *testing.T) {
 			t.Errorf("read: %d dials, %v", f.dials, err)
 		}
 		f.exec = first(most+1, bad)
-		if err := read(t.Context(), d, f.open(t, d)); !errors.Is(err, lull.ErrAttemptsExhausted) {
-			t.Errorf("read: %v", err)
-		}
+		check.Is(t, read(t.Context(), d, f.open(t, d)), lull.ErrAttemptsExhausted, "read")
 		f = &fake{exec: first(1, bad)} // a driver that returns it too often
 		if err := exec(t.Context(), d, f.open(t, d)); err == nil || f.dials != 1 {
 			t.Errorf("exec: %d dials, %v", f.dials, err)

@@ -166,9 +166,7 @@ func TestAPanicOfADial(t *testing.T) {
 				}()
 				call(t.Context(), d, db)
 			}()
-			if err := call(t.Context(), d, db); err != nil {
-				t.Errorf("%s: afterwards %v", name, err)
-			}
+			check.Is(t, call(t.Context(), d, db), nil, "%s: afterwards", name)
 		}
 	})
 }

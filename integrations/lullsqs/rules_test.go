@@ -403,9 +403,7 @@ func TestWhatErrorsMean(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := failed(ended, "test", errors.New("cut off")); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
+	check.Is(t, failed(ended, "test", errors.New("cut off")), context.Canceled, "error")
 }
 
 // A worker that has lost the message gets an error, although SQS returns none.
@@ -425,15 +423,11 @@ func TestLapsedLeases(t *testing.T) {
 			}
 			for _, o := range []queue.MessageOutcome{queue.Retry, queue.Defer, queue.DeadLetter} {
 				err := q.Settle(t.Context(), d, queue.Settlement{Outcome: o, Envelope: &queue.Envelope{Reason: "x", OriginalID: d.ID}})
-				if !errors.Is(err, queue.ErrLost) {
-					t.Errorf("%v: %v", o, err)
-				}
+				check.Is(t, err, queue.ErrLost, "%v", o)
 			}
 			check.Equal(t, len(f.calls), before, "calls: %v", f.calls[before:])
 			// The message is deleted even so: nobody else has it.
-			if err := q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}); !errors.Is(err, queue.ErrLost) {
-				t.Errorf("Ack: %v", err)
-			}
+			check.Is(t, q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Ack}), queue.ErrLost, "Ack")
 			left := len(f.queues[q.config.Queue].messages)
 			check.Equal(t, left == 1, name != "orders", "%s: one message of %d is left", name, left)
 		})
@@ -455,9 +449,7 @@ func TestAnswersThatComeTooLate(t *testing.T) {
 			} else {
 				err = q.Settle(t.Context(), d, queue.Settlement{Outcome: queue.Retry, After: time.Hour})
 			}
-			if !errors.Is(err, queue.ErrLost) {
-				t.Errorf("%v", err)
-			}
+			check.Is(t, err, queue.ErrLost, "error")
 		})
 	}
 }
@@ -476,9 +468,7 @@ func TestDeadLettersThatAreCutShort(t *testing.T) {
 			return nil
 		}
 		s := queue.Settlement{Outcome: queue.DeadLetter, Envelope: &queue.Envelope{Reason: "test", OriginalID: d.ID}}
-		if err := q.Settle(t.Context(), d, s); !errors.Is(err, cut) {
-			t.Errorf("%v", err)
-		}
+		check.Is(t, q.Settle(t.Context(), d, s), cut, "error")
 		if n := len(f.queues[q.config.DeadLetters].messages); n != 1 || len(f.queues[q.config.Queue].messages) != 1 {
 			t.Errorf("%d letters", n)
 		}

@@ -2,6 +2,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,14 @@ func Slices[T comparable](t reporter, got, want []T, format string, args ...any)
 	t.Helper()
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: %s, want %s", fmt.Sprintf(format, args...), elements(got), elements(want))
+	}
+}
+
+// Is is Equal for errors, as errors.Is compares them.
+func Is(t reporter, got, want error, format string, args ...any) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v, want %v", fmt.Sprintf(format, args...), got, want)
 	}
 }
 

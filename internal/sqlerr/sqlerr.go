@@ -48,7 +48,7 @@ func Classify(err error) (c Class, known bool) {
 }
 
 func classify(err error) (c Class, known bool) {
-	switch code := sqlState(err); {
+	switch code := State(err); {
 	case code == "0A000" && resultTypeChanged(err):
 		return conflict.class(code), true
 	case code != "":
@@ -67,8 +67,8 @@ func classify(err error) (c Class, known bool) {
 	return c, known
 }
 
-// sqlState is the SQLSTATE of err, if its server has given it one.
-func sqlState(err error) string {
+// State is the SQLSTATE of err, if its server has given it one, for every driver.
+func State(err error) string {
 	var e interface{ SQLState() string }
 	if errors.As(err, &e) {
 		return e.SQLState()

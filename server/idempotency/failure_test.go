@@ -456,9 +456,7 @@ func TestSaveIsLost(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		send(t, h, request("l")).ran(t, 201, "receipt 2")
-		if err := r.m.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Wait while something is being saved: %v", err)
-		}
+		check.Is(t, r.m.Wait(ctx), context.DeadlineExceeded, "Wait while something is being saved")
 		time.Sleep(time.Hour)
 	})
 }

@@ -175,9 +175,7 @@ func TestCommitFails(t *testing.T) {
 			got := send(t, h, request("k"))
 			got.is(t, 503, "store-unavailable")
 			check.Equal(t, got.header.Get("Location"), "", "Location, when the response was taken back: %v", got.header)
-			if err := r.events[0].Err; !errors.Is(err, down) {
-				t.Errorf("the event has %v, want what the store returned", err)
-			}
+			check.Is(t, r.events[0].Err, down, "error of the event")
 			r.saw("store-failed")
 			l.commit, l.lost = nil, nil
 			if got := send(t, h, request("k")); got.status != 201 || got.body != "receipt" || got.replayed != lost {

@@ -135,9 +135,7 @@ func TestTheEndOfAnAttempt(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	})
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
+	check.Is(t, err, context.DeadlineExceeded, "error")
 	func() {
 		defer func() { recover() }()
 		lullpgx.Tx(t.Context(), calm, pool, pgx.TxOptions{}, func(context.Context, pgx.Tx) error { panic("x") })

@@ -95,9 +95,7 @@ func TestTheErrorsOfHooksAreKept(t *testing.T) {
 	} {
 		pool := open(t, url(server.Addr(t)), newDependency(t, lull.Policy{}), lullpgx.Config{MaxDials: 1}, func(c *pgxpool.Config) { set(c.ConnConfig) })
 		for range 2 {
-			if err := pool.Ping(t.Context()); !errors.Is(err, own) {
-				t.Errorf("%s: %v", name, err)
-			}
+			check.Is(t, pool.Ping(t.Context()), own, "%s", name)
 		}
 	}
 }
@@ -262,9 +260,7 @@ func TestAPanicOfClose(t *testing.T) {
 					}
 				}
 				bad.Store(false)
-				if err := exec(); err != nil {
-					t.Errorf("%s: afterwards %v", caller, err)
-				}
+				check.Is(t, exec(), nil, "%s: afterwards", caller)
 			}
 			// Only the dials of the pool are calls. None is made to cancel a statement.
 			calls := func() int32 { return seen.failed.Load() + seen.answered.Load() + seen.others.Load() }

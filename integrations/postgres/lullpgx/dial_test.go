@@ -192,9 +192,7 @@ func TestTheErrorOfAHookIsKept(t *testing.T) {
 				return nil, own
 			}
 		})
-		if err := pool.Ping(t.Context()); !errors.Is(err, own) {
-			t.Error(err)
-		}
+		check.Is(t, pool.Ping(t.Context()), own, "error")
 	})
 }
 

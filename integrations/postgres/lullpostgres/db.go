@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/lullgo/lull/internal/sqlerr"
 	"github.com/lullgo/lull/internal/storecall"
 )
 
@@ -210,19 +211,10 @@ func SQLTxFrom(ctx context.Context) *sql.Tx {
 	return tx
 }
 
-// sqlState returns the server's error code, for every driver.
-func sqlState(err error) string {
-	var e interface{ SQLState() string }
-	if errors.As(err, &e) {
-		return e.SQLState()
-	}
-	return ""
-}
-
 // transient reports whether the statement had no effect and may be made again: a serialization
 // failure, a deadlock.
 func transient(err error) bool {
-	switch sqlState(err) {
+	switch sqlerr.State(err) {
 	case "40001", "40P01":
 		return true
 	}
@@ -238,7 +230,7 @@ func (s *Store) explain(ctx context.Context, call string, err error) error {
 	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 		return fmt.Errorf("lullpostgres: %s: %w: %w", call, ended, err)
 	}
-	switch sqlState(err) {
+	switch sqlerr.State(err) {
 	case "42P01", "42703": // undefined table, column
 		return fmt.Errorf("%w (%s): %w", ErrNoTable, s.config.Table, err)
 	case "25P02":

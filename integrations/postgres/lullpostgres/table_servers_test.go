@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
@@ -38,9 +39,7 @@ func TestNoTable(t *testing.T) {
 	}
 	execute(t, pool, "CREATE TABLE IF NOT EXISTS another (key text, value text)")
 	s = must.Have(New(pool, Config{Table: "another"}))
-	if err := s.Migrate(bg); !errors.Is(err, ErrNoTable) {
-		t.Errorf("Migrate where there is another table of that name: %v, want ErrNoTable", err)
-	}
+	check.Is(t, s.Migrate(bg), ErrNoTable, "Migrate where there is another table of that name")
 }
 
 func TestMigrate(t *testing.T) {
@@ -49,9 +48,7 @@ func TestMigrate(t *testing.T) {
 	pool := newPool(t, at)
 	schema := pool.Config().ConnConfig.RuntimeParams["search_path"]
 	exact := must.Have(New(pool, Config{}))
-	if err := exact.Check(bg); err != nil {
-		t.Errorf("Schema: %v", err)
-	}
+	check.Is(t, exact.Check(bg), nil, "Schema")
 	if _, err := pool.Exec(bg, Schema); err != nil {
 		t.Errorf("Schema once more: %v", err)
 	}
@@ -60,9 +57,7 @@ func TestMigrate(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if err := s.Migrate(bg); err != nil {
-				t.Errorf("Migrate, with others: %v", err)
-			}
+			check.Is(t, s.Migrate(bg), nil, "Migrate, with others")
 		})
 	}
 	wg.Wait()
@@ -92,9 +87,7 @@ func TestMigrate(t *testing.T) {
 		pool.Exec(bg, "DROP ROLE lull_user")
 	})
 	user := must.Have(New(newPool(t, strings.Replace(at, "postgres@", "lull_user@", 1)), Config{}))
-	if err := user.Migrate(bg); err != nil {
-		t.Errorf("Migrate without the right to create: %v", err)
-	}
+	check.Is(t, user.Migrate(bg), nil, "Migrate without the right to create")
 	c := request()
 	claims(t, user, c, idempotency.Claimed)
 	must.Succeed(user.Complete(bg, c.Key, c.Token, nil, time.Hour))

@@ -121,9 +121,7 @@ func TestNobodyWaits(t *testing.T) {
 				})
 				must.Succeed(err)
 				if name == "taken over" { // and given back
-					if err := s.Complete(bg, c.Key, former.Token, []byte("late"), time.Hour); err != nil {
-						t.Errorf("Complete by the former owner, after all: %v", err)
-					}
+					check.Is(t, s.Complete(bg, c.Key, former.Token, []byte("late"), time.Hour), nil, "Complete by the former owner, after all")
 					return
 				}
 				claims(t, s, anew(c), idempotency.Claimed)
@@ -212,9 +210,7 @@ func TestTogether(t *testing.T) {
 		a, err := s.Transact(bg, c, func(ctx context.Context, _ bool) ([]byte, bool) {
 			insert(ctx)
 			if tx := TxFrom(ctx); tx != nil {
-				if err := tx.Commit(ctx); !errors.Is(err, ErrNotYours) {
-					t.Errorf("the handler commits: %v", err)
-				}
+				check.Is(t, tx.Commit(ctx), ErrNotYours, "the handler commits")
 				// One of the handler's own, inside.
 				inner, err := tx.Begin(ctx)
 				if err != nil {
@@ -240,9 +236,7 @@ func TestTogether(t *testing.T) {
 			_, err := s.Transact(bg, c, func(ctx context.Context, _ bool) ([]byte, bool) {
 				return nil, SQLTxFrom(ctx).Commit() == nil
 			})
-			if !errors.Is(err, sql.ErrTxDone) {
-				t.Errorf("the handler has committed: %v", err)
-			}
+			check.Is(t, err, sql.ErrTxDone, "the handler has committed")
 			claims(t, s, anew(c), idempotency.InFlight)
 		}
 	})
@@ -361,13 +355,9 @@ func TestReleaseAndClaimsUnderWay(t *testing.T) {
 		if a, err := s.claim(bg, tx, s.sql.claim, &c); err != nil || a.State != idempotency.Claimed {
 			t.Fatal(a.State, err)
 		}
-		if err := s.Release(bg, c.Key, c.Token); !errors.Is(err, errBusy) {
-			t.Errorf("Release while the claim is being committed: %v, want that it is not known yet", err)
-		}
+		check.Is(t, s.Release(bg, c.Key, c.Token), errBusy, "Release while the claim is being committed")
 		must.Succeed(tx.commit(bg))
-		if err := s.Release(bg, c.Key, c.Token); err != nil {
-			t.Errorf("Release afterwards: %v", err)
-		}
+		check.Is(t, s.Release(bg, c.Key, c.Token), nil, "Release afterwards")
 		claims(t, s, anew(c), idempotency.Claimed)
 	})
 }
