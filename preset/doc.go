@@ -1,6 +1,6 @@
 // Package preset holds policies to start from: [InternalService], [ExternalAPI],
-// [BackgroundWorker], [CommandLine], [Edge] and [PerKey]. docs/which-policy.md chooses among them, and says
-// when the zero policy is the right one.
+// [BackgroundWorker], [CommandLine], [Edge] and [PerKey]. docs/which-policy.md chooses among them,
+// and says when the zero policy is the right one.
 //
 // Each is a function that returns plain data. Change what you need:
 //

@@ -8,14 +8,14 @@ import (
 	"github.com/lullgo/lull/budget"
 )
 
-// PerKey is for a lull.Registry with a dependency for each thing that is asked for, such as a segment of a live
-// stream. In 30 s there is at most one retry for a key, whoever asks, and one more for 100,000 calls that
-// succeed. WorstCase: 17 s.
+// PerKey is for a lull.Registry with a dependency for each thing that is asked for, such as a
+// segment of a live stream. In 30 s there is at most one retry for a key, whoever asks, and one
+// more for 100,000 calls that succeed. WorstCase: 17 s.
 //
-// The wait is 1 to 5 s, or what the server asks for and up to as much again: a player has some seconds in
-// stock, and all players fail together. The registry must hold the keys of half a minute: one that has
-// left it comes back with a new budget. Where many callers share a process, one retry is for one of
-// them: let them wait for the same call.
+// The wait is 1 to 5 s, or what the server asks for with jitter on top: all players fail together,
+// and have some seconds of video left. The registry must hold the keys of half a minute: one that
+// has left it comes back with a new budget. If many callers share a process, let them wait for the
+// same call, since only one of them gets the retry.
 // lab/study/README.md has 25 million players.
 func PerKey() lull.Policy {
 	const every = 30 * time.Second
