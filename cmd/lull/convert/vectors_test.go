@@ -57,9 +57,7 @@ func TestPublishedEnvoyToGRPC(t *testing.T) {
 		}
 	}
 	vectors(t, "grpc_xds_retry_policy_conversion.json", &v)
-	if len(v.Cases) != 8 {
-		t.Fatalf("%d cases, want 8", len(v.Cases))
-	}
+	check.Equal(t, len(v.Cases), 8, "cases")
 	seconds := func(s string) string { // protobuf has no ms
 		d := must.Have(time.ParseDuration(s))
 		return tree.Seconds(d)
@@ -347,9 +345,7 @@ func TestPublishedRetryOn(t *testing.T) {
 		}
 	}
 	vectors(t, "envoy_retry_on_parse.json", &v)
-	if len(v.Cases) != 6 {
-		t.Fatalf("%d cases, want 6", len(v.Cases))
-	}
+	check.Equal(t, len(v.Cases), 6, "cases")
 	for _, c := range v.Cases {
 		known, unknown := parseRetryOn(c.In)
 		if c.GRPC != nil && len(known) != *c.GRPC || c.GRPC == nil && !slices.Equal(known, c.Flags) || (len(unknown) == 0) != c.Valid {
@@ -374,9 +370,7 @@ func TestPublishedEnvoyWaits(t *testing.T) {
 		}
 	}
 	vectors(t, "envoy_backoff.json", &v)
-	if len(v.Cases) != 3 {
-		t.Fatalf("%d cases, want 3", len(v.Cases))
-	}
+	check.Equal(t, len(v.Cases), 3, "cases")
 	for _, c := range v.Cases {
 		text := fmt.Sprintf(`{"retry_on": "5xx", "num_retries": 9, "retry_back_off": {"base_interval": "%s", "max_interval": "%s"}}`,
 			tree.Seconds(time.Duration(c.Base)*time.Millisecond), tree.Seconds(time.Duration(c.Max)*time.Millisecond))
@@ -400,9 +394,7 @@ func TestPublishedRetryBudgets(t *testing.T) {
 		}
 	}
 	vectors(t, "envoy_retry_budget.json", &v)
-	if len(v.Cases) != 6 {
-		t.Fatalf("%d cases, want 6", len(v.Cases))
-	}
+	check.Equal(t, len(v.Cases), 6, "cases")
 	for _, c := range v.Cases {
 		text := fmt.Sprintf(`{"resources": [
 			{"@type": "type.googleapis.com/envoy.config.route.v3.RouteConfiguration", "virtual_hosts": [{"name": "x", "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "x", "retry_policy": {"retry_on": "5xx"}}}]}]},
