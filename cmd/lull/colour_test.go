@@ -10,32 +10,20 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/internal/must"
 	"golang.org/x/sys/unix"
 )
 
 // onTerminal runs the program with a terminal as its output, and returns what it wrote there.
 func onTerminal(t *testing.T, variables map[string]string, args ...string) string {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	master := must.Have(os.OpenFile("/dev/ptmx", os.O_RDWR, 0))
 	defer master.Close()
 	fd := int(master.Fd())
-	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(int(slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 70}); err != nil {
-		t.Fatal(err)
-	}
+	number := must.Have(unix.IoctlGetInt(fd, unix.TIOCGPTN))
+	must.Succeed(unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	slave := must.Have(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))
+	must.Succeed(unix.IoctlSetWinsize(int(slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 70}))
 	text := make(chan string)
 	go func() {
 		all, _ := io.ReadAll(master) // it ends with an error when nobody has the terminal open
@@ -50,9 +38,7 @@ func onTerminal(t *testing.T, variables map[string]string, args ...string) strin
 // what a file gets.
 func TestColours(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("retry.yaml", []byte("dependencies:\n  api: {attempts: 6}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(os.WriteFile("retry.yaml", []byte("dependencies:\n  api: {attempts: 6}\n"), 0o644))
 	for args, want := range map[string]string{
 		"lint --help":                    "\n\x1b[1mFlags:\x1b[0m\n",
 		"lint retry.yaml":                ": \x1b[1m\x1b[33mwarning\x1b[0m: ",

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // What is offered reaches bash, which takes --flag=value apart, and completes files and programs itself.
@@ -22,9 +23,7 @@ func TestCompletionInBash(t *testing.T) {
 	}
 	folder := t.TempDir()
 	for _, name := range []string{"retry.yaml", "retry.json", "other.yaml"} {
-		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(os.WriteFile(filepath.Join(folder, name), nil, 0o644))
 	}
 	cases := []struct{ line, want string }{
 		{"lint --format j", "json junit"},

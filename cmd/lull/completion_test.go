@@ -8,15 +8,13 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // model returns the commands of the program.
 func model(t *testing.T) *kong.Kong {
 	t.Helper()
-	parser, err := kong.New(&commands{}, kong.Name("lull"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := must.Have(kong.New(&commands{}, kong.Name("lull")))
 	return parser
 }
 

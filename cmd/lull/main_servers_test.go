@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // lull queue starts the program lull-queue with the other arguments. Its output and exit code
@@ -20,9 +22,7 @@ func TestQueueStartsLullQueue(t *testing.T) {
 	}
 	lull, folder := programFolder(t), t.TempDir()
 	script := "#!/bin/sh\necho \"given: $*\"\necho said >&2\nexit 4\n"
-	if err := os.WriteFile(filepath.Join(folder, "lull-queue"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(os.WriteFile(filepath.Join(folder, "lull-queue"), []byte(script), 0o755))
 	for args, want := range map[string]string{
 		"queue inspect a queue --limit 1":      "inspect a queue --limit 1",
 		"queue redrive a b --to=queue":         "redrive a b --to=queue",

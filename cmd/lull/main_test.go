@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/topic"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/torture"
 )
 
@@ -112,10 +113,7 @@ func TestExamplesInHelp(t *testing.T) {
 			line, _, _ = strings.Cut(line, " | ")
 			line, _, _ = strings.Cut(line, " < ")
 			line, _, _ = strings.Cut(line, " > ")
-			parser, err := kong.New(&commands{}, kong.Name("lull"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			parser := must.Have(kong.New(&commands{}, kong.Name("lull")))
 			examples++
 			if ctx, err := kong.Trace(parser, strings.Fields(line)[1:]); err != nil || ctx.Error != nil {
 				t.Errorf("%s: %v", line, ctx.Error)
@@ -181,12 +179,8 @@ func TestAllMistakesOfACommandLine(t *testing.T) {
 // reported in one round.
 func TestCannotBeReadIsNotAMistake(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("bad.yaml", []byte("dependencies:\n  api: {atempts: 2}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir("folder", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(os.WriteFile("bad.yaml", []byte("dependencies:\n  api: {atempts: 2}\n"), 0o644))
+	must.Succeed(os.Mkdir("folder", 0o755))
 	for _, c := range []struct {
 		args string
 		code int

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 var slowly = flag.Bool("slowly", false, "also run the commands of tables that take minutes")
@@ -47,10 +48,7 @@ func TestTablesOfTheDocs(t *testing.T) {
 	lull := programFolder(t)
 	checked := 0
 	for _, path := range slices.Concat(pages, ofLab, []string{repository + "/README.md"}) {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Have(os.ReadFile(path))
 		page := readPage(string(text))
 		folder := folderOf(t, page.files)
 		runs := map[string]func() (string, error){}
@@ -91,15 +89,10 @@ func TestTablesOfTheDocs(t *testing.T) {
 
 // programFolder returns a folder with a program lull in it.
 func programFolder(t *testing.T) string {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Have(os.Executable())
 	folder := t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\nLULL_TEST_PROGRAM=1 exec '%s' \"$@\"\n", self)
-	if err := os.WriteFile(filepath.Join(folder, "lull"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(os.WriteFile(filepath.Join(folder, "lull"), []byte(script), 0o755))
 	return folder
 }
 
@@ -110,9 +103,7 @@ func folderOf(t *testing.T, files map[string]string) string {
 	}
 	folder := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644))
 	}
 	return folder
 }

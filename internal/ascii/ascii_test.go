@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func TestJSON(t *testing.T) {
@@ -14,10 +15,7 @@ func TestJSON(t *testing.T) {
 		"é € \U0001f600 \x7f":     `"\u00e9 \u20ac \ud83d\ude00 \u007f"`,
 		"\U0010ffff\uffff\ufffd~": `"\udbff\udfff\uffff\ufffd~"`,
 	} {
-		raw, err := json.Marshal(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Have(json.Marshal(in))
 		got := JSON(string(raw))
 		check.Equal(t, got, want, "%q", in)
 		var back string

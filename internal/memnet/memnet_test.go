@@ -17,20 +17,15 @@ import (
 
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func both(t *testing.T) (client, server *memnet.Conn) {
 	t.Helper()
 	l := memnet.Listen()
 	t.Cleanup(func() { l.Close() })
-	c, err := memnet.Dial(t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(memnet.Dial(t.Context(), "tcp", l.Addr().String()))
+	s := must.Have(l.Accept())
 	return c.(*memnet.Conn), s.(*memnet.Conn)
 }
 
@@ -77,10 +72,7 @@ func TestReset(t *testing.T) {
 	})
 	t.Run("not accepted", func(t *testing.T) {
 		l := memnet.Listen()
-		client, err := memnet.Dial(t.Context(), "tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := must.Have(memnet.Dial(t.Context(), "tcp", l.Addr().String()))
 		l.Close()
 		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
 			t.Errorf("read: %v", err)
@@ -99,10 +91,7 @@ func TestNobodyListens(t *testing.T) {
 	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("accept: %v", err)
 	}
-	first, err := memnet.ListenOn("db.test:5432")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Have(memnet.ListenOn("db.test:5432"))
 	defer first.Close()
 	if _, err := memnet.ListenOn("db.test:5432"); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("a second listener: %v", err)
@@ -171,10 +160,7 @@ func TestHTTPInABubble(t *testing.T) {
 					memnet.StartTLS(s)
 				}
 				start := time.Now()
-				resp, err := s.Client().Post(s.URL, "text/plain", strings.NewReader(strings.Repeat("x", 1<<20)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				resp := must.Have(s.Client().Post(s.URL, "text/plain", strings.NewReader(strings.Repeat("x", 1<<20))))
 				got, err := io.ReadAll(resp.Body)
 				resp.Body.Close()
 				if len(got) != 1<<20 || err != nil || time.Since(start) != time.Minute || (resp.ProtoMajor == 2) != (protocol == "h2") {

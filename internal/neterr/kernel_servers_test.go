@@ -8,16 +8,15 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // The errors of this file are those of the kernel.
 
 func listen(t *testing.T) *net.TCPListener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { l.Close() })
 	return l.(*net.TCPListener)
 }
@@ -26,14 +25,8 @@ func listen(t *testing.T) *net.TCPListener {
 func pair(t *testing.T) (client, server *net.TCPConn) {
 	t.Helper()
 	l := listen(t)
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.AcceptTCP()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(net.Dial("tcp", l.Addr().String()))
+	s := must.Have(l.AcceptTCP())
 	t.Cleanup(func() { c.Close(); s.Close() })
 	return c.(*net.TCPConn), s
 }
@@ -49,20 +42,14 @@ func TestRefused(t *testing.T) {
 // A connected UDP socket hears "refused" on a later read or write: the datagram
 // had left.
 func TestRefusedAfterSendingIsNotNeverSent(t *testing.T) {
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pc := must.Have(net.ListenPacket("udp", "127.0.0.1:0"))
 	addr := pc.LocalAddr().String()
 	pc.Close()
-	c, err := net.Dial("udp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(net.Dial("udp", addr))
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(time.Minute))
 	c.Write([]byte("x"))
-	_, err = c.Read(make([]byte, 1))
+	_, err := c.Read(make([]byte, 1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Skip("this system does not report ICMP errors on UDP sockets")
 	}

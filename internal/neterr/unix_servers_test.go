@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // The kernel's errors of Unix sockets are those of TestUnixSockets.
@@ -24,22 +26,15 @@ func TestRealUnixSockets(t *testing.T) {
 	_, err = dial()
 	check(t, err, Class{NeverSent: true, Code: "no_socket"})
 
-	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}); err != nil {
-		t.Fatal(err)
-	}
+	fd := must.Have(syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))
+	must.Succeed(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}))
 	_, err = dial() // nobody listens
 	check(t, err, Class{NeverSent: true, Code: "connection_refused"})
 
 	if runtime.GOOS != "linux" {
 		return // others refuse where the backlog is full
 	}
-	if err := syscall.Listen(fd, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(syscall.Listen(fd, 0))
 	t.Cleanup(func() { syscall.Close(fd) })
 	for range 2 { // the backlog takes one
 		_, err = dial()
@@ -49,18 +44,12 @@ func TestRealUnixSockets(t *testing.T) {
 
 func TestNoMoreFiles(t *testing.T) {
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	none := limit
 	none.Cur = 1
 	addr := listen(t).Addr().String()
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
 	_, err := net.Dial("tcp", addr)
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 	check(t, err, Class{NeverSent: true, CallerSide: true, Code: "local_resources"})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // What a handler does is seen once, with the status that its client sees, before the
@@ -36,10 +37,7 @@ func TestBeginsOnceWithTheStatusThatIsSent(t *testing.T) {
 				seen = New(w, func(int) { begun++; w.Header().Set("Added", "late") })
 				c.handle(seen.ForHandler())
 			}))
-			resp, err := s.Client().Get(s.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must.Have(s.Client().Get(s.URL))
 			body, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			want, calls, added := c.status, 1, "late"

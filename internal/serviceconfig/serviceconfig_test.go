@@ -20,6 +20,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
@@ -53,10 +54,7 @@ func of(lost []serviceconfig.Loss) []string {
 
 func marshal(t testing.TB, c serviceconfig.Config) []byte {
 	t.Helper()
-	data, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(json.Marshal(c))
 	return data
 }
 
@@ -520,10 +518,7 @@ func TestThrottlingAndBudgets(t *testing.T) {
 		}
 		// The throttle pays for as many retries in a row as the budget has in stock, one
 		// at least.
-		throttle, err := budget.NewGRPCThrottle(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		throttle := must.Have(budget.NewGRPCThrottle(c))
 		granted := 0
 		for throttle.Failed(0); throttle.Withdraw(0, budget.Transient, nil).OK; throttle.Failed(0) {
 			granted++

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 type state string
@@ -265,11 +266,8 @@ func TestKept(t *testing.T) {
 	} {
 		db := sql.OpenDB(&x.w)
 		defer db.Close()
-		conn, err := db.Conn(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = CheckRolledBack(t.Context(), conn, x.err)
+		conn := must.Have(db.Conn(t.Context()))
+		err := CheckRolledBack(t.Context(), conn, x.err)
 		if errors.Is(err, ErrOutcomeUnknown) != x.unknown || !errors.Is(err, x.err) || x.w.asked != x.asked || x.w.rowsLeft != 0 {
 			t.Errorf("%s: %v, after %d queries; %d are open", x.name, err, x.w.asked, x.w.rowsLeft)
 		}

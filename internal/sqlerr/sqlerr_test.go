@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/must"
 )
 
 type stateError string
@@ -118,10 +119,7 @@ func TestClassify(t *testing.T) {
 
 // The tables of docs/protocols.md are those of the code.
 func TestTablesOfTheDocs(t *testing.T) {
-	text, err := os.ReadFile("../../docs/protocols.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile("../../docs/protocols.md"))
 	_, tables, found := strings.Cut(string(text), "\n### Codes\n")
 	if !found {
 		t.Fatal("docs/protocols.md has no section of codes")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -28,7 +29,7 @@ func places(n *Node, path string, b *strings.Builder) {
 }
 
 func TestPlacesOfJSON(t *testing.T) {
-	docs := must(ParseJSON([]byte("{\"a\" : [1, \"é\",\n\t{ } ],\n\n \"b\":null, \"c\": true}\n[-2.5e3]")))
+	docs := must.Have(ParseJSON([]byte("{\"a\" : [1, \"é\",\n\t{ } ],\n\n \"b\":null, \"c\": true}\n[-2.5e3]")))
 	var b strings.Builder
 	for _, d := range docs {
 		places(d, "", &b)
@@ -151,7 +152,7 @@ func TestSeconds(t *testing.T) {
 }
 
 func TestObjects(t *testing.T) {
-	docs := must(ParseJSON([]byte(`{"numRetries": "3", "num_retries": 4, "on": "yes", "list": {}, "f": 1e400, "none": null, "big": 1.0, "half": 0.5, "other": 1}`)))
+	docs := must.Have(ParseJSON([]byte(`{"numRetries": "3", "num_retries": 4, "on": "yes", "list": {}, "f": 1e400, "none": null, "big": 1.0, "half": 0.5, "other": 1}`)))
 	r := &Reader{Same: SnakeOrCamel}
 	o := r.Object(docs[0], "")
 	if n, ok := o.Whole("num_retries", 0, 9, "a digit"); n != 3 || !ok {
@@ -186,7 +187,7 @@ line 1: other is unknown: want num_retries or others; did you mean others?`
 
 // A field is there if it can be read: of several the first counts.
 func TestNullAndTwice(t *testing.T) {
-	docs := must(ParseJSON([]byte(`{"a": null, "a": 1, "b": 2, "b": null, "c": null}`)))
+	docs := must.Have(ParseJSON([]byte(`{"a": null, "a": 1, "b": 2, "b": null, "c": null}`)))
 	r := &Reader{}
 	o := r.Object(docs[0], "")
 	for name, want := range map[string]bool{"a": false, "b": true, "c": false, "d": false} {
@@ -201,7 +202,7 @@ func TestNullAndTwice(t *testing.T) {
 }
 
 func TestWordsAndForms(t *testing.T) {
-	docs := must(ParseJSON([]byte(`{"list": {}, "text": null, "d": {}, "items": [null, {}]}`)))
+	docs := must.Have(ParseJSON([]byte(`{"list": {}, "text": null, "d": {}, "items": [null, {}]}`)))
 	for json, want := range map[bool]string{
 		false: "line 1: list is a mapping: want a list\nline 1: d is a mapping: want 1s\nline 1: items[0] is empty: want a mapping",
 		true:  "line 1: list is an object: want a list\nline 1: d is an object: want 1s\nline 1: items[0] is null: want an object",
@@ -229,14 +230,6 @@ func TestLongValuesAreCutOff(t *testing.T) {
 	if got := Quote(strings.Repeat("é", 100)); len([]rune(got)) != 62 || !strings.HasSuffix(got, "…\"") {
 		t.Errorf("%q", got)
 	}
-}
-
-// must is for what a test needs before it begins.
-func must[T any](made T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return made
 }
 
 // What code makes is written as JSON, which is read as the same.

@@ -14,6 +14,7 @@ import (
 	"github.com/cristalhq/hedgedhttp"
 
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A played is a caller whose attempts do what a test has set. Traffic
@@ -128,9 +129,7 @@ func showsLearnedDelay(t *testing.T, c caller) bool {
 	p.traffic(t, usual)
 	p.as(slowAtFirst)
 	begin := time.Now()
-	if err := p.bind()(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(p.bind()())
 	made := p.attempts()
 	if len(made) < 2 {
 		return false

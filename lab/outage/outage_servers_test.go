@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -19,13 +20,8 @@ func TestOutage(t *testing.T) {
 	defer func() { policy = queue.Policy() }()
 	s := setting{rate: 60, before: time.Second / 2, outage: time.Second, after: time.Second / 2, workers: 4, patience: 5 * time.Minute}
 	var out bytes.Buffer
-	results, err := compare(context.Background(), s, &bytes.Buffer{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := report(&out, s, results); err != nil {
-		t.Fatal(err)
-	}
+	results := must.Have(compare(context.Background(), s, &bytes.Buffer{}))
+	must.Succeed(report(&out, s, results))
 	t.Log("\n" + out.String())
 	for _, r := range results {
 		if r.messages != 120 || r.left > 0 || r.dead > r.messages || r.attempts < r.messages-r.dead || r.during > r.attempts {

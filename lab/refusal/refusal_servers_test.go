@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // TestMain lets the command run itself, as it does for the server of net/http.
@@ -20,9 +22,7 @@ func TestMain(m *testing.M) {
 // Every server that is installed answers every request on every kind of connections, and those that are not are named.
 func TestEveryServer(t *testing.T) {
 	var out strings.Builder
-	if err := run(t.Context(), 1, tick, "", &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(run(t.Context(), 1, tick, "", &out))
 	_, missing, _ := strings.Cut(out.String(), "Not measured: ")
 	for _, d := range servers {
 		rows := 0

@@ -16,9 +16,7 @@ func TestEnvoyConcurrencyCases(t *testing.T) {
 		}
 	}
 	vectors(t, "testdata/envoy_retry_budget.json", &v)
-	if len(v.Cases) != 6 {
-		t.Fatalf("%d cases, want 6", len(v.Cases))
-	}
+	check.Equal(t, len(v.Cases), 6, "cases")
 	for i, c := range v.Cases {
 		b := &envoyConcurrency{cfg: EnvoyConfig{Percent: c.Pct, MinConcurrency: c.Min}}
 		for range c.Active + c.Pending {

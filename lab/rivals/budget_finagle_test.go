@@ -26,9 +26,7 @@ type finagleVectors struct {
 func TestFinagleTowerScripts(t *testing.T) {
 	var v finagleVectors
 	vectors(t, "testdata/tower_finagle.json", &v)
-	if len(v.Tower) != 4 {
-		t.Fatalf("%d scripts, want 4", len(v.Tower))
-	}
+	check.Equal(t, len(v.Tower), 4, "scripts")
 	for i, s := range v.Tower {
 		ttl, _ := time.ParseDuration(s.TTL)
 		for _, epoch := range []time.Duration{0, time.Hour} {
@@ -59,9 +57,7 @@ func TestFinagleBudgetGrantsTheRatio(t *testing.T) {
 	var v finagleVectors
 	vectors(t, "testdata/tower_finagle.json", &v)
 	const n = 10_000
-	if len(v.Finagle.Pcts) != 10 {
-		t.Fatalf("%d percentages, want 10", len(v.Finagle.Pcts))
-	}
+	check.Equal(t, len(v.Finagle.Pcts), 10, "percentages")
 	for _, pct := range v.Finagle.Pcts {
 		for _, perSecond := range []int{0, 1, 10} {
 			b := newFinagleBucket(FinagleConfig{TTL: time.Minute, MinPerSecond: perSecond, Percent: pct})

@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func lowest() uint64  { return 0 }
@@ -19,20 +20,14 @@ func highest() uint64 { return math.MaxUint64 }
 // find is Find for names that exist.
 func find(t testing.TB, name string) Preset {
 	t.Helper()
-	p, err := Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Have(Find(name))
 	return p
 }
 
 // dependency is one under p, as a user would make it.
 func dependency(t testing.TB, p Preset) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency(p.Name, p.Policy, p.Options()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(lull.NewDependency(p.Name, p.Policy, p.Options()...))
 	return d
 }
 
@@ -114,10 +109,7 @@ func TestBudgetsArePerDependency(t *testing.T) {
 			continue
 		}
 		opts := p.Options()
-		first, err := lull.NewDependency("first", p.Policy, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must.Have(lull.NewDependency("first", p.Policy, opts...))
 		second, _ := lull.NewDependency("second", p.Policy, opts...)
 		third := first.Clone("third")
 		if first.Budget() == second.Budget() || first.Budget() == third.Budget() || second.Budget() == third.Budget() {

@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Measured with failsafe-go v0.9.8 itself: 200 callers, everything fails after a
@@ -125,10 +126,7 @@ func TestRunningModel(t *testing.T) {
 // Many goroutines, for the race detector; in the end nothing is left.
 func TestBudgetsConcurrently(t *testing.T) {
 	r := &running{cfg: Running{Ratio: 0.2, Min: 3, Delay: 10}}
-	k, err := budget.NewBucket(budget.Config{Stock: 5, Ratio: 0.5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Have(budget.NewBucket(budget.Config{Stock: 5, Ratio: 0.5}))
 	w := newWarmup(10, k)
 	var wg sync.WaitGroup
 	for g := range 4 {

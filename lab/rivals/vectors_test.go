@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // The published cases of other systems, run through the engine under their
@@ -20,10 +21,7 @@ import (
 // names its source.
 func vectors(t *testing.T, path string, into any) {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(os.ReadFile(path))
 	if err := json.Unmarshal(data, into); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // flood makes connections, a few at a time, each with one request, and resets them. It returns
@@ -50,9 +52,7 @@ func TestAFloodOfConnections(t *testing.T) {
 	t.Parallel()
 	const connections = mostAttempts / 10
 	s := standingServer(t)
-	if got := flood(t, addressOf(s), connections); got != connections {
-		t.Errorf("%d of %d connections were answered", got, connections)
-	}
+	check.Equal(t, flood(t, addressOf(s), connections), connections, "connections that were answered")
 	if status, text := fetch(s.URL() + "t/once-400/after"); status != 400 {
 		t.Errorf("the next one gets %d, %s", status, text)
 	}

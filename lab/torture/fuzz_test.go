@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 func FuzzAnswer(f *testing.F) {
@@ -28,9 +30,7 @@ func FuzzReadJSON(f *testing.F) {
 			return
 		}
 		var page, again bytes.Buffer
-		if err := WritePage(&page, cards); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(WritePage(&page, cards))
 		if err := WriteJSON(&again, cards); err != nil {
 			return // a date that JSON cannot hold
 		}

@@ -3,6 +3,8 @@ package torture
 import (
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 const ms = time.Millisecond
@@ -54,9 +56,7 @@ func TestUnlikely(t *testing.T) {
 		share float64
 		want  int
 	}{{60, 0.1, 18}, {100, 0.1, 25}, {200, 0.1, 40}, {10, 0.5, 10}, {0, 0.1, 0}} {
-		if got := unlikely(c.n, c.share); got != c.want {
-			t.Errorf("%d and %v: %d, want %d", c.n, c.share, got, c.want)
-		}
+		check.Equal(t, unlikely(c.n, c.share), c.want, "%d and %v", c.n, c.share)
 	}
 }
 

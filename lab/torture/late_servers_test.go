@@ -28,7 +28,7 @@ func TestASlowStart(t *testing.T) {
 	for i := range cases {
 		cases[i].timeout = time.Second
 	}
-	check(t, slow(Lull("lullhttp", lull.Policy{}), 1100*ms, 100*ms), cases, func(string) Grade { return Pass })
+	checkGrades(t, slow(Lull("lullhttp", lull.Policy{}), 1100*ms, 100*ms), cases, func(string) Grade { return Pass })
 }
 
 // The time of a case begins when the client comes: what it needed until then is no part of it.
@@ -36,9 +36,9 @@ func TestTheLimitBeginsWhenTheClientComes(t *testing.T) {
 	t.Parallel()
 	cases := must.Have(Select([]string{"once-success"}))
 	cases[0].limit, cases[0].script = 4*time.Second, []answer{{status: 200, delay: 2 * time.Second}}
-	check(t, slow(NetHTTP(), 2500*ms, 0), cases, func(string) Grade { return Pass })
+	checkGrades(t, slow(NetHTTP(), 2500*ms, 0), cases, func(string) Grade { return Pass })
 	cases[0].limit, cases[0].script = time.Second, []answer{{status: 200, fault: faultSilent}}
-	check(t, slow(NetHTTP(), 0, 0), cases, func(string) Grade { return Fail })
+	checkGrades(t, slow(NetHTTP(), 0, 0), cases, func(string) Grade { return Fail })
 }
 
 // tardy is a client of which the machine takes a share: a timeout of less than so long is up before its

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -19,9 +20,7 @@ func TestWatch(t *testing.T) {
 		w := newWatch()
 		defer w.close()
 		began := time.Now()
-		if got := w.late(began); got != 0 {
-			t.Errorf("before the first tick it is %v", got)
-		}
+		check.Equal(t, w.late(began), 0, "before the first tick")
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if got := w.late(began); got != 0 || len(w.list) != 100 {
@@ -35,9 +34,7 @@ func TestWatch(t *testing.T) {
 		}
 		w.mu.Unlock()
 		for from, want := range map[time.Duration]time.Duration{0: 90 * ms, 500 * ms: 94 * ms, 2 * time.Second: 0} {
-			if got := w.late(began.Add(from)); got != want {
-				t.Errorf("from %v on it is %v, want %v", from, got, want)
-			}
+			check.Equal(t, w.late(began.Add(from)), want, "from %v on", from)
 		}
 	})
 }
@@ -177,9 +174,7 @@ func TestWhatABusyMachineMayHide(t *testing.T) {
 	} {
 		s := c.seen
 		s.Case, s.Late = caseNamed(c.of), c.late
-		if got := s.Case.maybeBusy(&s); got != c.again {
-			t.Errorf("%s: %s: seen again is %v, want %v", c.of, c.name, got, c.again)
-		}
+		check.Equal(t, s.Case.maybeBusy(&s), c.again, "%s: %s: seen again", c.of, c.name)
 		if got := s.graded(); c.grade != "" && got.Grade != c.grade {
 			t.Errorf("%s: %s: %s (%s), want %s", c.of, c.name, got.Grade, got.Why, c.grade)
 		}
@@ -269,9 +264,7 @@ func TestAClientThatComesLate(t *testing.T) {
 			if x.comes > 0 {
 				time.AfterFunc(x.comes, func() { l.arrive(Attempt{}) })
 			}
-			if got := <-ended; got != x.want {
-				t.Errorf("%s: it is ended after %v, want %v", x.name, got, x.want)
-			}
+			check.Equal(t, <-ended, x.want, "%s: the end", x.name)
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -202,9 +203,7 @@ func TestAStandingServerIsBounded(t *testing.T) {
 	if status, text := fetch(s.URL() + "t/once-success/more"); status != http.StatusInsufficientStorage || !strings.Contains(text, "64 runs") {
 		t.Errorf("%d, %s", status, text)
 	}
-	if n := len(s.Cards()); n != mostRuns {
-		t.Errorf("%d cards", n)
-	}
+	check.Equal(t, len(s.Cards()), mostRuns, "cards")
 	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:80", "nothing"} {
 		if _, err := Listen(address, nil); err == nil || !strings.Contains(err.Error(), "want a loopback address") {
 			t.Errorf("%s: %v", address, err)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/lullgo/lull"
 	hedging "github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 )
@@ -35,12 +36,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// check runs cases and compares the grades.
-func check(t *testing.T, client Client, cases []Case, want func(name string) Grade) {
+// checkGrades runs cases and compares the grades.
+func checkGrades(t *testing.T, client Client, cases []Case, want func(name string) Grade) {
 	card := must.Have(Run(t.Context(), client, Options{Cases: cases}))
-	if len(card.Results) != len(cases) {
-		t.Errorf("%d results of %d cases", len(card.Results), len(cases))
-	}
+	check.Equal(t, len(card.Results), len(cases), "results")
 	for _, r := range card.Results {
 		if strings.HasPrefix(r.Why, tooBusy) {
 			t.Logf("%s: %s: %s", client.Name(), r.Case, r.Why)
@@ -77,7 +76,7 @@ func TestLullhttpPasses(t *testing.T) {
 		t.Run(group, func(t *testing.T) {
 			t.Parallel()
 			cases := must.Have(Select([]string{group}))
-			check(t, Lull("lullhttp", lull.Policy{}), cases, func(name string) Grade {
+			checkGrades(t, Lull("lullhttp", lull.Policy{}), cases, func(name string) Grade {
 				if without[name] {
 					return NotApplicable
 				}
@@ -90,7 +89,7 @@ func TestLullhttpPasses(t *testing.T) {
 func TestLullhttpHedges(t *testing.T) {
 	t.Parallel()
 	cases := must.Have(Select([]string{"hedging"}))
-	check(t, Lull("lullhttp", lull.Policy{Hedge: hedging.Config{Attempts: 2}}), cases, func(string) Grade { return Pass })
+	checkGrades(t, Lull("lullhttp", lull.Policy{Hedge: hedging.Config{Attempts: 2}}), cases, func(string) Grade { return Pass })
 }
 
 // greedy is a client that does all that is wrong and can be done in a few lines: it repeats
@@ -145,7 +144,7 @@ func TestAGreedyClientFails(t *testing.T) {
 		t.Run(group, func(t *testing.T) {
 			t.Parallel()
 			cases := must.Have(Select(names))
-			check(t, client, cases, func(name string) Grade { return want[name] })
+			checkGrades(t, client, cases, func(name string) Grade { return want[name] })
 		})
 	}
 }
@@ -206,7 +205,7 @@ func TestAnEagerClientFails(t *testing.T) {
 		}
 	}
 	client := HTTP("eager", func(base *http.Transport) (Doer, error) { return eager{&http.Client{Transport: base}}, nil })
-	check(t, client, cases, func(name string) Grade { return want[name] })
+	checkGrades(t, client, cases, func(name string) Grade { return want[name] })
 }
 
 // A run that is interrupted has no half verdicts.
@@ -237,9 +236,7 @@ func TestTries(t *testing.T) {
 		card := must.Have(Run(t.Context(), NetHTTP(), Options{Cases: cases}))
 		r, text := card.Results[0], fmt.Sprintf("try %d:", c.tries)
 		if c.tries == mostTries {
-			if got := strings.HasPrefix(r.Why, tooBusy); got != (r.Grade == NotApplicable) {
-				t.Errorf("%s: %s", r.Grade, r.Why)
-			}
+			check.Equal(t, strings.HasPrefix(r.Why, tooBusy), (r.Grade == NotApplicable), "%s: %s", r.Grade, r.Why)
 		}
 		if asked != c.asked || r.Attempts != 1 || strings.HasPrefix(r.Events[0].Text, text) != (c.tries > 1) {
 			t.Errorf("%d spoilt: asked %d times, want %d; %d attempts in the last try, and %q is first", c.spoilt, asked, c.asked, r.Attempts, r.Events[0].Text)
@@ -322,11 +319,11 @@ func TestPrograms(t *testing.T) {
 	}
 	t.Run("stays up", func(t *testing.T) {
 		t.Parallel()
-		check(t, program(t, "stay"), cases, want)
+		checkGrades(t, program(t, "stay"), cases, want)
 	})
 	t.Run("one call", func(t *testing.T) {
 		t.Parallel()
-		check(t, program(t, "one", "{method}", "{url}", "{body-file}", "{timeout-ms}", "{key}"), cases, func(name string) Grade {
+		checkGrades(t, program(t, "one", "{method}", "{url}", "{body-file}", "{timeout-ms}", "{key}"), cases, func(name string) Grade {
 			if name == "connection-calls" {
 				return NotApplicable // of processes that share nothing
 			}

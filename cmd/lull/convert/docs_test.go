@@ -19,12 +19,13 @@ import (
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/throttle"
 )
 
 func page(t *testing.T) string {
 	t.Helper()
-	return string(must(os.ReadFile("../../../docs/convert.md")))
+	return string(must.Have(os.ReadFile("../../../docs/convert.md")))
 }
 
 // table is the rows of the first table below a heading, without its own head.

@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // readSet returns the set of a text, and nil if it says nothing of how calls are made.
@@ -399,7 +400,7 @@ func TestIstioKeepsItsHosts(t *testing.T) {
 
 // A name of a dependency of lull's own is never taken for a subset.
 func TestOnlyIstioHasSubsets(t *testing.T) {
-	data := must(config.FormatPolicyFile(&config.PolicyFile{Dependencies: []config.Dependency{{Name: "reviews/v1"}}}))
+	data := must.Have(config.FormatPolicyFile(&config.PolicyFile{Dependencies: []config.Dependency{{Name: "reviews/v1"}}}))
 	if out := convert(t, File{"p.yaml", data}, Istio, Options{}); !strings.Contains(string(out.Data), "host: reviews-v1") {
 		t.Errorf("%s", out.Data)
 	}

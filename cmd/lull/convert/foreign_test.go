@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -131,7 +132,7 @@ func TestEnvoyStaysEnvoy(t *testing.T) {
 
 func compare(t *testing.T, seed uint64, in *tree.Node, out Output) {
 	t.Helper()
-	docs := must(parse("", out.Data))
+	docs := must.Have(parse("", out.Data))
 	was, is := leaves(in), leaves(docs[0])
 	for path, value := range was {
 		name := lastOf(path)
@@ -260,7 +261,7 @@ func TestServiceConfigsComeBack(t *testing.T) {
 func sameMethods(a, b string) bool {
 	said := func(config string) map[string]string {
 		all := map[string]string{}
-		for _, m := range must(parse("", []byte(config)))[0].Get("methodConfig").Items {
+		for _, m := range must.Have(parse("", []byte(config)))[0].Get("methodConfig").Items {
 			bare := *m
 			bare.Members = m.Members[1:]
 			for _, name := range m.Get("name").Items {

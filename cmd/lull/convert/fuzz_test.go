@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func seeds(f *testing.F) {
 	for _, pattern := range []string{"testdata/golden/*.yaml", "testdata/golden/*.json", "testdata/golden/*.out", "testdata/mistakes/*.yaml", "testdata/mistakes/*.json"} {
-		names := must(filepath.Glob(pattern))
+		names := must.Have(filepath.Glob(pattern))
 		if len(names) == 0 {
 			f.Fatal(pattern)
 		}
@@ -20,7 +21,7 @@ func seeds(f *testing.F) {
 			if testing.Short() && i%4 > 0 {
 				continue // all of them, in each format, are for the long run: they are the same every time, on one goroutine
 			}
-			f.Add(must(os.ReadFile(name)))
+			f.Add(must.Have(os.ReadFile(name)))
 		}
 	}
 	f.Add([]byte("a: &a [*a]"))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -76,11 +77,11 @@ func TestRule21NoValueIsLostWithoutAWord(t *testing.T) {
 	}
 	var files []string
 	for _, pattern := range []string{"testdata/found/*.yaml", "testdata/golden/*.yaml", "testdata/golden/*.json", "testdata/golden/*-to-*.out"} {
-		files = append(files, must(filepath.Glob(pattern))...)
+		files = append(files, must.Have(filepath.Glob(pattern))...)
 	}
 	tried := 0
 	for _, name := range files {
-		docs := must(parse(name, must(os.ReadFile(name))))
+		docs := must.Have(parse(name, must.Have(os.ReadFile(name))))
 		if format, ok := recognise(docs[0]); ok && format == Lull {
 			continue // package config refuses what it does not know
 		}

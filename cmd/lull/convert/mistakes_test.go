@@ -13,13 +13,14 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func open(t testing.TB, names ...string) []File {
 	t.Helper()
 	var files []File
 	for _, name := range names {
-		data := must(os.ReadFile(filepath.Join("testdata", name)))
+		data := must.Have(os.ReadFile(filepath.Join("testdata", name)))
 		files = append(files, File{filepath.Base(name), data})
 	}
 	return files

@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/waits"
 	"github.com/lullgo/lull/throttle"
 )
@@ -166,7 +167,7 @@ func file(t testing.TB, policies ...lull.Policy) File {
 		}
 		f.Dependencies = append(f.Dependencies, config.Dependency{Name: name, Policy: p})
 	}
-	return File{"policies.yaml", must(config.FormatPolicyFile(f))}
+	return File{"policies.yaml", must.Have(config.FormatPolicyFile(f))}
 }
 
 func policies(t testing.TB, data []byte) []config.Dependency {
@@ -223,12 +224,4 @@ func TestPoliciesGoThereAndBack(t *testing.T) {
 			}
 		})
 	}
-}
-
-// must is for what a test needs before it begins.
-func must[T any](made T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return made
 }

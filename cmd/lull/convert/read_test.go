@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/preset"
 )
 
@@ -52,7 +53,7 @@ func TestFormatsAreRecognised(t *testing.T) {
 		`{"configs": []}`:          Envoy,
 		"\"@type\": x.y.z.Cluster": Envoy,
 	} {
-		docs := must(parse("", []byte(text)))
+		docs := must.Have(parse("", []byte(text)))
 		if got, ok := recognise(docs[0]); !ok || got != want {
 			t.Errorf("%q is taken for %v, %v, want %v", text, got, ok, want)
 		}
@@ -97,7 +98,7 @@ items:
 apiVersion: apps/v1
 kind: Deployment
 `
-	out := must(Convert([]File{
+	out := must.Have(Convert([]File{
 		{"i.yaml", []byte(istio)},
 		{"g.json", []byte(`{"methodConfig": [{"name": [{"service": "s"}], "timeout": "1s", "waitForReady": true}]} {"methodConfig": [{"name": [{"service": "t"}]}]}`)},
 		{"p.yaml", []byte("dependencies: {mine: {attempts: 2}}")},
@@ -146,10 +147,10 @@ func TestNamesOfHosts(t *testing.T) {
 	for _, name := range []string{"api", "API", "a.b-c", "Über uns", "123", "-", "a..b.", strings.Repeat("y", 90), strings.Repeat("y", 91), "shop/v1", "shop-v1"} {
 		f.Dependencies = append(f.Dependencies, config.Dependency{Name: name})
 	}
-	data := must(config.FormatPolicyFile(f))
+	data := must.Have(config.FormatPolicyFile(f))
 	for _, to := range []Format{Istio, Gateway} {
 		out := convert(t, File{"p.yaml", data}, to, Options{})
-		docs := must(parse("", out.Data))
+		docs := must.Have(parse("", out.Data))
 		seen := map[string]bool{}
 		for _, d := range docs {
 			kind, name := d.Get("kind").Text, d.Get("metadata").Get("name").Text
@@ -229,13 +230,13 @@ func TestWhatHasNoEffect(t *testing.T) {
 func TestSeveralPolicyFiles(t *testing.T) {
 	a := File{"a.yaml", []byte("defaults: {deadline: 2s}\ndependencies:\n  one: {attempts: 2}\n")}
 	b := File{"b.yaml", []byte("dependencies:\n  two:\n    preset: external-api\n    operations: {pay: {idempotent: false}}\n    p99: 20ms\nservices: {shop: {calls: [two]}}\n")}
-	out := must(Convert([]File{a, b}, Lull, Options{}))
+	out := must.Have(Convert([]File{a, b}, Lull, Options{}))
 	all := policies(t, out.Data)
 	want := preset.ExternalAPI()
 	if len(all) != 2 || all[0].Policy.Deadline != 2*time.Second || all[1].Policy != want || all[1].P99 != 20*time.Millisecond || len(all[1].Operations) != 1 || !strings.Contains(string(out.Data), "services:") {
 		t.Errorf("%+v\n%s", all, out.Data)
 	}
-	there := must(Convert([]File{a, b}, Envoy, Options{}))
+	there := must.Have(Convert([]File{a, b}, Envoy, Options{}))
 	for path, place := range map[string]string{"dependencies.one.budget": "a.yaml:3:3", "dependencies.two.p99": "b.yaml:5:10", "dependencies.two.budget": "b.yaml:3:13", "services.shop": "b.yaml:6:12"} {
 		if !slices.ContainsFunc(there.Report, func(e Entry) bool {
 			return e.Path == path && fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column) == place

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -55,7 +56,7 @@ func TestEveryFieldOfEnvoyHasTwoSpellings(t *testing.T) {
 		if strings.HasSuffix(name, ".report") || strings.Contains(name, "envoy-to") || strings.Contains(name, "envoy-gateway") {
 			continue
 		}
-		docs := must(parse("", must(os.ReadFile(name))))
+		docs := must.Have(parse("", must.Have(os.ReadFile(name))))
 		run := func(camel func() bool) Output {
 			var text []byte
 			for _, d := range docs {
@@ -88,13 +89,13 @@ func TestClustersAreNoServiceConfigs(t *testing.T) {
 		`{"clusterName": "a", "endpoints": []}`:                                                 Envoy,
 		`{"xds": {"gw": [{"@type": "type.googleapis.com/envoy.admin.v3.ClustersConfigDump"}]}}`: Envoy,
 	} {
-		docs := must(parse("", []byte(text)))
+		docs := must.Have(parse("", []byte(text)))
 		if got, ok := recognise(docs[0]); !ok || got != want {
 			t.Errorf("%s is taken for %v, %v, want %v", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"services: {web: {image: nginx}}", "gateways: []\nservices: [{kind: Service, metadata: {name: a}}]", "{}", "name: a"} {
-		docs := must(parse("", []byte(text)))
+		docs := must.Have(parse("", []byte(text)))
 		if got, ok := recognise(docs[0]); ok {
 			t.Errorf("%s is taken for %v", text, got)
 		}

@@ -15,13 +15,14 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
 )
 
 func vectors(t *testing.T, name string, into any) {
 	t.Helper()
-	if err := json.Unmarshal(must(os.ReadFile("testdata/"+name)), into); err != nil {
+	if err := json.Unmarshal(must.Have(os.ReadFile("testdata/"+name)), into); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -56,11 +57,9 @@ func TestPublishedEnvoyToGRPC(t *testing.T) {
 		}
 	}
 	vectors(t, "grpc_xds_retry_policy_conversion.json", &v)
-	if len(v.Cases) != 8 {
-		t.Fatalf("%d cases, want 8", len(v.Cases))
-	}
+	check.Equal(t, len(v.Cases), 8, "cases")
 	seconds := func(s string) string { // protobuf has no ms
-		d := must(time.ParseDuration(s))
+		d := must.Have(time.ParseDuration(s))
 		return tree.Seconds(d)
 	}
 	for _, c := range v.Cases {
@@ -228,7 +227,7 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 		in := &reading{set: newSet()}
 		d := in.newDocument(File{Name: "x"}, tree.NewMap(), "")
 		i := &istioReader{r: in, d: d}
-		nodes := must(tree.ParseJSON(c.In))
+		nodes := must.Have(tree.ParseJSON(c.In))
 		inbound := failures{on: []string{"reset-before-request"}}
 		r := istioRetry{retries: 2, on: inbound}
 		if nodes[0].Kind == tree.Map {
@@ -254,13 +253,13 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 // envoyRetryOf is the retry policy of the one route that was written.
 func envoyRetryOf(t *testing.T, data []byte) *tree.Node {
 	t.Helper()
-	docs := must(parse("", data))
+	docs := must.Have(parse("", data))
 	return docs[0].Get("resources").Items[0].Get("virtual_hosts").Items[0].Get("routes").Items[0].Get("route").Get("retry_policy")
 }
 
 // envoyBudgetOf is the retry budget of the one cluster that was written, and its figures.
 func envoyBudgetOf(data []byte) (b *tree.Node, percent float64, least int) {
-	b = must(parse("", data))[1].Get("resources").Items[0].Get("circuit_breakers").Get("thresholds").Items[0].Get("retry_budget")
+	b = must.Have(parse("", data))[1].Get("resources").Items[0].Get("circuit_breakers").Get("thresholds").Items[0].Get("retry_budget")
 	percent, _ = tree.AnyNumber(b.Get("budget_percent").Get("value"))
 	n, _ := tree.WholeNumber(b.Get("min_retry_concurrency"))
 	return b, percent, int(n)
@@ -328,7 +327,7 @@ func TestPublishedIstioValidation(t *testing.T) {
 	}
 	for _, c := range v.Budget {
 		text, _ := json.Marshal(map[string]any{"apiVersion": "networking.istio.io/v1", "kind": "DestinationRule", "spec": map[string]any{"host": "x", "trafficPolicy": map[string]any{"retryBudget": c.In}}})
-		out := must(Convert([]File{{"dr.json", text}}, Envoy, Options{}))
+		out := must.Have(Convert([]File{{"dr.json", text}}, Envoy, Options{}))
 		b, percent, least := envoyBudgetOf(out.Data)
 		if percent != c.Want.Percent || least != c.Want.Min || b.Get("budget_interval") != nil {
 			t.Errorf("%s becomes %s", c.In, b.JSON())
@@ -346,16 +345,14 @@ func TestPublishedRetryOn(t *testing.T) {
 		}
 	}
 	vectors(t, "envoy_retry_on_parse.json", &v)
-	if len(v.Cases) != 6 {
-		t.Fatalf("%d cases, want 6", len(v.Cases))
-	}
+	check.Equal(t, len(v.Cases), 6, "cases")
 	for _, c := range v.Cases {
 		known, unknown := parseRetryOn(c.In)
 		if c.GRPC != nil && len(known) != *c.GRPC || c.GRPC == nil && !slices.Equal(known, c.Flags) || (len(unknown) == 0) != c.Valid {
 			t.Errorf("%q: %q and %q, want %q, valid %v", c.In, known, unknown, c.Flags, c.Valid)
 		}
 		text, _ := json.Marshal(map[string]any{"retry_on": c.In})
-		out := must(Convert([]File{{"r.json", text}}, Lull, Options{}))
+		out := must.Have(Convert([]File{{"r.json", text}}, Lull, Options{}))
 		gone := slices.ContainsFunc(out.Report, func(e Entry) bool { return e.Kind == Lost && e.Path == "retry_on" })
 		if gone == c.Valid {
 			t.Errorf("%q: reported %v, want %v", c.In, gone, !c.Valid)
@@ -373,13 +370,11 @@ func TestPublishedEnvoyWaits(t *testing.T) {
 		}
 	}
 	vectors(t, "envoy_backoff.json", &v)
-	if len(v.Cases) != 3 {
-		t.Fatalf("%d cases, want 3", len(v.Cases))
-	}
+	check.Equal(t, len(v.Cases), 3, "cases")
 	for _, c := range v.Cases {
 		text := fmt.Sprintf(`{"retry_on": "5xx", "num_retries": 9, "retry_back_off": {"base_interval": "%s", "max_interval": "%s"}}`,
 			tree.Seconds(time.Duration(c.Base)*time.Millisecond), tree.Seconds(time.Duration(c.Max)*time.Millisecond))
-		out := must(Convert([]File{{"r.json", []byte(text)}}, Lull, Options{}))
+		out := must.Have(Convert([]File{{"r.json", []byte(text)}}, Lull, Options{}))
 		p := policies(t, out.Data)[0].Policy
 		for i, r := range c.Random {
 			below := int(p.Backoff.Ceiling(i+1) / time.Millisecond)
@@ -399,14 +394,12 @@ func TestPublishedRetryBudgets(t *testing.T) {
 		}
 	}
 	vectors(t, "envoy_retry_budget.json", &v)
-	if len(v.Cases) != 6 {
-		t.Fatalf("%d cases, want 6", len(v.Cases))
-	}
+	check.Equal(t, len(v.Cases), 6, "cases")
 	for _, c := range v.Cases {
 		text := fmt.Sprintf(`{"resources": [
 			{"@type": "type.googleapis.com/envoy.config.route.v3.RouteConfiguration", "virtual_hosts": [{"name": "x", "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "x", "retry_policy": {"retry_on": "5xx"}}}]}]},
 			{"@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "x", "circuit_breakers": {"thresholds": [{"retry_budget": {"budget_percent": {"value": %v}, "min_retry_concurrency": %d}}]}}]}`, c.Pct, c.Min)
-		out := must(Convert([]File{{"e.json", []byte(text)}}, Lull, Options{}))
+		out := must.Have(Convert([]File{{"e.json", []byte(text)}}, Lull, Options{}))
 		p := policies(t, out.Data)[0].Policy
 		const path = "resources[1].circuit_breakers.thresholds[0].retry_budget"
 		if !slices.Contains(losses(out.Report), path) {
@@ -417,7 +410,7 @@ func TestPublishedRetryBudgets(t *testing.T) {
 			continue
 		}
 		check.Equal(t, p.Budget, (budget.Config{Ratio: c.Pct / 100, Stock: float64(c.Min), Earn: budget.Arrivals}), "%v %%, %d", c.Pct, c.Min)
-		again := must(Convert([]File{{"back.yaml", out.Data}}, Envoy, Options{}))
+		again := must.Have(Convert([]File{{"back.yaml", out.Data}}, Envoy, Options{}))
 		if b, percent, least := envoyBudgetOf(again.Data); percent != c.Pct || least != c.Min {
 			t.Errorf("%v %%, %d comes back as %s", c.Pct, c.Min, b.Compact())
 		}
@@ -434,7 +427,7 @@ func TestPublishedOutlierIsLost(t *testing.T) {
 	}
 	vectors(t, "envoy_outlier.json", &v)
 	text := fmt.Sprintf(`{"name": "x", "outlier_detection": {"consecutive_5xx": 7, "success_rate_stdev_factor": %d, "max_ejection_percent": 50}}`, int(v.Threshold[0].Factor*1000))
-	out := must(Convert([]File{{"c.json", []byte(text)}}, Lull, Options{}))
+	out := must.Have(Convert([]File{{"c.json", []byte(text)}}, Lull, Options{}))
 	want := []string{"outlier_detection", "outlier_detection", "outlier_detection.success_rate_stdev_factor", "outlier_detection.max_ejection_percent"}
 	check.Slices(t, losses(out.Report), want, "lost\n%v", out.Report)
 	b := policies(t, out.Data)[0].Policy.Breaker

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // What is found in the field: dumps, lists, delegates, names of namespaces, patches.
@@ -268,7 +269,7 @@ func TestClustersThatLetNoRetryPass(t *testing.T) {
 // Virtual hosts have domains that differ by more than case.
 func TestDomainsOfVirtualHosts(t *testing.T) {
 	out := convert(t, File{"p.yaml", []byte("dependencies: {api: {attempts: 1}, API: {attempts: 1}, Api-2: {attempts: 1}}")}, Envoy, Options{})
-	docs := must(parse("", out.Data))
+	docs := must.Have(parse("", out.Data))
 	seen := map[string]bool{}
 	for _, host := range docs[0].Get("resources").Items[0].Get("virtual_hosts").Items {
 		domain := strings.ToLower(host.Get("domains").Items[0].Text)
@@ -455,7 +456,7 @@ func TestUnknownVersions(t *testing.T) {
 		"networking.istio.io/v1alpha3": false, "networking.istio.io/v1beta1": false, "networking.istio.io/v1": false, "networking.istio.io/v7": true,
 		"gateway.networking.k8s.io/v1": false, "gateway.networking.k8s.io/v9": true, "gateway.networking.x-k8s.io/v1alpha1": false, "gateway.networking.x-k8s.io/v1": true,
 	} {
-		out := must(Convert([]File{{"x.yaml", []byte("apiVersion: " + version + "\nkind: VirtualService\nspec: {}")}, {"p.yaml", []byte("dependencies: {a: {attempts: 1}}")}}, Lull, Options{}))
+		out := must.Have(Convert([]File{{"x.yaml", []byte("apiVersion: " + version + "\nkind: VirtualService\nspec: {}")}, {"p.yaml", []byte("dependencies: {a: {attempts: 1}}")}}, Lull, Options{}))
 		if e := entry(out.Report, Assumed, "apiVersion", "is not known here"); (e != nil) != said || e != nil && e.Value != fmt.Sprintf("%q", version) {
 			t.Errorf("%s: %v", version, out.Report)
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Where each rule begins and ends.
@@ -109,9 +111,7 @@ func TestBounds(t *testing.T) {
 		{"one layer", "a: {attempts: 1}\n  b: {attempts: 3}\nservices: {s: {calls: [a]}, a: {calls: [b]}}", nil},
 		{"two layers, by another name", "a: {attempts: 2}\n  b: {attempts: 3}\nservices: {s: {calls: [a]}, t: {provides: [a], calls: [b]}}", []string{"retries-in-layers"}},
 	} {
-		if got := found(check(t, "dependencies:\n  "+c.file+"\n")); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %s\nfinds %v, want %v", c.name, c.file, got, c.want)
-		}
+		check.Slices(t, found(linted(t, "dependencies:\n  "+c.file+"\n")), c.want, "%s: found of %s", c.name, c.file)
 	}
 }
 
@@ -127,16 +127,12 @@ func TestOwnWaits(t *testing.T) {
 		if jitter == backoff.Decorrelated {
 			want += 900 * time.Millisecond
 		}
-		if got := newTimeline(p).ownWorst().Round(time.Millisecond); got != want {
-			t.Errorf("%v: %v, want %v", jitter, got, want)
-		}
+		check.Equal(t, newTimeline(p).ownWorst().Round(time.Millisecond), want, "%v", jitter)
 	}
 	// What is hedged follows a failure at once.
 	p := lull.Policy{AttemptTimeout: time.Second}
 	p.Hedge.Attempts = 3
-	if got := newTimeline(p).ownWorst(); got != 3*time.Second {
-		t.Errorf("hedged: %v", got)
-	}
+	check.Equal(t, newTimeline(p).ownWorst(), 3*time.Second, "hedged")
 }
 
 // The deadline ends the call in the sum only if it would end it in fact.
@@ -150,9 +146,7 @@ func TestDeadlineThatIsNotReached(t *testing.T) {
 func TestFits(t *testing.T) {
 	p := newTimeline(lull.Policy{Attempts: 4, AttemptTimeout: 150 * time.Millisecond, Backoff: backoff.Schedule{Base: 100 * time.Millisecond}})
 	for limit, want := range map[time.Duration]int{149: 0, 150: 1, 399: 1, 400: 2, 749: 2, 750: 3, 1299: 3, 1300: 4, 9000: 4} {
-		if got := p.fits(limit * time.Millisecond); got != want {
-			t.Errorf("within %d ms: %d, want %d", limit, got, want)
-		}
+		check.Equal(t, p.fits(limit*time.Millisecond), want, "within %d ms", limit)
 	}
 }
 
@@ -160,7 +154,7 @@ func BenchmarkCheck(b *testing.B) {
 	rule, _ := FindRule("retries-in-layers")
 	b.ReportAllocs()
 	for b.Loop() {
-		check(b, rule.Bad)
+		linted(b, rule.Bad)
 	}
 }
 
@@ -251,10 +245,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add([]byte(istioRoute + "---\n" + shopGraph + "---\napiVersion: v1\nkind: ConfigMap\ndata:\n  a: |2\n      attempts: 3\n  b: \"attempts: 3\"\n"))
 	f.Add([]byte("--- {attempts: 3, backoff: {jitter: none}}\n--- |\n text\n...\n---\nattempts: x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := Check([]File{{Name: "a.yaml", Data: data}, {Name: "b.yaml", Data: data}}, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Have(Check([]File{{Name: "a.yaml", Data: data}, {Name: "b.yaml", Data: data}}, Options{}))
 		for _, write := range []func(io.Writer) error{
 			r.Text, r.GitHub, r.GitLab, r.JSON,
 			func(w io.Writer) error { return r.JUnit(w, Warning) },

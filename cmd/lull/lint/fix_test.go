@@ -129,7 +129,7 @@ func TestFixesAskForFacts(t *testing.T) {
 		"how rare":             {"dependencies:\n  b: {attempts: 2, attempt_timeout: 5s, deadline: 20s}\n  c: {attempts: 2, attempt_timeout: 1s, deadline: 4s}\nservices: {a: {calls: [b]}, b: {server: lull, calls: [c]}}\n", "retries-in-layers", "attempts: 1"},
 	} {
 		found := false
-		for _, f := range check(t, c.text).Findings {
+		for _, f := range linted(t, c.text).Findings {
 			if f.Rule != c.rule {
 				continue
 			}

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // report has findings of all severities, of which some are ignored.
@@ -51,9 +54,7 @@ var sarifObjects = map[string]map[string]string{
 // decoded is the content of JSON.
 func decoded[T any](t *testing.T, text string) (v T) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(json.Unmarshal([]byte(text), &v))
 	return v
 }
 
@@ -84,9 +85,7 @@ func validSARIF(t *testing.T, path, kind string, v any) {
 		}
 		return
 	}
-	if got := fmt.Sprintf("%T", v); got != kind {
-		t.Errorf("%s is a %s, want a %s", path, got, kind)
-	}
+	check.Equal(t, fmt.Sprintf("%T", v), kind, "kind of %s", path)
 }
 
 func TestSARIF(t *testing.T) {
@@ -109,9 +108,7 @@ func TestSARIF(t *testing.T) {
 	var suppressed []string
 	uris := map[string]bool{}
 	for i, res := range run.Results {
-		if run.Tool.Driver.Rules[res.RuleIndex].ID != res.RuleID {
-			t.Errorf("%s has index %d", res.RuleID, res.RuleIndex)
-		}
+		check.Equal(t, run.Tool.Driver.Rules[res.RuleIndex].ID, res.RuleID, "index %d", res.RuleIndex)
 		at := res.Locations[0].PhysicalLocation
 		if at.Region.StartLine != r.Findings[i].Line || at.Region.StartColumn != r.Findings[i].Column || at.Region.StartLine < 1 {
 			t.Errorf("%+v", at)
@@ -124,9 +121,7 @@ func TestSARIF(t *testing.T) {
 	if !uris["dir/a%20b,c.yaml"] || !uris["sub/win.yaml"] {
 		t.Errorf("%v", uris)
 	}
-	if !slices.Equal(suppressed, []string{"inSource 100% sure", "external known"}) {
-		t.Errorf("%v", suppressed)
-	}
+	check.Slices(t, suppressed, []string{"inSource 100% sure", "external known"}, "suppressed")
 }
 
 func TestFileURI(t *testing.T) {
@@ -134,9 +129,7 @@ func TestFileURI(t *testing.T) {
 		"a.yaml": "a.yaml", "./a.yaml": "a.yaml", "a/b.yaml": "a/b.yaml", `a\b.yaml`: "a/b.yaml", "/tmp/a b.yaml": "file:///tmp/a%20b.yaml",
 		`C:\x\y.yaml`: "file:///C:/x/y.yaml", "ü%.yaml": "%C3%BC%25.yaml", "a:b.yaml": "./a:b.yaml", "-": "-",
 	} {
-		if got := fileURI(file); got != want {
-			t.Errorf("%s: %s, want %s", file, got, want)
-		}
+		check.Equal(t, fileURI(file), want, "%s", file)
 	}
 }
 
@@ -158,9 +151,7 @@ func TestGitHub(t *testing.T) {
 	}
 	// A file is called as in the repository.
 	r = Report{Findings: []Finding{{File: "./a:b%\r\n,.yaml", Rule: "x", Message: "50%: a,\r\nb::c", Fix: Fix{Text: "y"}}}}
-	if got, want := printed(t, r.GitHub), "::notice file=a%3Ab%25%0D%0A%2C.yaml,line=1,col=1,title=x::50%25: a,%0D%0Ab::c%0AFix: y\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	check.Equal(t, printed(t, r.GitHub), "::notice file=a%3Ab%25%0D%0A%2C.yaml,line=1,col=1,title=x::50%25: a,%0D%0Ab::c%0AFix: y\n", "printed(t, r.GitHub)")
 }
 
 func TestJSON(t *testing.T) {
@@ -171,7 +162,7 @@ func TestJSON(t *testing.T) {
 	if a := d.Rules["budget-missing"]; a.Severity != Error || len(a.Sources) == 0 || a.Why == "" {
 		t.Errorf("%+v", a)
 	}
-	if got := printed(t, check(t, "dependencies:\n  a: {}\n").JSON); !strings.Contains(got, `"findings": []`) || !strings.Contains(got, `"unreadable": []`) {
+	if got := printed(t, linted(t, "dependencies:\n  a: {}\n").JSON); !strings.Contains(got, `"findings": []`) || !strings.Contains(got, `"unreadable": []`) {
 		t.Error(got)
 	}
 }
@@ -212,7 +203,7 @@ func TestCaret(t *testing.T) {
 // What a terminal would obey is not printed.
 func TestNothingMovesTheCursor(t *testing.T) {
 	for _, r := range []Report{
-		check(t, "dependencies:\n  \"a\u202eb\": {backoff: {jitter: none}} # lint:ignore jitter-missing \u202e\n"),
+		linted(t, "dependencies:\n  \"a\u202eb\": {backoff: {jitter: none}} # lint:ignore jitter-missing \u202e\n"),
 		{Findings: []Finding{{File: "\u202e.yaml"}, {File: "\u202e.yaml", Ignored: &Ignored{}}}},
 	} {
 		if got := printed(t, r.Text); strings.ContainsRune(got, '\u202e') {
@@ -263,9 +254,7 @@ func TestGitLab(t *testing.T) {
 	r := someReport(t)
 	r.Findings = append(r.Findings, r.Findings[0]) // the same field once more
 	all := decoded[[]gitlabEntry](t, printed(t, r.GitLab))
-	if len(all) != r.Count(Note) {
-		t.Errorf("%d entries for %d findings", len(all), r.Count(Note))
-	}
+	check.Equal(t, len(all), r.Count(Note), "entries")
 	prints := map[string]bool{}
 	for _, e := range all {
 		if e.Description == "" || e.CheckName == "" || len(e.Fingerprint) != 32 || prints[e.Fingerprint] || e.Location.Lines.Begin < 1 {
@@ -281,7 +270,5 @@ func TestGitLab(t *testing.T) {
 	if again := printed(t, r.GitLab); !strings.Contains(again, all[0].Fingerprint) {
 		t.Error(again)
 	}
-	if got := printed(t, Report{}.GitLab); got != "[]\n" {
-		t.Errorf("%q", got)
-	}
+	check.Equal(t, printed(t, Report{}.GitLab), "[]\n", "printed(t, Report{}.GitLab)")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -54,9 +55,7 @@ func TestAttemptsAreThoseOfTheEngine(t *testing.T) {
 		}
 		multiply[m]++
 	}
-	if len(multiply) != 3 {
-		t.Errorf("%v", multiply)
-	}
+	check.Equal(t, len(multiply), 3, "%v", multiply)
 }
 
 // Policy.Nested is about hedges too: what is slow is not hedged for a retry.
@@ -273,7 +272,7 @@ func TestCircles(t *testing.T) {
 		"a: {calls: [b, c]}, b: {calls: [d]}, c: {calls: [d]}, d: {}":        "",
 	} {
 		var got []string
-		for _, g := range check(t, "defaults: {attempts: 1}\nservices: {"+services+"}\n").Findings {
+		for _, g := range linted(t, "defaults: {attempts: 1}\nservices: {"+services+"}\n").Findings {
 			got = append(got, strings.TrimPrefix(g.Message, "calls go in a circle: "))
 		}
 		if strings.Join(got, "; ") != want {
@@ -294,7 +293,7 @@ func TestLargeGraphs(t *testing.T) {
 		fmt.Fprintf(&star, "  s%d: {calls: [s%d, s%d, s%d]}\n", i, i*2+1, i*2+2, (i*7+13)%services)
 	}
 	for _, s := range []string{chain.String(), star.String()} {
-		r := check(t, s)
+		r := linted(t, s)
 		if len(r.Unreadable) > 0 {
 			t.Fatalf("%v", r.Findings[0])
 		}
@@ -334,19 +333,17 @@ func TestSumsOfLayers(t *testing.T) {
 		strings.Replace(layered("other", "lull", ""), "[b]", "[b, b]", 1):                       "4 7 16 4 14 1.21 times",
 	} {
 		got := ""
-		for _, f := range layersOf(check(t, "dependencies:\n  "+file+"\n").Findings) {
+		for _, f := range layersOf(linted(t, "dependencies:\n  "+file+"\n").Findings) {
 			got += totals(f.Sum)
 		}
-		if got != want {
-			t.Errorf("%s\n%s, want %s", file, got, want)
-		}
+		check.Equal(t, got, want, "%s", file)
 	}
 }
 
 // lull's server half is no fix where it would not help.
 func TestServersThatWouldNotHelp(t *testing.T) {
 	for policy, want := range map[string]bool{"": true, ", nested: always": false} {
-		if fix := layersOf(check(t, "dependencies:\n  "+layered("other", "other", policy)+"\n").Findings)[0].Fix.Text; strings.Contains(fix, "server: lull") != want {
+		if fix := layersOf(linted(t, "dependencies:\n  "+layered("other", "other", policy)+"\n").Findings)[0].Fix.Text; strings.Contains(fix, "server: lull") != want {
 			t.Errorf("%s: %s", policy, fix)
 		}
 	}
@@ -374,7 +371,7 @@ services:
 		if direct {
 			data = strings.ReplaceAll(file, "[w]", "[z]")
 		}
-		got := layersOf(check(t, data).Findings)
+		got := layersOf(linted(t, data).Findings)
 		if len(got) != 1 || got[0].Severity != Warning || !strings.Contains(got[0].Message, "may become 7 attempts at z: 3 layers retry (2 × 2 × 4, which is 16 ") {
 			t.Errorf("%+v", got)
 		}
@@ -384,7 +381,7 @@ services:
 // What has the policy of the defaults is called by its name, and needs one of its own to
 // differ from others.
 func TestLayersOfDefaults(t *testing.T) {
-	got := layersOf(check(t, "defaults: {attempts: 2, attempt_timeout: 1s}\nservices: {a: {calls: [b]}, b: {calls: [c, d, d]}}\n").Findings)
+	got := layersOf(linted(t, "defaults: {attempts: 2, attempt_timeout: 1s}\nservices: {a: {calls: [b]}, b: {calls: [c, d, d]}}\n").Findings)
 	if len(got) != 2 {
 		t.Fatalf("%+v", got)
 	}
@@ -402,7 +399,7 @@ func TestLayersOfDefaults(t *testing.T) {
 		}
 	}
 	// The queue keeps its retries, so all of them are the same.
-	got = layersOf(check(t, "defaults: {attempts: 2, attempt_timeout: 1s}\nservices: {a: {deliveries: 3, calls: [b]}, b: {calls: [c]}}\n").Findings)
+	got = layersOf(linted(t, "defaults: {attempts: 2, attempt_timeout: 1s}\nservices: {a: {deliveries: 3, calls: [b]}, b: {calls: [c]}}\n").Findings)
 	if len(got) != 1 || !strings.HasPrefix(got[0].Fix.Text, "write attempts: 1 in defaults; then only the queue tries again") || len(got[0].Fix.Changes) != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -410,7 +407,7 @@ func TestLayersOfDefaults(t *testing.T) {
 
 // A service begins a way if nothing is known of the calls that lead to it.
 func TestWayFromACallThatIsNotKnown(t *testing.T) {
-	got := layersOf(check(t, "services: {a: {calls: [b]}, b: {calls: [c]}, c: {calls: [d]}}\n", "dependencies: {c: {attempts: 4}, d: {attempts: 4}}\n").Findings)
+	got := layersOf(linted(t, "services: {a: {calls: [b]}, b: {calls: [c]}, c: {calls: [d]}}\n", "dependencies: {c: {attempts: 4}, d: {attempts: 4}}\n").Findings)
 	if len(got) != 1 || !strings.HasPrefix(got[0].Message, "one request to b may become 16 attempts at d") {
 		t.Errorf("%+v", got)
 	}

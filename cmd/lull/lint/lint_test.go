@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/preset"
 	"github.com/lullgo/lull/queue"
 )
@@ -20,7 +21,7 @@ func TestPresetsAreClean(t *testing.T) {
 		{Name: "queue", Policy: queue.Policy()},
 	} {
 		data, err := config.FormatPolicies([]config.NamedPolicy{p})
-		if r := check(t, string(data)); err != nil || len(found(r)) > 0 {
+		if r := linted(t, string(data)); err != nil || len(found(r)) > 0 {
 			t.Errorf("%s: %v\n%s", p.Name, err, printed(t, r.Text))
 		}
 	}
@@ -30,13 +31,11 @@ func TestPresetsAreClean(t *testing.T) {
 func TestFilesAreCheckedAsOne(t *testing.T) {
 	const graph = "services:\n  shop: {slo: 2s, calls: [payments]}\n"
 	const policies = "dependencies:\n  payments: {attempts: 2, attempt_timeout: 1s, deadline: 3s}\n"
-	if got := found(check(t, graph)); !slices.Equal(got, []string{"policy-unknown"}) {
-		t.Errorf("the graph alone: %v", got)
-	}
-	if got := found(check(t, policies)); len(got) > 0 {
+	check.Slices(t, found(linted(t, graph)), []string{"policy-unknown"}, "the graph alone")
+	if got := found(linted(t, policies)); len(got) > 0 {
 		t.Errorf("the policies alone: %v", got)
 	}
-	r := check(t, graph, policies)
+	r := linted(t, graph, policies)
 	if got := found(r); !slices.Equal(got, []string{"worst-case-over-slo"}) {
 		t.Fatalf("both: %v", got)
 	}
@@ -44,26 +43,22 @@ func TestFilesAreCheckedAsOne(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	// Two files have it, and neither is that of the call: either may be meant.
-	if got := found(check(t, graph, policies, policies)); !slices.Equal(got, []string{"policy-unknown"}) {
-		t.Errorf("twice: %v", got)
-	}
-	if m := check(t, graph, policies, policies).Findings[0].Message; !strings.Contains(m, "2 files say with what policy") {
+	check.Slices(t, found(linted(t, graph, policies, policies)), []string{"policy-unknown"}, "twice")
+	if m := linted(t, graph, policies, policies).Findings[0].Message; !strings.Contains(m, "2 files say with what policy") {
 		t.Errorf("twice: %s", m)
 	}
 	// The call's own file first.
 	own := graph + "dependencies:\n  payments: {attempts: 1, attempt_timeout: 600ms, deadline: 600ms}\n"
-	if got := found(check(t, own, policies)); len(got) > 0 {
+	if got := found(linted(t, own, policies)); len(got) > 0 {
 		t.Errorf("its own: %v", got)
 	}
 	// The defaults of its own file are for names that no file has.
-	if got := found(check(t, graph+"defaults: {deadline: 3s, attempt_timeout: 1s}\n")); !slices.Equal(got, []string{"worst-case-over-slo"}) {
-		t.Errorf("defaults: %v", got)
-	}
+	check.Slices(t, found(linted(t, graph+"defaults: {deadline: 3s, attempt_timeout: 1s}\n")), []string{"worst-case-over-slo"}, "defaults")
 }
 
 // A value that several dependencies have from the defaults is reported once, there.
 func TestWhatIsInheritedIsSaidOnce(t *testing.T) {
-	r := check(t, "dependencies:\n  a: {}\n  b: {attempts: 2}\n  c: {budget: {ratio: 40%}}\ndefaults:\n  budget: {ratio: 50%}\n")
+	r := linted(t, "dependencies:\n  a: {}\n  b: {attempts: 2}\n  c: {budget: {ratio: 40%}}\ndefaults:\n  budget: {ratio: 50%}\n")
 	if len(r.Findings) != 2 {
 		t.Fatalf("%+v", r.Findings)
 	}
@@ -93,33 +88,27 @@ func TestIgnoring(t *testing.T) {
 		{"mistakes", "# lint:file-ignore file-mistake no\ndependencies:\n  a: {x: 1}\n", []string{ruleMistake}, nil},
 		{"no comment of ours", "# lint: ignore me\n# nolint:ignore\ndependencies:\n  a: {}\n", nil, nil},
 	} {
-		r := check(t, c.file)
-		if got := found(r); !slices.Equal(got, c.found) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.found)
-		}
+		r := linted(t, c.file)
+		check.Slices(t, found(r), c.found, "%s", c.name)
 		var reasons []string
 		for _, f := range r.Findings {
 			if f.Ignored != nil {
 				reasons = append(reasons, f.Ignored.Reason)
-				if f.Ignored.By != "comment" {
-					t.Errorf("%s: by %s", c.name, f.Ignored.By)
-				}
+				check.Equal(t, f.Ignored.By, "comment", "%s: ignored by", c.name)
 			}
 		}
-		if !slices.Equal(reasons, c.reasons) {
-			t.Errorf("%s: reasons %v, want %v", c.name, reasons, c.reasons)
-		}
+		check.Slices(t, reasons, c.reasons, "%s: reasons", c.name)
 	}
 }
 
 // A mark of the byte order is no part of the first line.
 func TestByteOrderMark(t *testing.T) {
-	r := check(t, "\ufeff# lint:file-ignore jitter-missing alone\ndependencies:\n  a: {backoff: {jitter: none}}\n")
+	r := linted(t, "\ufeff# lint:file-ignore jitter-missing alone\ndependencies:\n  a: {backoff: {jitter: none}}\n")
 	if got := found(r); len(got) > 0 || r.Ignored() != 1 {
 		t.Errorf("%v, %d ignored", got, r.Ignored())
 	}
 	var b strings.Builder
-	r = check(t, "\ufeffbackoff: {jitter: none}\n")
+	r = linted(t, "\ufeffbackoff: {jitter: none}\n")
 	if r.Text(&b); r.Findings[0].Column != 19 || !strings.Contains(b.String(), "\n    1 | backoff: {jitter: none}\n      |                   ^~~~\n") {
 		t.Errorf("column %d\n%s", r.Findings[0].Column, &b)
 	}
@@ -144,7 +133,7 @@ func TestOff(t *testing.T) {
 // A cap below its base is a finding of the rule with that name, although the file cannot be read
 // then.
 func TestRefusedCap(t *testing.T) {
-	r := check(t, "dependencies:\n  a: {backoff: {base: 1s, cap: 500ms}}\n")
+	r := linted(t, "dependencies:\n  a: {backoff: {base: 1s, cap: 500ms}}\n")
 	if len(r.Unreadable) != 1 || len(r.Findings) != 1 {
 		t.Fatalf("%+v", r)
 	}
@@ -156,7 +145,7 @@ func TestRefusedCap(t *testing.T) {
 
 // A file with mistakes does not keep the others from being checked.
 func TestMistakesOfOneFile(t *testing.T) {
-	r := check(t, "dependencies: 7\n", "dependencies:\n  a: {backoff: {jitter: none}}\n")
+	r := linted(t, "dependencies: 7\n", "dependencies:\n  a: {backoff: {jitter: none}}\n")
 	if got := found(r); !slices.Equal(got, []string{ruleMistake, "jitter-missing"}) || !slices.Equal(r.Unreadable, []string{"a.yaml"}) {
 		t.Errorf("%v, %v", got, r.Unreadable)
 	}

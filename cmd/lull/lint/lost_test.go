@@ -12,6 +12,7 @@ import (
 
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/codec"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/scenario"
 )
 
@@ -69,10 +70,7 @@ type outcome struct {
 }
 
 func outcomeOf(t *testing.T, doc *yaml.Node, isScenario bool) (o outcome) {
-	data, err := yaml.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(yaml.Marshal(doc))
 	if isScenario {
 		s, err := scenario.Parse("x.yaml", data)
 		if err != nil {
@@ -83,7 +81,7 @@ func outcomeOf(t *testing.T, doc *yaml.Node, isScenario bool) (o outcome) {
 	if f, err := config.ParsePolicyFile("x.yaml", data); err == nil {
 		o.read = []any{f.Version, f.Defaults, f.Dependencies, f.Services} // all but the places
 	}
-	o.found = check(t, string(data)).Findings
+	o.found = linted(t, string(data)).Findings
 	for i := range o.found {
 		o.found[i].Line, o.found[i].Column = 0, 0
 	}

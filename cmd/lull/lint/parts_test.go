@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/cmd/lull/convert"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 func checked(t *testing.T, files ...File) Report {
 	t.Helper()
-	r, err := Check(files, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(Check(files, Options{}))
 	return r
 }
 
@@ -47,24 +46,20 @@ func TestPoliciesInStreamsAndConfigMaps(t *testing.T) {
 	tried := 0
 	for name, text := range filesOf(t, "../../../docs/examples/policies/bad/*.yaml") {
 		text = strings.TrimRight(text, "\n") + "\n"
-		alone := check(t, text)
+		alone := linted(t, text)
 		if strings.Contains(name, "ignore-comment") || strings.Contains(text, "\n---") || strings.HasPrefix(text, "---") || !strings.Contains(text, ":\n") || strings.Contains(text, "\t") {
 			continue // its messages have lines, it has several documents, or is none that can be indented
 		}
 		tried++
-		stream := check(t, before+"---\n"+text+"---\n"+before)
+		stream := linted(t, before+"---\n"+text+"---\n"+before)
 		lines := strings.Count(before, "\n") + 1
-		if got, want := spots(stream, -lines, 0), spots(alone, 0, 0); !slices.Equal(got, want) {
-			t.Errorf("%s in a stream:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
+		check.Slices(t, spots(stream, -lines, 0), spots(alone, 0, 0), "%s in a stream", name)
 		if len(alone.Unreadable) > 0 && !slices.ContainsFunc(alone.Findings, func(f Finding) bool { return f.Rule == ruleCap }) {
 			continue // only what is known to be a policy file is read in a ConfigMap
 		}
-		within := check(t, before+"---\n"+configMap+movedRight(text, 4))
+		within := linted(t, before+"---\n"+configMap+movedRight(text, 4))
 		lines += strings.Count(configMap, "\n")
-		if got, want := spots(within, -lines, -4), spots(alone, 0, 0); !slices.Equal(got, want) {
-			t.Errorf("%s in a ConfigMap:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
+		check.Slices(t, spots(within, -lines, -4), spots(alone, 0, 0), "%s in a ConfigMap", name)
 	}
 	if tried < 20 {
 		t.Errorf("only %d files", tried)
@@ -79,7 +74,7 @@ func TestPoliciesInQuotes(t *testing.T) {
 		"apiVersion: v1\nkind: List\nitems:\n- {kind: ConfigMap, apiVersion: v1, data: {a.yaml: \"attempts: 3\\nbackoff: {jitter: none}\"}}\n",
 		"apiVersion: v1\nkind: ConfigMap\ndata:\n  a.yaml: >\n    dependencies: {a:\n      {backoff: {jitter: none}}}\n",
 	} {
-		r := check(t, text)
+		r := linted(t, text)
 		if len(r.Findings) != 1 || r.Findings[0].Rule != "jitter-missing" || r.Findings[0].Line != 4 {
 			t.Errorf("%s\n%+v", text, r.Findings)
 		}
@@ -238,9 +233,7 @@ func TestOtherPeoplesFiles(t *testing.T) {
 		}
 	}
 	skipped := checked(t, File{Name: "x.yaml", Data: []byte("a: b"), Found: true})
-	if got, want := printed(t, skipped.Text), "nothing found in 0 files; 1 skipped\nskipped: x.yaml: "+nothing+"\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	check.Equal(t, printed(t, skipped.Text), "nothing found in 0 files; 1 skipped\nskipped: x.yaml: "+nothing+"\n", "printed(t, skipped.Text)")
 }
 
 // Files of other systems within a ConfigMap are checked as if they were files, at their places.
@@ -258,17 +251,11 @@ func TestOtherSystemsInConfigMaps(t *testing.T) {
 		}
 		const before = "apiVersion: apps/v1\nkind: Deployment\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a.txt: b\n  file.yaml: |\n"
 		within := checked(t, File{Name: "x.yaml", Data: []byte(before + movedRight(inner, 4)), Found: true})
-		if got, want := spots(within, -strings.Count(before, "\n"), -4), spots(alone, 0, 0); !slices.Equal(got, want) {
-			t.Errorf("%q, want %q of\n%s", got, want, inner)
-		}
+		check.Slices(t, spots(within, -strings.Count(before, "\n"), -4), spots(alone, 0, 0), "%s", inner)
 		quoted := checked(t, File{Name: "x.yaml", Data: []byte("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, data: {file.yaml: " + fmt.Sprintf("%q", inner) + "}}\n")})
-		if len(quoted.Findings) != len(alone.Findings) {
-			t.Errorf("%d in quotes, want %d of\n%s", len(quoted.Findings), len(alone.Findings), inner)
-		}
+		check.Equal(t, len(quoted.Findings), len(alone.Findings), "findings in quotes of\n%s", inner)
 		for _, f := range quoted.Findings {
-			if f.Line != 4 {
-				t.Errorf("line %d of %s", f.Line, f.Message)
-			}
+			check.Equal(t, f.Line, 4, "line of %s", f.Message)
 		}
 	}
 }

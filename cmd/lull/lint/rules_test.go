@@ -8,19 +8,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
-// check is Check without options.
-func check(t testing.TB, files ...string) Report {
+// linted is what Check makes of the files, without options.
+func linted(t testing.TB, files ...string) Report {
 	t.Helper()
 	var in []File
 	for i, data := range files {
 		in = append(in, File{Name: string(rune('a'+i)) + ".yaml", Data: []byte(data)})
 	}
-	r, err := Check(in, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(Check(in, Options{}))
 	return r
 }
 
@@ -38,9 +38,7 @@ func found(r Report) (ids []string) {
 func printed(t testing.TB, write func(io.Writer) error) string {
 	t.Helper()
 	var b strings.Builder
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(write(&b))
 	return b.String()
 }
 
@@ -54,10 +52,7 @@ func filesOf(t testing.TB, patterns ...string) map[string]string {
 			t.Fatal(pattern, err)
 		}
 		for _, name := range names {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Have(os.ReadFile(name))
 			all[name] = string(data)
 		}
 	}
@@ -76,10 +71,8 @@ func totals(sum []Step) string {
 // Each rule finds its bad example, and nothing else there; and nothing in its good one.
 func TestExamplesOfRules(t *testing.T) {
 	for _, rule := range Rules() {
-		if got := slices.Compact(found(check(t, rule.Bad))); !slices.Equal(got, []string{rule.ID}) {
-			t.Errorf("%s: the bad example gives %v\n%s", rule.ID, got, printed(t, check(t, rule.Bad).Text))
-		}
-		if r := check(t, rule.Good); len(found(r)) > 0 {
+		check.Slices(t, slices.Compact(found(linted(t, rule.Bad))), []string{rule.ID}, "%s: the bad example\n%s", rule.ID, printed(t, linted(t, rule.Bad).Text))
+		if r := linted(t, rule.Good); len(found(r)) > 0 {
 			t.Errorf("%s: the good example gives\n%s", rule.ID, printed(t, r.Text))
 		}
 	}
@@ -118,7 +111,7 @@ func TestTextsOfFindings(t *testing.T) {
 	} {
 		var said []string
 		ok := false
-		for _, f := range check(t, "dependencies:\n  "+c.file+"\n").Findings {
+		for _, f := range linted(t, "dependencies:\n  "+c.file+"\n").Findings {
 			said = append(said, f.Severity.String()+" "+f.Message+" fix: "+f.Fix.Text+";")
 			ok = ok || f.Ignored == nil && f.Severity == c.severity && strings.Contains(said[len(said)-1], c.says)
 		}
@@ -143,14 +136,12 @@ func TestFixesThatCanBeKept(t *testing.T) {
 		"{slo: 10001s, calls: [{dependency: a, times: 10000}]}": "write deadline: 330ms in dependencies.a; or may s take 8h20m to answer? Then write slo: 8h20m in services.s",
 	} {
 		var got []string
-		for _, f := range check(t, file+service+"}\n").Findings {
+		for _, f := range linted(t, file+service+"}\n").Findings {
 			if strings.HasPrefix(f.Rule, "worst-case-over-slo") {
 				got = append(got, f.Fix.Text)
 			}
 		}
-		if strings.Join(got, "\n") != want {
-			t.Errorf("%s\n%s\nwant %s", service, strings.Join(got, "\n"), want)
-		}
+		check.Equal(t, strings.Join(got, "\n"), want, "%s", service)
 	}
 }
 
@@ -159,18 +150,13 @@ func TestSumOfABudgetThatIsMissing(t *testing.T) {
 	for budget, want := range map[string]string{
 		"": "1000 5000 1020", ", stock: 5": "1000 5000 1005", ", stock: 9k": "1000 5000 5000", ", window: 10s": "1000 5000",
 	} {
-		if got := totals(check(t, "dependencies:\n  a: {budget: {unlimited: true"+budget+"}}\n").Findings[0].Sum); got != want {
-			t.Errorf("%s: %v, want %s", budget, got, want)
-		}
+		check.Equal(t, totals(linted(t, "dependencies:\n  a: {budget: {unlimited: true"+budget+"}}\n").Findings[0].Sum), want, "%s", budget)
 	}
 }
 
 // docs/lint.md lists each rule, and every rule has its check.
 func TestEachRuleIsListedAndChecked(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/lint.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Have(os.ReadFile("../../../docs/lint.md"))
 	for _, r := range Rules() {
 		row := fmt.Sprintf("| [%s](../cmd/lull/lint/rules.md#%[1]s) | %s | %s |\n", r.ID, r.Severity, r.Title)
 		if !strings.Contains(string(page), row) {
@@ -180,9 +166,7 @@ func TestEachRuleIsListedAndChecked(t *testing.T) {
 			t.Errorf("%s has no check", r.ID)
 		}
 	}
-	if len(checks) != len(Rules()) {
-		t.Errorf("%d checks of %d rules", len(checks), len(Rules()))
-	}
+	check.Equal(t, len(checks), len(Rules()), "checks")
 }
 
 // The description of each rule fits into a terminal, and is complete.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/convert"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -45,10 +47,7 @@ func changed(t *testing.T, data []byte, changes []Change) []byte {
 		if i > 0 {
 			b.WriteString("---\n")
 		}
-		text, err := yaml.Marshal(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Have(yaml.Marshal(n))
 		b.Write(text)
 	}
 	return b.Bytes()
@@ -165,10 +164,7 @@ func TestFixesOfOtherSystemsFix(t *testing.T) {
 	}
 	for i := 0; i < files && !t.Failed(); i++ {
 		f := &config.PolicyFile{Dependencies: []config.Dependency{{Name: "a", Policy: randomPolicy(r)}}}
-		text, err := config.FormatPolicyFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Have(config.FormatPolicyFile(f))
 		for _, to := range convert.Targets() {
 			if to == convert.Lull {
 				continue
@@ -191,16 +187,14 @@ func TestFilesOfSystems(t *testing.T) {
 		if len(want) == 1 && want[0] == "none" {
 			want = nil
 		}
-		r := check(t, data).WithoutNotes()
+		r := linted(t, data).WithoutNotes()
 		var got []string
 		for rule, n := range perRule(r) {
 			got = append(got, slices.Repeat([]string{rule}, n)...)
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v\n%s", name, got, want, messages(r))
-		}
+		check.Slices(t, got, want, "%s\n%s", name, messages(r))
 		fixHolds(t, name, []byte(data))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -46,28 +48,19 @@ func parse(t *testing.T, s string) time.Duration {
 	if s == "for ever" {
 		return math.MaxInt64
 	}
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(time.ParseDuration(s))
 	return d
 }
 
 func TestDurationsAreRounded(t *testing.T) {
-	if got := pretty(math.MaxInt64); got != "for ever" {
-		t.Errorf("%s", got)
-	}
+	check.Equal(t, pretty(math.MaxInt64), "for ever", "pretty(math.MaxInt64)")
 	for d, want := range map[time.Duration][2]time.Duration{
 		0: {0, 0}, 7: {7, 7}, 99: {99, 99}, 101: {100, 110}, 666 * time.Millisecond: {660 * time.Millisecond, 670 * time.Millisecond},
 		2 * time.Second: {2 * time.Second, 2 * time.Second},
 	} {
-		if got := [2]time.Duration{down(d), up(d)}; got != want {
-			t.Errorf("%d: %v, want %v", d, got, want)
-		}
+		check.Equal(t, [2]time.Duration{down(d), up(d)}, want, "%d", d)
 	}
-	if got := rough(2 * time.Second / 3); got != "667ms" {
-		t.Errorf("%s", got)
-	}
+	check.Equal(t, rough(2*time.Second/3), "667ms", "rough(2 * time.Second / 3)")
 }
 
 // A long sum is cut short, and adds up all the same.

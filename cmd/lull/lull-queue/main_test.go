@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/brokers"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -144,9 +145,7 @@ func TestInspectAsJSON(t *testing.T) {
 			t.Fatalf("exit code %d, printed\n%s%s", code, out, errs)
 		}
 		var l letterFields
-		if err := json.Unmarshal([]byte(lines[0]), &l); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(json.Unmarshal([]byte(lines[0]), &l))
 		if l.ID != "id-2" || l.Body == nil || *l.Body != "body 2" || l.Headers["kind"] != "order" || l.LastFailure.IsZero() || l.Source != "orders" {
 			t.Errorf("%s", lines[0])
 		}
@@ -177,9 +176,7 @@ func TestFilters(t *testing.T) {
 			ids := ""
 			for line := range strings.Lines(out) {
 				var l letterFields
-				if err := json.Unmarshal([]byte(line), &l); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(json.Unmarshal([]byte(line), &l))
 				ids += strings.TrimPrefix(l.ID, "id-")
 			}
 			if code != cli.OK || ids != c.want || errs != "" {

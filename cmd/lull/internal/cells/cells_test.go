@@ -132,9 +132,7 @@ func TestParts(t *testing.T) {
 		w := read(t, Flags{Cells: text}, &out)
 		mine, _ := OfPart(w, all)
 		must.Succeed(w.Fly(t.Context(), mine, Watcher{Done: func(int, Result) {}}))
-		if err := os.WriteFile(filepath.Join(folder, part), append(out.Bytes(), `{"build":"cut sho`...), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(os.WriteFile(filepath.Join(folder, part), append(out.Bytes(), `{"build":"cut sho`...), 0o666))
 	}
 	got := make([]Result, len(all))
 	merge := Flags{Merge: cli.Texts{cli.Text(folder + "/part-*," + folder + "/part-a")}}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // fifteenSeconds is a run of the scenario tail that is slow from 5 s to 8 s.
@@ -292,9 +293,7 @@ func runVirtually(t *testing.T, args ...string) (r result, of map[string]tailFig
 		for _, c := range s.Clients {
 			l := &lane{name: c.name, backend: newBackend(s, clock), clock: clock}
 			l.backend.url = "http://backend.test/"
-			if err := l.connect(s, c, direct{l.backend}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(l.connect(s, c, direct{l.backend}))
 			lanes = append(lanes, l)
 		}
 		r = runLanes(t.Context(), s, unseen{}, lanes, clock)

@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
@@ -67,9 +68,7 @@ func TestSimulateSetAndFiles(t *testing.T) {
 	}
 	read := func(args ...string) (v totals) {
 		text := simulate(t, append([]string{tiny, "--json", "--set=services.0.errors=1", "--set=services.0.faults=[]"}, args...)...)
-		if err := json.Unmarshal([]byte(text), &v); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(json.Unmarshal([]byte(text), &v))
 		return v
 	}
 	v := read("--policy=testdata/policies.yaml,none", "--horizon=10s")
@@ -99,9 +98,7 @@ func TestSimulateInterruptedBeforeItBegan(t *testing.T) {
 
 func TestSimulateReport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.html")
-	if err := os.WriteFile(path, bytes.Repeat([]byte("old "), 1<<20), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(os.WriteFile(path, bytes.Repeat([]byte("old "), 1<<20), 0o644))
 	for _, extra := range []string{"--seeds=2", "--sweep=clients=1,10", "--json"} {
 		out := simulate(t, tiny, "--report="+path, "--policy=none,lull", extra)
 		page, err := os.ReadFile(path)
@@ -178,10 +175,7 @@ func TestSimulateMap(t *testing.T) {
 	if !strings.Contains(strings.Join(strings.Fields(text), " "), several) {
 		t.Errorf("it does not say what the rows are, of several faults:\n%s", text)
 	}
-	html, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	html := must.Have(os.ReadFile(page))
 	for _, want := range []string{`class="never"`, `class="back"`, "lull simulate testdata/tiny.yaml --policy none,naive-3",
 		several, "naive-3, ", "seed 1", "outage&nbsp;↓", "calls a second&nbsp;→", "or it cannot bear that load in peace"} {
 		if !strings.Contains(string(html), want) {

@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -148,9 +149,7 @@ func TestPoliciesAsJSON(t *testing.T) {
 
 func TestScenariosAsJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := json.Indent(&out, plainData(fixedScenario()), "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(json.Indent(&out, plainData(fixedScenario()), "", "  "))
 	golden.File(t, "testdata/fixed-scenario.json", out.String()+"\n")
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -45,23 +46,15 @@ func fixedScenario() sim.Scenario {
 // flown returns what comes of the tiny scenario with three policies.
 func flown(t *testing.T, seeds cli.Text) outcome {
 	t.Helper()
-	s, err := Command{Scenario: tiny, Policy: cli.Texts{"none,naive-3,lull"}, Seed: "1", Seeds: seeds}.simulation()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := s.run(t.Context(), term.NewProgress(io.Discard, func(string) string { return "" }, true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Have(Command{Scenario: tiny, Policy: cli.Texts{"none,naive-3,lull"}, Seed: "1", Seeds: seeds}.simulation())
+	o := must.Have(s.run(t.Context(), term.NewProgress(io.Discard, func(string) string { return "" }, true)))
 	return o
 }
 
 func comparison(t *testing.T, o outcome, bars term.Bars) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := printComparison(&out, o, bars); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(printComparison(&out, o, bars))
 	clitest.Width(t, out.String(), tableWidth)
 	return out.String()
 }
@@ -220,10 +213,7 @@ func TestFleetsInTheTable(t *testing.T) {
 			{Name: "theirs", Calls: "api", Arrivals: sim.Arrivals{Rate: 20}, AttemptTimeout: 5 * ms, Policy: "none"},
 		},
 	}
-	all, err := sim.Compare(t.Context(), s, []sim.Contender{{Name: "lull"}}, sim.CompareOptions{Seeds: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Have(sim.Compare(t.Context(), s, []sim.Contender{{Name: "lull"}}, sim.CompareOptions{Seeds: 2}))
 	var out strings.Builder
 	writeFleets(&out, s, columnsFor(s, all), all)
 	text := strings.Join(strings.Fields(out.String()), " ")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/torture"
 )
 
@@ -28,10 +29,7 @@ func TestResults(t *testing.T) {
 
 // The page says of a case what its rules say, and counts the cases.
 func TestThePageHasTheRulesOfTheCases(t *testing.T) {
-	text, err := os.ReadFile("../../../../lab/torture/RESULTS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile("../../../../lab/torture/RESULTS.md"))
 	page := string(text)
 	n := 0
 	for _, c := range torture.Cases() {

@@ -19,15 +19,14 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // save writes the page to a file, and returns its address.
 func save(t *testing.T, p Page) (url string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(path, written(t, p), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(os.WriteFile(path, written(t, p), 0o644))
 	return "file://" + filepath.ToSlash(path)
 }
 
@@ -337,10 +336,7 @@ func TestLongSeries(t *testing.T) {
 
 func decodePNG(t *testing.T, data []byte) image.Image {
 	t.Helper()
-	picture, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	picture := must.Have(png.Decode(bytes.NewReader(data)))
 	return picture
 }
 

@@ -12,15 +12,14 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
 func written(t testing.TB, p Page) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(Write(&b, p))
 	return b.Bytes()
 }
 
