@@ -36,7 +36,7 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 	}
 	v := r.makeAttempt(&op, now)
 	if v.Kind != KindSuccess || d.wiring.timing || !r.call.CanUseSucceed() {
-		return r.continueAfter(&op, v)
+		return r.continueAfter(&op, v, false)
 	}
 	// A first attempt that succeeded: this path must be short. The clock is read
 	// again once in a millisecond at most (recordStep).
@@ -72,7 +72,6 @@ type run struct {
 	reserved       *attempt.Context // for the first attempt; nil: it is allocated
 	timer          *time.Timer      // for all waits
 	times          attemptTimes
-	made           int            // by earlier calls (Continue); 0: the call is new
 	earlier        *event.Earlier // the attempts whose failures were reported
 }
 
@@ -111,12 +110,21 @@ func (t *attemptTimes) waited(now time.Duration) time.Duration {
 func (d *Dependency) Continue(ctx context.Context, spec engine.Spec, made int, v Verdict, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) engine.Result {
 	op := operation{&spec, attempt, discard, lastErr}
 	now := d.Now()
-	r := run{d: d, ctx: ctx, operation: spec.Operation, start: now, made: max(made, 1)}
-	if no := r.startCall(&spec, now); no != engine.Success {
-		return r.ended(&op, now, doneFor(no), v)
+	r := run{d: d, ctx: ctx, operation: spec.Operation, start: now}
+	if err := ctx.Err(); err != nil {
+		return r.ended(&op, now, doneFor(endedBy(err)), v)
+	}
+	if t, ok := ctx.Deadline(); ok {
+		if r.callerDeadline = d.wiring.Deadline(t); spec.Deadline == 0 || r.callerDeadline < spec.Deadline {
+			spec.Deadline = r.callerDeadline
+		}
+	}
+	var step engine.Step
+	if r.call, step = d.state.Resume(now, spec, max(made, 1)); step.Done {
+		return r.ended(&op, now, step, v)
 	}
 	defer r.endAfterPanic()
-	return r.continueAfter(&op, v)
+	return r.continueAfter(&op, v, true)
 }
 
 func (r *run) setCaller(ctx context.Context) { r.ctx, r.reserved = attempt.CallerOf(ctx) }
@@ -131,11 +139,6 @@ func (r *run) startCall(spec *engine.Spec, now time.Duration) Reason {
 		if r.callerDeadline = r.d.wiring.Deadline(t); spec.Deadline == 0 || r.callerDeadline < spec.Deadline {
 			spec.Deadline = r.callerDeadline
 		}
-	}
-	if r.made > 0 {
-		var step engine.Step
-		r.call, step = r.d.state.Resume(now, *spec, r.made)
-		return step.Reason
 	}
 	return r.d.state.StartIn(&r.call, now, spec)
 }
@@ -161,8 +164,9 @@ func (r *run) panicked(now time.Duration) {
 	r.observeEnd(nil, now, doneFor(engine.Panicked), Verdict{Kind: KindPermanent, Code: engine.CodePanic}, false, false)
 }
 
-// continueAfter makes the rest of the call after an attempt that ended with v.
-func (r *run) continueAfter(op *operation, v Verdict) engine.Result {
+// continueAfter makes the rest of the call after an attempt that ended with v. rest: its attempts are
+// for the rest of an answer.
+func (r *run) continueAfter(op *operation, v Verdict, rest bool) engine.Result {
 	random := r.d.wiring.rand
 	if v.Kind != KindSuccess {
 		r.call.NestedIn(inbound.From(r.ctx).Attempt())
@@ -171,7 +175,7 @@ func (r *run) continueAfter(op *operation, v Verdict) engine.Result {
 		now := r.d.Now()
 		r.times.attemptEnded(r.call.Attempts(), r.call.Began(), now, true)
 		var step engine.Step
-		if r.made > 0 && v.Kind == KindSuccess {
+		if rest && v.Kind == KindSuccess {
 			step = r.call.Continued(now, random)
 		} else {
 			step = r.call.Next(now, v, random)
@@ -207,7 +211,7 @@ func (r *run) startLater(op *operation, now time.Duration) engine.Result {
 	if step.Done {
 		return r.ended(op, now, step, Verdict{})
 	}
-	return r.continueAfter(op, r.makeAttempt(op, now))
+	return r.continueAfter(op, r.makeAttempt(op, now), false)
 }
 
 // beginAttempt begins the next attempt, waits before that for the throttle and for room, and

@@ -90,7 +90,11 @@ type staleResponses struct {
 // roundTrip is RoundTrip for WithStale.
 func (s *staleResponses) roundTrip(t *Transport, req *http.Request) (*http.Response, error) {
 	requested := time.Now()
-	resp, err := t.roundTripFresh(req)
+	call := t.makeCall
+	if t.resumes {
+		call = t.roundTripResuming
+	}
+	resp, err := call(req)
 	if req.Method != "" && req.Method != http.MethodGet {
 		if err == nil && resp.StatusCode < 400 {
 			s.invalidate(req, resp)

@@ -114,11 +114,6 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t.stale != nil {
 		return t.stale.roundTrip(t, req)
 	}
-	return t.roundTripFresh(req)
-}
-
-// roundTripFresh is RoundTrip without WithStale.
-func (t *Transport) roundTripFresh(req *http.Request) (*http.Response, error) {
 	if t.resumes {
 		return t.roundTripResuming(req)
 	}

@@ -88,6 +88,7 @@ var topics = []struct {
 	{"connections that break", brokenCases},
 	{"connections that break", http2Cases},
 	{"connections that break", tlsCases},
+	{"connections that break", resumeCases},
 	{"must not be repeated", onceCases},
 	{"bodies", bodyCases},
 	{"hints", hintCases},
@@ -166,6 +167,8 @@ type answer struct {
 	only int
 	// share of the calls get this answer; the others get a 200. Zero means all.
 	share float64
+	// rest: it is given to a request with a Range alone; others get a 200.
+	rest bool
 	// until is how long after the beginning of the case the answer is given, and from is when
 	// it begins. Outside of that the answer is 200. Zero means always.
 	from, until time.Duration

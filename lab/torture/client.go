@@ -169,10 +169,10 @@ func NetHTTP() Client {
 	return HTTP("net/http", func(base *http.Transport) (Doer, error) { return &http.Client{Transport: base}, nil })
 }
 
-// Lull returns a client that is lullhttp with a policy.
-func Lull(name string, p lull.Policy) Client {
+// Lull returns a client that is lullhttp with a policy and options.
+func Lull(name string, p lull.Policy, opts ...lullhttp.Option) Client {
 	return HTTP(name, func(base *http.Transport) (Doer, error) {
-		client, err := lullhttp.NewClient(p, lullhttp.WithBase(base))
+		client, err := lullhttp.NewClient(p, append([]lullhttp.Option{lullhttp.WithBase(base)}, opts...)...)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,24 @@ func left(open bool, arrived ...time.Duration) []Attempt {
 }
 
 func unended(at time.Duration) []Finished { return []Finished{{End: at, Ended: "the case is over"}} }
+
+// ranged is a first attempt, and others with those values of Range.
+func ranged(values ...string) []Attempt {
+	list := tries(0, make([]time.Duration, 1+len(values))...)
+	for i, v := range values {
+		if v != "" {
+			list[i+1].Header = http.Header{"Range": {v}, "If-Range": {`"v1"`}}
+		}
+	}
+	return list
+}
+
+func unconditional(list []Attempt) []Attempt {
+	for _, a := range list {
+		delete(a.Header, "If-Range")
+	}
+	return list
+}
 
 // waiting is many calls that wait so before their retries. Each is good at last, and so is its call.
 func waiting(calls int, waits ...time.Duration) Seen {
@@ -215,6 +234,15 @@ var situations = []struct {
 	{Seen{Attempts: tries(0, 0), Finished: ended(true, ms)}, "half an answer", "broken-body=fail"},
 	{Seen{Attempts: tries(0, 0, ms), Finished: ended(true, ms)}, "half an answer", "broken-body=fail"},
 	{Seen{Attempts: tries(0, 0), Finished: unended(24 * time.Second)}, "does not end", "broken-body=fail"},
+	{Seen{Attempts: ranged("bytes=400-"), Finished: ended(true, ms)}, "takes it", "resume-cut=pass"},
+	{Seen{Attempts: ranged("bytes=400-"), Finished: ended(true, ms)}, "takes another answer", "resume-changed=fail"},
+	{Seen{Attempts: ranged("bytes=400-"), Finished: ended(false, ms)}, "reports a failure", "resume-cut=warn"},
+	{Seen{Attempts: ranged("bytes=400-"), Finished: ended(false, ms)}, "reports the failure", "resume-changed=pass"},
+	{Seen{Attempts: ranged("bytes=400-", ""), Finished: ended(true, ms)}, "the whole once more", "resume-cut=pass resume-changed=pass"},
+	{Seen{Attempts: ranged("bytes=401-"), Finished: ended(true, ms)}, "leaves out bytes", "resume-cut=fail resume-changed=fail"},
+	{Seen{Attempts: unconditional(ranged("bytes=400-")), Finished: ended(true, ms)}, "without If-Range", "resume-cut=warn resume-changed=warn"},
+	{Seen{Attempts: ranged(""), Finished: ended(true, ms)}, "does not ask for the rest", "resume-cut=n/a resume-changed=n/a"},
+	{Seen{Attempts: ranged("bytes=400-"), Finished: unended(24 * time.Second)}, "does not end", "resume-cut=fail resume-changed=fail"},
 	{Seen{Accepted: 2, Attempts: answeredWell(tries(0, 0)), Finished: ended(true, ms)}, "takes the 200", "broken-accept-reset=pass"},
 	{Seen{Accepted: 2, Finished: ended(false, ms)}, "gives up after it has repeated", "broken-accept-reset=pass"},
 	{Seen{Accepted: 2, Attempts: goneOn(tries(0, 0, ms)), Finished: ended(false, ms)}, "goes on after an attempt was answered", "broken-accept-reset=fail"},
@@ -522,7 +550,7 @@ func anySeen(rnd *rand.Rand) Seen {
 				a.NotBefore = a.Answered + at()
 			}
 			if chance() {
-				a.Header = http.Header{"Idempotency-Key": {"ab"[rnd.IntN(2):]}}
+				a.Header = http.Header{"Idempotency-Key": {"ab"[rnd.IntN(2):]}, "Range": {"bytes=" + strconv.Itoa(399+rnd.IntN(3)) + "-"}, "If-Range": {"ab"[rnd.IntN(3):]}}
 			}
 			s.Attempts = append(s.Attempts, a)
 			arrived += at() / 4

@@ -220,6 +220,9 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.log.note(call, "it speaks %s; the case is about HTTP/2", r.Proto)
 		ans = good
 	}
+	if ans.rest && r.Header.Get("Range") == "" {
+		ans = good
+	}
 	switch ans.fault {
 	case faultEarly:
 	case faultMidBody:

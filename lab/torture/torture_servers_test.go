@@ -25,6 +25,7 @@ import (
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
+	"github.com/lullgo/lull/lullhttp"
 )
 
 // TestMain is an adapter when a case has started this program as one.
@@ -67,6 +68,7 @@ func timeline(r Result) string {
 func TestLullhttpPasses(t *testing.T) {
 	t.Parallel()
 	without := map[string]bool{"hint-301": true, "hedge-get": true, "hedge-post": true, "hedge-slow": true, "key-own": true,
+		"resume-cut": true, "resume-changed": true, "resume-range": true, // WithResume is an option
 		"wait-cap": true} // a new client has two retries in stock, of which neither waits for the longest time
 	groups := Groups
 	if testing.Short() {
@@ -90,6 +92,12 @@ func TestLullhttpHedges(t *testing.T) {
 	t.Parallel()
 	cases := must.Have(Select([]string{"hedging"}))
 	checkGrades(t, Lull("lullhttp", lull.Policy{Hedge: hedging.Config{Attempts: 2}}), cases, func(string) Grade { return Pass })
+}
+
+func TestLullhttpResumes(t *testing.T) {
+	t.Parallel()
+	cases := must.Have(Select([]string{"resume-*"}))
+	check(t, Lull("lullhttp", lull.Policy{}, lullhttp.WithResume()), cases, func(string) Grade { return Pass })
 }
 
 // greedy is a client that does all that is wrong and can be done in a few lines: it repeats
