@@ -345,3 +345,38 @@ func TestWhenTheOutcomeIsUnknown(t *testing.T) {
 		t.Errorf("a call that was refused: %+v", seen[0])
 	}
 }
+
+// A driver of its own announces a fallback with the Spec, plain or hedged, and reports its end.
+func TestDriversAnnounceFallbacks(t *testing.T) {
+	for name, drive := range map[string]func(*lull.Dependency, engine.Spec) engine.Result{
+		"plain": func(d *lull.Dependency, s engine.Spec) engine.Result {
+			return d.Drive(t.Context(), s, func(context.Context) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient, Code: "503"} }, nil, nil)
+		},
+		"hedged": func(d *lull.Dependency, s engine.Spec) engine.Result { return d.DriveHedged(t.Context(), s, failing{}) },
+	} {
+		var seen ends
+		d := newDependency(t, lull.Policy{Attempts: 1}, lull.WithObserver(&seen))
+		for _, fallback := range []bool{false, true} {
+			r := drive(d, engine.Spec{Operation: "list", Fallback: fallback})
+			if last := seen[len(seen)-1]; !r.Degrades() || last.Kind != event.CallEnded || last.Fallback != fallback {
+				t.Errorf("%s: %+v, %+v", name, r, last)
+			}
+			if fallback {
+				d.FallbackEnded(t.Context(), "list", r, nil)
+			}
+		}
+		if last := seen[len(seen)-1]; last.Kind != event.FallbackEnded || last.Reason != engine.AttemptsExhausted || last.Operation != "list" {
+			t.Errorf("%s: %+v", name, last)
+		}
+	}
+	newDependency(t, lull.Policy{}).FallbackEnded(t.Context(), "list", engine.Result{}, nil) // nobody observes it
+}
+
+// failing is a hedgeable operation that fails.
+type failing struct{}
+
+func (failing) Attempt(context.Context, int) lull.Verdict {
+	return lull.Verdict{Kind: lull.KindTransient, Code: "503"}
+}
+func (failing) Discard(int, time.Duration) {}
+func (failing) Err(int) error              { return errBlip }

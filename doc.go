@@ -20,9 +20,10 @@
 //	})
 //
 // The zero [Policy] is the recommended one. Package lullhttp does the same for http.Client.
-// [DoHedged] sends a second attempt beside a slow first one (Policy.Hedge). Package engine makes
-// every decision, package event has the events of calls, and package driver is for writers of
-// drivers. docs/architecture.md has the way of a call, docs/guide.md the whole.
+// [DoHedged] sends a second attempt beside a slow first one (Policy.Hedge), [DoOr] has another
+// answer for calls that fail. Package engine makes every decision, package event has the events of
+// calls, and package driver is for writers of drivers. docs/architecture.md has the way of a call,
+// docs/guide.md the whole.
 //
 // A first attempt that succeeds costs about 95 ns, through budget, breaker, concurrency limit and
 // an observer. It allocates nothing, or once if its timeout is nearer than the caller's deadline.

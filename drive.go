@@ -22,13 +22,13 @@ import (
 // its time is part of the wait. A panic in attempt releases what the call holds and is raised
 // again. lastErr, if not nil, returns the last attempt's error for observers.
 func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) engine.Result {
-	op := operation{&spec, attempt, discard, lastErr}
+	op := operation{attempt, discard, lastErr}
 	now := d.Now()
 	var r run
 	r.setCaller(ctx)
 	r.d, r.operation, r.start = d, spec.Operation, now
 	if no := r.startCall(&spec, now); no != engine.Success {
-		return r.ended(&op, now, doneFor(no), Verdict{})
+		return r.ended(nil, now, doneFor(no), Verdict{})
 	}
 	defer r.endAfterPanic()
 	if !r.call.FirstAttempt(now) {
@@ -55,7 +55,6 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 // operation has the functions of a run. It is a parameter beside the run, so that its closures
 // stay on the stack of Drive's caller.
 type operation struct {
-	spec    *engine.Spec
 	attempt func(context.Context) Verdict
 	discard func(within time.Duration)
 	lastErr func() error
@@ -80,8 +79,10 @@ type attemptTimes struct {
 	ended int           // the attempt whose end must be reported; 0: none
 	took  time.Duration // how long it took
 	quiet bool          // no attempt is under way, after the first
-	since time.Duration // quiet only: since when
-	idle  time.Duration // how long it was quiet before that
+	// Of the Spec. They stand here because there is room: 8 more bytes of Drive's frame cost 2 ns.
+	notIdempotent, fallback bool
+	since                   time.Duration // quiet only: since when
+	idle                    time.Duration // how long it was quiet before that
 }
 
 // attemptEnded records the end of an attempt. last: none is under way now.
@@ -108,7 +109,7 @@ func (t *attemptTimes) waited(now time.Duration) time.Duration {
 // nothing back. spec.Deadline is when the call ends; zero: the deadline of ctx alone counts.
 // Observers get its events as those of a call, whose attempts count on from made.
 func (d *Dependency) Continue(ctx context.Context, spec engine.Spec, made int, v Verdict, attempt func(context.Context) Verdict, discard func(within time.Duration), lastErr func() error) engine.Result {
-	op := operation{&spec, attempt, discard, lastErr}
+	op := operation{attempt, discard, lastErr}
 	now := d.Now()
 	r := run{d: d, ctx: ctx, operation: spec.Operation, start: now}
 	if err := ctx.Err(); err != nil {
@@ -132,6 +133,7 @@ func (r *run) setCaller(ctx context.Context) { r.ctx, r.reserved = attempt.Calle
 // startCall starts the call, with the caller's deadline if that is the nearer. It returns why the
 // call may not start, or Success.
 func (r *run) startCall(spec *engine.Spec, now time.Duration) Reason {
+	r.times.notIdempotent, r.times.fallback = spec.NotIdempotent, spec.Fallback
 	if err := r.ctx.Err(); err != nil {
 		return endedBy(err)
 	}
@@ -364,16 +366,16 @@ func (r *run) ended(op *operation, now time.Duration, step engine.Step, v Verdic
 		if res.Reason.GaveUp() {
 			inbound.From(r.ctx).GiveUp()
 		}
-		if res.Attempts > 0 && op.lastErr != nil {
+		if res.Attempts > 0 && op != nil && op.lastErr != nil {
 			last = op.lastErr()
 		}
 		if res.Reason != engine.Canceled {
 			r.d.failed(now, last)
 		}
-		res.OutcomeUnknown = res.Attempts > 0 && v.OutcomeUnknown(op.spec.NotIdempotent)
+		res.OutcomeUnknown = res.Attempts > 0 && v.OutcomeUnknown(r.times.notIdempotent)
 	}
 	r.observeLayers(op, now, step.Reason)
-	r.observeEnd(op, now, step, v, res.OutcomeUnknown, op.spec.Fallback && degrades(res, last))
+	r.observeEnd(op, now, step, v, res.OutcomeUnknown, r.times.fallback && degrades(res, last))
 	return res
 }
 
@@ -392,7 +394,7 @@ func (r *run) maxAttempts() int {
 // event returns an event with the fields that all events of this call have.
 func (r *run) event(op *operation, kind event.Kind, now time.Duration, v Verdict) Event {
 	e := Event{Kind: kind, Attempt: r.call.Attempts(), MaxAttempts: r.maxAttempts(), Dependency: r.d.name, Operation: r.operation, Verdict: v, Elapsed: r.elapsed(now)}
-	if v.Kind != KindSuccess && e.Attempt > 0 && op != nil && op.lastErr != nil {
+	if v.Kind != KindSuccess && op != nil && op.lastErr != nil {
 		e.Err = op.lastErr()
 	}
 	return e

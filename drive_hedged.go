@@ -76,7 +76,7 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 	r.run, r.op, r.due = run{ctx: ctx, d: d, operation: spec.Operation, start: now}, op, engine.Never
 	r.hedged.Call = &r.call
 	if no := r.startCall(&spec, now); no != engine.Success {
-		return r.ended(&operation{spec: &spec}, now, doneFor(no), Verdict{})
+		return r.ended(nil, now, doneFor(no), Verdict{})
 	}
 	own, ending := 0, false // the slot of the attempt on this goroutine; the end is being reported
 	defer func() {
@@ -87,7 +87,7 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 	step, now := r.beginAttempt(now)
 	if step.Done {
 		ending = true
-		return r.ended(&operation{spec: &spec}, now, step, Verdict{})
+		return r.ended(nil, now, step, Verdict{})
 	}
 	if r.deferred = d.wiring.observer != nil; r.deferred {
 		r.call.DeferBreaker()
@@ -113,7 +113,7 @@ func (r *race) drive(ctx context.Context, d *Dependency, spec engine.Spec, op dr
 		r.panicked(r.over)
 		panic(r.panicValue)
 	}
-	res := r.ended(&operation{spec: &spec, lastErr: r.lastErr}, r.over, r.step, r.verdict)
+	res := r.ended(&operation{lastErr: r.lastErr}, r.over, r.step, r.verdict)
 	res.Slot = r.slot
 	return res
 }

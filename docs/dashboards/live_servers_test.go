@@ -289,6 +289,22 @@ func (s *shop) trade(ctx context.Context) {
 		})
 	}
 	all.Go(func() {
+		loop(40*time.Millisecond, func(ctx context.Context) {
+			lullotel.DoOr(ctx, s.telemetry, s.payments, func(ctx context.Context) (int, error) {
+				if s.rand.Int64N(100) < s.broken.Load() {
+					return 0, lull.Transient(errors.New("down"))
+				}
+				return 1, nil
+			}, func(context.Context, *lull.Error) (int, error) {
+				time.Sleep(time.Duration(s.rand.IntN(3)) * time.Millisecond)
+				if s.rand.IntN(10) == 0 {
+					return 0, errors.New("nothing stored")
+				}
+				return 2, nil
+			}, lull.Operation("fees"))
+		})
+	})
+	all.Go(func() {
 		loop(50*time.Millisecond, func(ctx context.Context) { s.broker.Send(ctx, queue.Outgoing{Body: []byte("order")}) })
 	})
 	all.Go(func() { s.consumer.Run(ctx) })

@@ -272,8 +272,9 @@ func (t *tally) call(e lull.Event) {
 		if e.Reason == engine.BudgetExhausted {
 			t.add(1, "retry_budget_denied_total", "dependency", d)
 		}
-	case event.CallEnded: // of no call with a fallback
-		outcome := lullotel.OutcomeOf(&e).String()
+	case event.FallbackEnded:
+		t.callEnded(e)
+	case event.CallEnded:
 		switch e.Reason {
 		case engine.BudgetExhausted:
 			t.add(1, "retry_budget_denied_total", "dependency", d)
@@ -282,7 +283,6 @@ func (t *tally) call(e lull.Event) {
 		case engine.Overloaded:
 			t.add(1, "retry_server_hints_total", "dependency", d, "result", "dont_retry")
 		}
-		t.add(1, "retry_calls_total", "dependency", d, "operation", e.Operation, "outcome", outcome)
 		if e.Elapsed > 0 { // those that were refused at once took no time
 			waited := e.Waited
 			if e.Attempt == 0 {
@@ -290,15 +290,26 @@ func (t *tally) call(e lull.Event) {
 			}
 			t.add((e.Elapsed - waited).Seconds(), "retry_held_seconds_total", "dependency", d, "operation", e.Operation, "in", "attempt")
 			t.add(waited.Seconds(), "retry_held_seconds_total", "dependency", d, "operation", e.Operation, "in", "wait")
-			t.put(e.Elapsed.Seconds(), durations, "retry_call_duration_seconds", "dependency", d, "operation", e.Operation, "outcome", outcome)
 		}
-		if e.Attempt > 0 {
-			t.add(1, "retry_attempts_total", "dependency", d, "operation", e.Operation, "resend", "false")
-			t.add(float64(e.Attempt-1), "retry_attempts_total", "dependency", d, "operation", e.Operation, "resend", "true")
+		if !e.Fallback {
+			t.callEnded(e)
 		}
 		if e.Reason != engine.Success {
 			t.add(1, "retry_call_failures_total", "dependency", d, "reason", e.Reason.String())
 		}
+	}
+}
+
+// callEnded is the end of a call, or of its fallback.
+func (t *tally) callEnded(e lull.Event) {
+	d, outcome := e.Dependency, lullotel.OutcomeOf(&e).String()
+	t.add(1, "retry_calls_total", "dependency", d, "operation", e.Operation, "outcome", outcome)
+	if e.Elapsed > 0 { // those that were refused at once took no time
+		t.put(e.Elapsed.Seconds(), durations, "retry_call_duration_seconds", "dependency", d, "operation", e.Operation, "outcome", outcome)
+	}
+	if e.Attempt > 0 {
+		t.add(1, "retry_attempts_total", "dependency", d, "operation", e.Operation, "resend", "false")
+		t.add(float64(e.Attempt-1), "retry_attempts_total", "dependency", d, "operation", e.Operation, "resend", "true")
 	}
 }
 
