@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
 )
 
 const ms = time.Millisecond
