@@ -147,6 +147,7 @@ func TestTheCasesOfTheCacheTests(t *testing.T) {
 		"pragma-request-no-cache":          {stored: "Cache-Control: max-age=3600", second: "Pragma: no-cache"},
 		"ccreq-no-store":                   {stored: "Cache-Control: max-age=3600", first: "Cache-Control: no-store"},
 		"a request's sie":                  {stored: "Cache-Control: max-age=1", after: later, second: "Cache-Control: stale-if-error=60", limit: -1, served: true},
+		"a request's sie, at its end":      {stored: "Cache-Control: max-age=1", after: 61 * time.Second, second: "Cache-Control: stale-if-error=60", limit: -1, served: true},
 		"a request's sie of zero":          {stored: "Cache-Control: max-age=1", after: later, second: "Cache-Control: stale-if-error=0"},
 		"sie is passed":                    {stored: "Cache-Control: max-age=2, stale-if-error=60", after: 63 * time.Second},
 		"sie is not passed":                {stored: "Cache-Control: max-age=2, stale-if-error=60", after: 61 * time.Second, served: true},
@@ -621,6 +622,26 @@ func TestAStoreOfOthers(t *testing.T) {
 			}
 		}
 	}, option)
+}
+
+// What may not be stored does not reach the store, whether it would be served or not.
+func TestWhatIsNotStored(t *testing.T) {
+	for _, c := range []struct{ request, response string }{
+		{"", "Cache-Control: no-store"}, {"", "Cache-Control: private"}, {"", "Cache-Control: no-cache"}, {"", "Vary: *"},
+		{"Cache-Control: no-store", ""}, {"Authorization: A", ""}, {"Cookie: a=1", ""}, {"Range: bytes=0-", ""},
+	} {
+		store := &mapStore{values: map[string][]byte{}}
+		handler := func(w http.ResponseWriter, r *http.Request) {
+			setHeader(w.Header(), c.response)
+			io.WriteString(w, "secret")
+		}
+		inBubble(t, eager, handler, func(t *testing.T, client *http.Client, _ *atomic.Int64) {
+			getWith(t, client, host, c.request)
+			if len(store.values) > 0 {
+				t.Errorf("%+v: %q", c, store.values)
+			}
+		}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour, Store: store}))
+	}
 }
 
 // Requests at the same time see whole responses only.
