@@ -40,8 +40,8 @@ type Stale struct {
 	// being read, also if there is a Store. Zero means DefaultStaleEntries and DefaultStaleBytes.
 	Entries int
 	Bytes   int64
-	// EntryBytes is the most that a response may have, with its header. Larger ones are not stored.
-	// Zero means DefaultStaleEntryBytes.
+	// EntryBytes is the most that a response may have, with its header. Larger ones are not stored,
+	// nor are bodies of more than a quarter of Bytes. Zero means DefaultStaleEntryBytes.
 	EntryBytes int64
 	// Store replaces the memory of the Transport. It may be shared with other processes.
 	Store StaleStore

@@ -78,6 +78,40 @@ func TestMemoryStore(t *testing.T) {
 	check.Slices(t, slices.Sorted(maps.Keys(s.entries)), []string{"a", "c"}, "entries")
 }
 
+// Directives stand in lists, in any case, with and without quotes. What is quoted is a value.
+func TestParseCacheControl(t *testing.T) {
+	none := cacheControl{maxAge: absent, sharedMaxAge: absent, staleIfError: absent, maxStale: absent, minFresh: absent}
+	for _, c := range []struct {
+		lines []string
+		want  func(*cacheControl)
+	}{
+		{nil, func(*cacheControl) {}},
+		{[]string{"", " , ,"}, func(*cacheControl) {}},
+		{[]string{"No-Store , PRIVATE", "public"}, func(c *cacheControl) { c.noStore, c.private, c.public = true, true, true }},
+		{[]string{"must-revalidate,proxy-revalidate,no-cache"}, func(c *cacheControl) { c.mustRevalidate, c.proxyRevalidate, c.noCache = true, true, true }},
+		{[]string{`ext="a, no-store", max-age=5`}, func(c *cacheControl) { c.maxAge = 5 * time.Second }},
+		{[]string{`ext="a\", no-store", max-age=5`}, func(c *cacheControl) { c.maxAge = 5 * time.Second }},
+		{[]string{`ext="ab\\", no-store`}, func(c *cacheControl) { c.noStore = true }},
+		{[]string{`ext="open, no-store`}, func(*cacheControl) {}},
+		{[]string{`no-cache="Set-Cookie, X", private="A"`}, func(c *cacheControl) { c.noCache, c.private = true, true }},
+		{[]string{`max-age="7", s-maxage = 8`}, func(c *cacheControl) { c.maxAge, c.sharedMaxAge = 7*time.Second, 8*time.Second }},
+		{[]string{"max-age=9, max-age=3", "max-age=5"}, func(c *cacheControl) { c.maxAge = 3 * time.Second }},
+		{[]string{"max-age=-1, s-maxage, stale-if-error=x"}, func(c *cacheControl) { c.maxAge, c.sharedMaxAge, c.staleIfError = 0, 0, 0 }},
+		{[]string{"max-age=99999999999999999999"}, func(c *cacheControl) { c.maxAge = maxWait }},
+		{[]string{"max-stale"}, func(c *cacheControl) { c.maxStale = maxWait }},
+		{[]string{"max-stale=4, min-fresh=2, min-fresh=6"}, func(c *cacheControl) { c.maxStale, c.minFresh = 4*time.Second, 6*time.Second }},
+		{[]string{"max-aged=4, xno-store, no-store=x"}, func(c *cacheControl) { c.noStore = true }},
+	} {
+		want := none
+		c.want(&want)
+		h := http.Header{}
+		if c.lines != nil {
+			h["Cache-Control"] = c.lines
+		}
+		check.Equal(t, parseCacheControl(h), want, "%q", c.lines)
+	}
+}
+
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }

@@ -2,6 +2,7 @@ package lullhttp_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/lullhttp"
 )
@@ -107,6 +109,7 @@ func TestTheCasesOfTheCacheTests(t *testing.T) {
 		"stale-close-s-maxage":             {stored: "Cache-Control: max-age=2, s-maxage=2", after: later},
 		"proxy-revalidate, private":        {stored: "Cache-Control: max-age=2, proxy-revalidate", after: later, private: true, served: true},
 		"s-maxage, private":                {stored: "Cache-Control: max-age=2, s-maxage=0", after: time.Second, private: true, limit: -1, served: true},
+		"must-revalidate, at its end":      {stored: "Cache-Control: max-age=2, must-revalidate", after: 2 * time.Second},
 		"must-revalidate, fresh":           {stored: "Cache-Control: max-age=5, must-revalidate", after: later, served: true},
 		"s-maxage, fresh":                  {stored: "Cache-Control: max-age=0, s-maxage=5", after: later, served: true},
 		"must-revalidate beside sie":       {stored: "Cache-Control: max-age=2, must-revalidate, stale-if-error=60", after: later},
@@ -144,6 +147,7 @@ func TestTheCasesOfTheCacheTests(t *testing.T) {
 		"pragma-request-no-cache":          {stored: "Cache-Control: max-age=3600", second: "Pragma: no-cache"},
 		"ccreq-no-store":                   {stored: "Cache-Control: max-age=3600", first: "Cache-Control: no-store"},
 		"a request's sie":                  {stored: "Cache-Control: max-age=1", after: later, second: "Cache-Control: stale-if-error=60", limit: -1, served: true},
+		"a request's sie, at its end":      {stored: "Cache-Control: max-age=1", after: 61 * time.Second, second: "Cache-Control: stale-if-error=60", limit: -1, served: true},
 		"a request's sie of zero":          {stored: "Cache-Control: max-age=1", after: later, second: "Cache-Control: stale-if-error=0"},
 		"sie is passed":                    {stored: "Cache-Control: max-age=2, stale-if-error=60", after: 63 * time.Second},
 		"sie is not passed":                {stored: "Cache-Control: max-age=2, stale-if-error=60", after: 61 * time.Second, served: true},
@@ -270,6 +274,82 @@ func TestALaterAnswerReplaces(t *testing.T) {
 				t.Errorf("%+v: %q", c, body)
 			}
 		}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))
+	}
+}
+
+// Two hosts that one server tells apart by the Host field have responses of their own.
+func TestVirtualHostsAreStoredApart(t *testing.T) {
+	n := 0
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		if n++; n > 1 {
+			panic(http.ErrAbortHandler)
+		}
+		io.WriteString(w, r.Host)
+	}
+	inBubble(t, eager, handler, func(t *testing.T, c *http.Client, _ *atomic.Int64) {
+		for i, name := range []string{"a.test", "b.test", "a.test", ""} {
+			req := must(http.NewRequest("GET", host, nil))
+			req.Host = name
+			resp, err := c.Do(req)
+			if (err == nil) != (name == "a.test") {
+				t.Errorf("request %d, for %q: %v", i, name, err)
+			}
+			if err == nil {
+				io.ReadAll(resp.Body)
+				resp.Body.Close()
+			}
+		}
+	}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))
+}
+
+// A body that http.Transport has decompressed is stored so, and says so again.
+func TestADecompressedBodyIsStored(t *testing.T) {
+	n := 0
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		if n++; n > 1 {
+			panic(http.ErrAbortHandler)
+		}
+		setHeader(w.Header(), "Content-Encoding: gzip", "Vary: Accept-Encoding")
+		z := gzip.NewWriter(w)
+		z.Write(content)
+		z.Close()
+	}
+	inBubble(t, eager, handler, func(t *testing.T, c *http.Client, _ *atomic.Int64) {
+		for range 2 {
+			resp, body, err := getWith(t, c, host)
+			if err != nil || body != string(content) || !resp.Uncompressed || resp.Header.Get("Content-Encoding") != "" {
+				t.Errorf("%d bytes, %v, %v", len(body), err, resp)
+			}
+		}
+		if _, _, err := getWith(t, c, host, "Accept-Encoding: gzip"); err == nil {
+			t.Error("it is served to one who decompresses it")
+		}
+	}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))
+}
+
+// Hedged calls, and downloads that are resumed, fill the store as others do.
+func TestStaleBesideHedgesAndResume(t *testing.T) {
+	p := eager
+	p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 2}
+	for name, p := range map[string]lull.Policy{"hedged": p, "plain": eager} {
+		n := 0
+		handler := func(w http.ResponseWriter, r *http.Request) {
+			switch n++; n {
+			case 1:
+				sendCut(w, r, 10)
+			case 2:
+				sendCut(w, r, -1)
+			}
+			panic(http.ErrAbortHandler)
+		}
+		inBubble(t, p, handler, func(t *testing.T, c *http.Client, _ *atomic.Int64) {
+			for range 2 {
+				resp, body, err := getWith(t, c, host)
+				if err != nil || body != string(content) {
+					t.Errorf("%s: %d bytes, %v, %+v", name, len(body), err, lullhttp.OutcomeOf(resp))
+				}
+			}
+		}, lullhttp.WithResume(), lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))
 	}
 }
 
@@ -455,6 +535,12 @@ func TestOnlyWholeBodiesAreStored(t *testing.T) {
 		"cut":            {func(w http.ResponseWriter, _ *http.Request) { cutOff(w, content[:10]) }, 11, false},
 		"too large":      {func(w http.ResponseWriter, _ *http.Request) { w.Write(content) }, 1 << 20, false},
 		"large, chunked": {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); w.Write(content) }, 1 << 20, false},
+		"large, with a small end": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Write(content[:20_000])
+			w.(http.Flusher).Flush()
+			time.Sleep(time.Second)
+			io.WriteString(w, "end")
+		}, 1 << 20, false},
 		"a large header": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Large", string(content))
 			io.WriteString(w, "0123456789")
@@ -536,6 +622,26 @@ func TestAStoreOfOthers(t *testing.T) {
 			}
 		}
 	}, option)
+}
+
+// What may not be stored does not reach the store, whether it would be served or not.
+func TestWhatIsNotStored(t *testing.T) {
+	for _, c := range []struct{ request, response string }{
+		{"", "Cache-Control: no-store"}, {"", "Cache-Control: private"}, {"", "Cache-Control: no-cache"}, {"", "Vary: *"},
+		{"Cache-Control: no-store", ""}, {"Authorization: A", ""}, {"Cookie: a=1", ""}, {"Range: bytes=0-", ""},
+	} {
+		store := &mapStore{values: map[string][]byte{}}
+		handler := func(w http.ResponseWriter, r *http.Request) {
+			setHeader(w.Header(), c.response)
+			io.WriteString(w, "secret")
+		}
+		inBubble(t, eager, handler, func(t *testing.T, client *http.Client, _ *atomic.Int64) {
+			getWith(t, client, host, c.request)
+			if len(store.values) > 0 {
+				t.Errorf("%+v: %q", c, store.values)
+			}
+		}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour, Store: store}))
+	}
 }
 
 // Requests at the same time see whole responses only.
