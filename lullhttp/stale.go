@@ -50,7 +50,7 @@ type Stale struct {
 // WithStale serves the last good response to a GET when the call fails: its circuit is open, its
 // budget, attempts or time are used up, it was not answered, or the dependency is overloaded. It is
 // never served after a permanent failure, or when the caller has gone. [OutcomeOf] returns the failure,
-// with Stale set, and the header has the Age.
+// with Stale set, and the header has the Age. Observers learn of it as of the fallback of lull.DoOr.
 //
 // It is no cache: each request is made as without it, by as many attempts, and none is made to
 // revalidate what is stored. What may be stored and served follows RFC 9111 and RFC 5861: the
@@ -77,14 +77,15 @@ func WithStale(s Stale) Option {
 	}
 }
 
-// degradable reports whether a call that ended for this reason may be answered by an older value. The
-// dependency has failed or could not be asked, and nothing is known that makes the value wrong.
-func degradable(r engine.Reason) bool { return r == engine.Limited || r.GaveUp() }
-
 // staleResponses is WithStale at work.
 type staleResponses struct {
 	Stale
 	reading atomic.Int64 // bytes kept of bodies that are being read
+}
+
+// answers reports whether the request may be answered by what is stored, if its call fails.
+func (s *staleResponses) answers(req *http.Request) bool {
+	return (req.Method == "" || req.Method == http.MethodGet) && !parseCacheControl(req.Header).noStore && !isConditional(req.Header) && !hasBody(req)
 }
 
 // roundTrip is RoundTrip for WithStale.
@@ -101,26 +102,26 @@ func (s *staleResponses) roundTrip(t *Transport, req *http.Request) (*http.Respo
 		}
 		return resp, err
 	}
-	asked := parseCacheControl(req.Header)
-	if asked.noStore || isConditional(req.Header) || hasBody(req) {
+	if !s.answers(req) {
 		return resp, err
 	}
-	o := Outcome{}
+	o, degrades := Outcome{}, false
 	if err == nil {
 		if o = OutcomeOf(resp); o.Reason == engine.Success || o.Stale {
 			s.record(req, resp, requested)
 			return resp, nil
 		}
-	} else {
-		o = failedOutcome(err)
+		degrades = engine.Result{Reason: o.Reason, OutcomeUnknown: o.Verdict.OutcomeUnknown(t.specOf(req).NotIdempotent)}.Degrades()
+	} else if e, ok := errors.AsType[*lull.Error](err); ok {
+		o, degrades = failedOutcome(e), e.Degrades()
 	}
-	if errors.Is(req.Context().Err(), context.Canceled) || !degradable(o.Reason) {
+	if !degrades {
 		if err == nil && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone) {
 			s.Store.Delete(urlKey(req, nil))
 		}
 		return resp, err
 	}
-	older := s.find(req, asked, time.Now())
+	older := s.answer(t, req, o)
 	if older == nil {
 		return resp, err
 	}
@@ -136,10 +137,31 @@ func (s *staleResponses) roundTrip(t *Transport, req *http.Request) (*http.Respo
 	return older, nil
 }
 
-// failedOutcome returns the outcome of a call that ended with err. The reason is that of the layer
-// next to the failure.
-func failedOutcome(err error) (o Outcome) {
-	for e, ok := errors.AsType[*lull.Error](err); ok; e, ok = errors.AsType[*lull.Error](e.Last) {
+func (t *Transport) specOf(req *http.Request) (spec engine.Spec) {
+	t.fillSpec(&spec, req)
+	return spec
+}
+
+var errNothingStored = errors.New("lullhttp: WithStale has no response that may be served")
+
+// answer returns what is served instead of the failure o, or nil. Observers learn of it, as of the
+// fallback of lull.DoOr.
+func (s *staleResponses) answer(t *Transport, req *http.Request, o Outcome) (older *http.Response) {
+	d, failure := t.Dependency(req), errNothingStored
+	began := d.Now()
+	if !errors.Is(req.Context().Err(), context.Canceled) {
+		if older = s.find(req, parseCacheControl(req.Header), time.Now()); older != nil {
+			failure = nil
+		}
+	}
+	d.FallbackEnded(req.Context(), t.specOf(req).Operation, engine.Result{Reason: o.Reason, Attempts: o.Attempts, Elapsed: o.Elapsed + d.Now() - began, Verdict: o.Verdict}, failure)
+	return older
+}
+
+// failedOutcome returns the outcome of a call that ended with e. The reason is that of the layer next
+// to the failure.
+func failedOutcome(e *lull.Error) (o Outcome) {
+	for ok := true; ok; e, ok = errors.AsType[*lull.Error](e.Last) {
 		o = Outcome{Attempts: max(o.Attempts, e.Attempts), Reason: e.Reason, Verdict: e.Verdict, Elapsed: max(o.Elapsed, e.Elapsed)}
 		if e.Verdict.Code != engine.CodeRetriedBelow {
 			break

@@ -13,28 +13,8 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/check"
 )
-
-// Each reason either lets an older value stand for the answer, or does not.
-func TestDegradable(t *testing.T) {
-	want := map[engine.Reason]bool{
-		engine.CircuitOpen: true, engine.BudgetExhausted: true, engine.AttemptsExhausted: true, engine.Deadline: true,
-		engine.Unanswered: true, engine.Overloaded: true, engine.HintTooLong: true, engine.Throttled: true,
-		engine.Limited: true, engine.TooManyWaiting: true, engine.RetriedAbove: true,
-		// It is not known that the dependency has failed, or what has become of the operation.
-		engine.Success: false, engine.Permanent: false, engine.NotIdempotent: false, engine.NotReplayable: false,
-		engine.Canceled: false, engine.Panicked: false,
-		// No call of HTTP ends for these.
-		engine.TooManyLate: false, engine.TooManyHedges: false, engine.Crashed: false, engine.Resumed: false,
-		engine.Expired: false, engine.TooLarge: false,
-	}
-	check.Equal(t, len(want), engine.Reasons, "reasons")
-	for r, is := range want {
-		check.Equal(t, degradable(r), is, "%v", r)
-	}
-}
 
 // The store holds no more than its bounds, forgets what was not used for the longest, and has the
 // latest value of what it still has.

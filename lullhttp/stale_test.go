@@ -21,6 +21,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/lullhttp"
@@ -385,8 +386,22 @@ func TestVariantsAreStoredBesideEachOther(t *testing.T) {
 	}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))
 }
 
+// fallbacks records the events of calls that have a fallback.
+type fallbacks struct{ announced, answered, failed int }
+
+func (f *fallbacks) Observe(_ context.Context, e lull.Event) {
+	switch {
+	case e.Kind == event.CallEnded && e.Fallback:
+		f.announced++
+	case e.Kind == event.FallbackEnded && e.Err == nil:
+		f.answered++
+	case e.Kind == event.FallbackEnded:
+		f.failed++
+	}
+}
+
 // A stale response stands for failures of the dependency. A permanent failure, and one of the caller's
-// own, come back as they are.
+// own, come back as they are. Observers see each as a fallback that was announced and has answered.
 func TestWhenAStaleResponseIsServed(t *testing.T) {
 	quota := budget.Config{Stock: 1, Ratio: 0.01}
 	for name, c := range map[string]struct {
@@ -431,6 +446,10 @@ func TestWhenAStaleResponseIsServed(t *testing.T) {
 			return ctx, cancel
 		}},
 		"not idempotent": {options: []lull.CallOption{lull.NotIdempotent()}},
+		"not idempotent, overloaded": {options: []lull.CallOption{lull.NotIdempotent()}, answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Should-Retry", "false")
+			w.WriteHeader(503)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := 0
@@ -448,8 +467,16 @@ func TestWhenAStaleResponseIsServed(t *testing.T) {
 			if c.policy != nil {
 				c.policy(&p)
 			}
+			seen := new(fallbacks)
 			inBubble(t, p, handler, func(t *testing.T, client *http.Client, _ *atomic.Int64) {
 				getWith(t, client, host)
+				defer func() {
+					want := fallbacks{}
+					if c.reason != engine.Success {
+						want = fallbacks{announced: 1, answered: 1}
+					}
+					check.Equal(t, *seen, want, "fallbacks")
+				}()
 				ctx, cancel := t.Context(), context.CancelFunc(func() {})
 				if c.ctx != nil {
 					ctx, cancel = c.ctx(ctx)
@@ -468,9 +495,20 @@ func TestWhenAStaleResponseIsServed(t *testing.T) {
 				if o.Stale != (c.reason != engine.Success) || o.Stale && (o.Reason != c.reason || string(body) != "stored") {
 					t.Errorf("%q, %+v, want %v", body, o, c.reason)
 				}
-			}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))
+			}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}), lullhttp.With(lull.WithObserver(seen)))
 		})
 	}
+}
+
+// If nothing is stored the call's failure comes back, and observers see a fallback that failed.
+func TestNothingIsStored(t *testing.T) {
+	seen := new(fallbacks)
+	inBubble(t, eager, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, func(t *testing.T, client *http.Client, _ *atomic.Int64) {
+		if _, _, err := getWith(t, client, host); !errors.Is(err, lull.ErrAttemptsExhausted) {
+			t.Errorf("error %v", err)
+		}
+		check.Equal(t, *seen, fallbacks{announced: 1, failed: 1}, "fallbacks")
+	}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}), lullhttp.With(lull.WithObserver(seen)))
 }
 
 // With an open circuit the response comes at once. As many attempts are made as without WithStale, and

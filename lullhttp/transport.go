@@ -126,6 +126,7 @@ func (t *Transport) makeCall(req *http.Request) (*http.Response, error) {
 	x := exchange{t: t, req: req, inboundRetries: inbound.From(req.Context()).Attempt() - 1}
 	var spec engine.Spec
 	mayRace, keyless := t.fillSpec(&spec, req)
+	spec.Fallback = t.stale != nil && t.stale.answers(req)
 	ctx := req.Context()
 	if spec.ForRetry || t.givenUp.hasRecent.Load() {
 		if above := t.layerAbove(req, spec.ForRetry); above != nil {
