@@ -12,6 +12,7 @@ func init() {
 	codec.Register(codec.Kinds{
 		Forms: map[reflect.Type]map[string]codec.Form{
 			reflect.TypeFor[admission.Config](): {"MaxWait": codec.Timeout, "RetryRatio": codec.Share},
+			reflect.TypeFor[sim.Fleet]():        {"Fallback": codec.Share},
 			reflect.TypeFor[sim.Reload]():       {"Share": codec.Share},
 			reflect.TypeFor[sim.Network]():      {"Loss": codec.Share, "LossBack": codec.Share},
 			reflect.TypeFor[sim.Poison]():       {"Share": codec.Share},

@@ -310,9 +310,10 @@ func (w *world) endCall(i uint32, f *flight, why lull.Reason) {
 		delete(w.hostsTried, i)
 	}
 	f.gen++
+	degraded := false
 	switch {
 	case o.fleet != nil:
-		w.rec.callEnds(w.now, f.began, why, f.call.Attempts(), o)
+		degraded = w.rec.callEnds(w.now, f.began, why, f.call.Attempts(), o)
 	case o.hop != nil:
 		parent, gen := f.parent, f.parentGen
 		w.flights.release(i)
@@ -322,7 +323,7 @@ func (w *world) endCall(i uint32, f *flight, why lull.Reason) {
 		w.tryRefused(i, f, why)
 		return
 	}
-	if why != engine.Success && o.reusesFlights && int(f.reloads) < o.fleet.Reload.Times && w.comesBack(i, f, o) {
+	if why != engine.Success && !degraded && o.reusesFlights && int(f.reloads) < o.fleet.Reload.Times && w.comesBack(i, f, o) {
 		return
 	}
 	began := f.began

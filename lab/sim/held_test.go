@@ -105,3 +105,29 @@ func TestWorstTenSeconds(t *testing.T) {
 	s.Services[0].Faults = nil
 	wantSeconds(t, "without a fault", play(t, s, retrying(3, 10*millisecond)).Totals.WorstTenSeconds, 1)
 }
+
+// In an outage of a minute callers with another answer for each call get one. The dependency gets the attempts that it gets
+// without one, at the same times. With one for a half of the calls, a half of those that fail has it.
+func TestCallersWithAnotherAnswer(t *testing.T) {
+	fly := func(share float64) Result {
+		s := Scenario{
+			Horizon:  3 * time.Minute,
+			Services: []Service{{Name: "api", Time: fixed(10 * millisecond), Faults: []Fault{{Kind: Errors, At: time.Minute, For: time.Minute}}}},
+			Fleets:   []Fleet{{Calls: "api", Processes: 10, Fallback: share, Arrivals: Arrivals{Rate: 100}}},
+		}
+		return play(t, s, lull.Policy{})
+	}
+	none, half, all := fly(0), fly(0.5), fly(1)
+	failed := none.Totals.Calls - none.Totals.Unfinished - none.Totals.Succeeded
+	want(t, "degraded without another answer", none.Totals.Degraded, 0)
+	want(t, "degraded", all.Totals.Degraded, failed)
+	if share := float64(half.Totals.Degraded) / float64(failed); failed < 1000 || share < 0.45 || share > 0.55 {
+		t.Errorf("%d calls failed, and %.3f of them had another answer", failed, share)
+	}
+	want(t, "attempts", all.Totals.Attempts, none.Totals.Attempts)
+	for i, n := range none.Series.Retries {
+		if n != all.Series.Retries[i] || none.Series.First[i] != all.Series.First[i] {
+			t.Fatalf("step %d: other attempts", i)
+		}
+	}
+}

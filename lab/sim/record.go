@@ -6,6 +6,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/lab/sim/internal/draw"
 	"github.com/lullgo/lull/lab/sim/internal/latency"
 )
 
@@ -28,6 +29,7 @@ type recorder struct {
 	conns      ConnectionTotals
 	links      LinkTotals
 	dropped    float64 // of links
+	degradable uint64  // calls that have failed, and might have had another answer
 
 	disturbedFrom, disturbedTo time.Duration // of the disturbance; to is 0 if there is none
 	stopAfter                  time.Duration // end the run once things have been normal for so long
@@ -178,13 +180,25 @@ func (r *recorder) wasted(now time.Duration) {
 	r.count(now, &r.totals.Wasted)
 }
 
-// callEnds counts the end of a call of o that began at the given time.
-func (r *recorder) callEnds(now, began time.Duration, why lull.Reason, attempts int, o *origin) {
+// callEnds counts the end of a call of o that began at the given time. It reports whether it failed, and the caller had
+// another answer (Fleet.Fallback).
+func (r *recorder) callEnds(now, began time.Duration, why lull.Reason, attempts int, o *origin) (degraded bool) {
+	if o.fleet.Fallback > 0 && (engine.Result{Reason: why}).Degrades() {
+		r.degradable++
+		degraded = draw.Unit(draw.Mix(uint64(o.index), r.degradable)) < o.fleet.Fallback
+	}
+	if degraded && began >= r.warmupEnd {
+		r.totals.Degraded++
+		if o.tally != nil {
+			o.tally.totals.Degraded++
+		}
+	}
 	r.ends(now, began, why, attempts, o.tally)
 	r.held.end(r, now, began)
 	if o.tally != nil {
 		o.tally.held.end(r, now, began)
 	}
+	return degraded
 }
 
 // ends counts the end of a call or a message.

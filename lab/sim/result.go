@@ -37,6 +37,8 @@ type Result struct {
 type Totals struct {
 	Calls     int64
 	Succeeded int64
+	// Degraded calls failed, and the caller had another answer (Fleet.Fallback).
+	Degraded int64
 	// Refused calls made no attempt.
 	Refused int64
 	// Unfinished calls had not ended when the run did.

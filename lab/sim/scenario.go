@@ -63,6 +63,10 @@ type Fleet struct {
 	// beyond that ends at once, with the reason Limited. Zero: no bound. Threads exclude Closed
 	// arrivals, Reload, Redial and Link.
 	Threads, Backlog int
+	// Fallback is the share of the calls whose caller has another answer if the call fails and
+	// engine.Result.Degrades, such as an older value: lull.DoOr, lullhttp.WithStale. It changes no
+	// attempt, and its user does not come back (Reload). Zero: none.
+	Fallback float64
 	// Reload: users whose call failed come back.
 	Reload Reload
 	// Redial: each process keeps a connection that must last, and Arrivals are when it is lost. A

@@ -217,6 +217,7 @@ func (f *Fleet) validate(in *Scenario, names *services) error {
 	l.Check(!f.Redial || f.Arrivals.Kind != Closed, "Redial", f.Redial, "false with closed arrivals: a connection is lost at a time of its own")
 	l.Check(!f.Redial || f.Arrivals.Each <= 1, "Redial", f.Redial, "false with Arrivals.Each: a process has one connection")
 	l.Check(f.Reload.Times >= 0 && f.Reload.Times <= 255, "Reload.Times", f.Reload.Times, "0 to 255")
+	l.Check(f.Fallback >= 0 && f.Fallback <= 1, "Fallback", f.Fallback, "a share from 0 to 1")
 	l.Check(f.Threads >= 0 && f.Threads <= 1<<20, "Threads", f.Threads, "zero (no bound) to 1048576")
 	l.Check(f.Threads == 0 || f.Arrivals.Kind != Closed && f.Reload.Times == 0 && !f.Redial && !f.Link.On, "Threads", f.Threads,
 		"zero with closed arrivals, Reload, Redial or Link")

@@ -36,6 +36,7 @@ func columnsFor(s sim.Scenario, all []sim.Summary) (columns []column) {
 	messages, atOnce := onlyMessages(s), allAtOnce(s)
 	add(!messages && recovers, backColumn)
 	add(!messages, successColumn, perCallColumn)
+	add(slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Fallback > 0 }), answeredColumn)
 	add(!messages && !several, worstColumn) // else there is no room
 	add(messages, handledColumn, perMessageColumn)
 	add(!atOnce, peakColumn)
@@ -57,7 +58,12 @@ var (
 		"time from the end of the last fault to the moment from which on, to the end of the run, of the calls of any five windows " +
 			"95 % of the share succeed that did before the first fault, as far as chance allows to say; \"2/5\" is how many of the seeds " +
 			"came back, if not all"}
-	successColumn = column{"", "success", success, "success", "share of calls that succeeded, of those that ended"}
+	successColumn  = column{"", "success", success, "success", "share of calls that succeeded, of those that ended"}
+	answeredColumn = column{"", "answered", func(m sim.Summary) string {
+		answered := func(r sim.Result) int64 { return r.Totals.Succeeded + r.Totals.Degraded }
+		ended := func(r sim.Result) int64 { return r.Totals.Calls - r.Totals.Unfinished }
+		return percentOf(float64(total(m, answered)) / float64(max(1, total(m, ended))))
+	}, "answered", "share of calls that succeeded or for which the caller had another answer, of those that ended"}
 	perCallColumn = column{"attempts", "per call", func(m sim.Summary) string { return estimated(m, m.Amplification, 2) }, "per call",
 		"attempts for each call"}
 	worstColumn = column{"worst", "10 s", func(m sim.Summary) string { return fmt.Sprintf("%.2f", m.WorstTenSeconds.Mean) }, "worst 10 s",

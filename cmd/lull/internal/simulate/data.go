@@ -104,7 +104,7 @@ var fieldsOf = map[reflect.Type]string{
 		"Recovery=recovery_s!Recovered Recovered Runs",
 	reflect.TypeFor[run]():          "Seed Interrupted End Totals Recovery Latency Steps=series? Fleets? Topics? Connections? Links?",
 	reflect.TypeFor[sim.Estimate](): "Mean Half",
-	reflect.TypeFor[sim.Totals](): "Calls Succeeded Refused Unfinished Reasons Attempts Retries AttemptsTimedOut AttemptsFailed Wasted " +
+	reflect.TypeFor[sim.Totals](): "Calls Succeeded Degraded? Refused Unfinished Reasons Attempts Retries AttemptsTimedOut AttemptsFailed Wasted " +
 		"QueueFull RateLimited Errors Dropped Shed? Effects Duplicates Reloads Hits=cache_hits? Misses=cache_misses? Collections? Paused? " +
 		"OutOfMemory? Ejections? Disconnects? Amplification PeakRate PeakAt NormalRate PeakOverNormal WorstMinute WorstTenSeconds=worst_10s Held Oldest Last " +
 		"MeanCompletion Events",
@@ -113,7 +113,7 @@ var fieldsOf = map[reflect.Type]string{
 	reflect.TypeFor[sim.Latency]():          "Count Mean P50 P90 P99 P999 Max",
 	reflect.TypeFor[sim.ConnectionTotals](): "Dials Failed=dials_failed NoPort Waits Waited Broken Refused Dropped Most",
 	reflect.TypeFor[sim.LinkTotals]():       "Most Dropped Lost",
-	reflect.TypeFor[sim.FleetResult](): "Name Totals.Calls Totals.Succeeded Totals.Refused Totals.Unfinished Totals.Reasons Totals.Attempts " +
+	reflect.TypeFor[sim.FleetResult](): "Name Totals.Calls Totals.Succeeded Totals.Degraded? Totals.Refused Totals.Unfinished Totals.Reasons Totals.Attempts " +
 		"Totals.Retries Totals.Disconnects? Totals.Amplification Totals.Held Recovery Latency",
 	reflect.TypeFor[sim.TopicResult](): "Name Sent Handled Dead Left Reasons Attempts Disturbed=attempts_during_faults Deferred Lapsed " +
 		"CaughtUp!Caught",

@@ -52,6 +52,7 @@ func fleetInWords(f sim.Fleet) string {
 	phrases.add(f.AttemptTimeout > 0, "attempts time out after %s, whatever the policy says", inWords(f.AttemptTimeout))
 	phrases.add(f.Deadline > 0, "callers wait for %s", inWords(f.Deadline))
 	phrases.add(f.Threads > 0, "a process has threads for %d calls at a time, and room for %d that wait", f.Threads, f.Backlog)
+	phrases.add(f.Fallback > 0, "callers have another answer for %s of the calls that fail", share(f.Fallback))
 	phrases.add(f.Keyed, "calls carry an idempotency key")
 	phrases.add(f.NotIdempotent && !f.Keyed, "operations must not be carried out twice")
 	phrases.add(f.Reload.Share > 0, "%s of users whose call failed come back after %s, up to %d times", share(f.Reload.Share), distributionInWords(f.Reload.After), f.Reload.Times)
