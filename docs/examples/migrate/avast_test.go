@@ -9,7 +9,6 @@ import (
 	"github.com/avast/retry-go/v5"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/internal/must"
 )
 
 func avastBefore(t *testing.T, b *backend) func(context.Context) error {
@@ -34,7 +33,10 @@ func avastAfter(t *testing.T, b *backend) func(context.Context) error {
 		}
 		return lull.Classify(err)
 	}
-	ledger := must.Have(lull.NewDependency("ledger", lull.Policy{Attempts: 4}, lull.WithClassifier(classify)))
+	ledger, err := lull.NewDependency("ledger", lull.Policy{Attempts: 4}, lull.WithClassifier(classify))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return func(ctx context.Context) error {
 		return lull.Run(ctx, ledger, func(ctx context.Context) error {
 			return post(ctx)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/integrations/lullgrpc"
-	"github.com/lullgo/lull/internal/must"
 )
 
 func grpcBefore(t *testing.T, b *backend) func(context.Context) error {
@@ -34,8 +33,14 @@ func grpcBefore(t *testing.T, b *backend) func(context.Context) error {
 
 func grpcAfter(t *testing.T, b *backend) func(context.Context) error {
 	dialer, creds := serve(t, b)
-	opts := must.Have(lullgrpc.DialOptions(lull.Policy{Attempts: 4}, lullgrpc.WithIdempotent("/grpc.health.v1.Health/Check")))
-	conn := must.Have(grpc.NewClient("passthrough:///ledger", append(opts, dialer, creds)...))
+	opts, err := lullgrpc.DialOptions(lull.Policy{Attempts: 4}, lullgrpc.WithIdempotent("/grpc.health.v1.Health/Check"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient("passthrough:///ledger", append(opts, dialer, creds)...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return grpcCall(t, conn)
 }
 

@@ -8,7 +8,6 @@ import (
 	"resty.dev/v3"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -20,7 +19,10 @@ func restyBefore(t *testing.T, b *backend) func(context.Context) error {
 
 func restyAfter(t *testing.T, b *backend) func(context.Context) error {
 	transport := b.transport()
-	retrying := must.Have(lullhttp.New(lull.Policy{Attempts: 4}, lullhttp.WithBase(transport)))
+	retrying, err := lullhttp.New(lull.Policy{Attempts: 4}, lullhttp.WithBase(transport))
+	if err != nil {
+		t.Fatal(err)
+	}
 	client := resty.New().SetTransport(retrying) // and no SetRetryCount: one layer retries
 	return restyCall(t, client)
 }
