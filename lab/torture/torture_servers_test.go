@@ -97,7 +97,7 @@ func TestLullhttpHedges(t *testing.T) {
 func TestLullhttpResumes(t *testing.T) {
 	t.Parallel()
 	cases := must.Have(Select([]string{"resume-*"}))
-	check(t, Lull("lullhttp", lull.Policy{}, lullhttp.WithResume()), cases, func(string) Grade { return Pass })
+	checkGrades(t, Lull("lullhttp", lull.Policy{}, lullhttp.WithResume()), cases, func(string) Grade { return Pass })
 }
 
 // greedy is a client that does all that is wrong and can be done in a few lines: it repeats
