@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 
 // BenchmarkRefusal reports the CPU time of a request.
 func BenchmarkRefusal(b *testing.B) {
-	for _, d := range servers {
+	for _, d := range installed(b) {
 		b.Run(d.name, func(b *testing.B) {
 			r := start(b, d)
 			r.each(func(w way, q request) {
@@ -70,7 +70,7 @@ func BenchmarkRefusal(b *testing.B) {
 
 // Every server that is installed answers every request on every kind of connections.
 func TestEveryServer(t *testing.T) {
-	for _, d := range servers {
+	for _, d := range installed(t) {
 		t.Run(d.name, func(t *testing.T) {
 			r := start(t, d)
 			r.each(func(w way, q request) { r.calls(16, w, q) })
@@ -126,21 +126,28 @@ var servers = []definition{
 	{name: "nginx", program: "nginx", script: "nginx.conf", noWork: true},
 }
 
+// installed returns the servers whose program is there, and logs the others.
+func installed(t testing.TB) (there []definition) {
+	for _, d := range servers {
+		if d.program == "" {
+			d.program = must.Have(os.Executable())
+		} else if _, err := exec.LookPath(d.program); err != nil {
+			t.Logf("%s is left out: %v", d.name, err)
+			continue
+		}
+		there = append(there, d)
+	}
+	return there
+}
+
 type running struct {
 	def   definition
 	pid   int
 	ports [3]string // addresses
 }
 
-// start starts a server, for the duration of the test. If its program is not installed, the test is skipped.
+// start starts a server, for the duration of the test.
 func start(t testing.TB, d definition) *running {
-	program := must.Have(os.Executable())
-	if d.program != "" {
-		var err error
-		if program, err = exec.LookPath(d.program); err != nil {
-			t.Skipf("it is not installed: %v", err)
-		}
-	}
 	r, dir := &running{def: d}, t.TempDir()
 	args := append(d.args[:len(d.args):len(d.args)], dir)
 	words := []string{"{{page}}", page}
@@ -163,7 +170,7 @@ func start(t testing.TB, d definition) *running {
 		}
 	}
 	writeCertificate(dir)
-	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd := exec.CommandContext(t.Context(), d.program, args...)
 	cmd.Stderr = must.Have(os.Create(filepath.Join(dir, "log")))
 	must.Succeed(cmd.Start())
 	t.Cleanup(func() { cmd.Wait() }) // it is killed when the context of the test ends
@@ -186,7 +193,7 @@ func (r *running) each(do func(way, request)) {
 	for _, w := range ways {
 		for i, q := range requests {
 			switch {
-			case w.port == closed && (r.def.program != "" || i > 0):
+			case w.port == closed && (r.def.script != "" || i > 0):
 			case q.status == http.StatusOK && r.def.noWork:
 			default:
 				do(w, q)
