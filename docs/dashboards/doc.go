@@ -1,11 +1,10 @@
 // Package dashboards has a dashboard for Grafana (lull.json), recording rules and alerts for
-// Prometheus (rules.yml), and the programs that generate and test them. Both use the metrics of
-// package lullotel.
+// Prometheus (rules.yml), and their tests. Both use the metrics of package lullotel.
 //
 // To use them, import lull.json in Grafana, and name rules.yml under rule_files in
 // prometheus.yml. docs/runbooks.md explains what to do when an alert fires.
 //
-// lull.json is generated from [Rows]: go test -run Dashboard -update.
+// lull.json has Grafana's own form. Change it in Grafana and export it, or change the text.
 //
 // The tests start a Prometheus of their own, and send it the metrics of a program with an outage
 // (OTLP over HTTP). Each panel's expression must return the sum of that program's events. promtool tests

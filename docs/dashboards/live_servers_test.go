@@ -353,6 +353,9 @@ func expected(r reckoner) map[string][]group {
 	}
 }
 
+// variables puts values for those of an expression.
+var variables = strings.NewReplacer("$dependency", ".*", "$admission", ".*", "$queue", ".*", "$__rate_interval", fmt.Sprint(window, "s"))
+
 // Demand 1 of issue 7: a program with real traffic and an outage, a real Prometheus that
 // watches it, and every panel shows what the program's events add up to.
 func TestPanels(t *testing.T) {
@@ -386,18 +389,16 @@ func TestPanels(t *testing.T) {
 	if len(all) < pushed {
 		t.Fatalf("%d pushes", len(all))
 	}
-	begin := s.snapshots[0].at
+	begin, panels := s.snapshots[0].at, readDashboard().Panels
 	for r := range moments(all) {
 		want := expected(r)
-		for _, row := range Rows() {
-			for _, panel := range row.Panels {
-				if len(want[panel.Title]) != len(panel.Queries) {
-					t.Fatalf("nothing is expected of %s", panel.Title)
-				}
-				for q, query := range panel.Queries {
-					got := p.ask(t, Fill(query.Expr, fmt.Sprint(window, "s")), begin+r.at)
-					compare(t, fmt.Sprintf("%s, at %.1f s", panel.Title, r.at), query, got, want[panel.Title][q])
-				}
+		for _, panel := range panels {
+			if len(want[panel.Title]) != len(panel.Targets) {
+				t.Fatalf("nothing is expected of %s", panel.Title)
+			}
+			for i, q := range panel.Targets {
+				got := p.ask(t, variables.Replace(q.Expr), begin+r.at)
+				compare(t, fmt.Sprintf("%s, at %.1f s", panel.Title, r.at), q, got, want[panel.Title][i])
 			}
 		}
 		if t.Failed() {
@@ -458,7 +459,7 @@ func unshown(all []snapshot) map[string]bool {
 func millis(t float64) float64 { return math.Round(t*1000) / 1000 }
 
 // compare holds an answer against what is expected.
-func compare(t *testing.T, what string, q Query, got []answer, want group) {
+func compare(t *testing.T, what string, q query, got []answer, want group) {
 	t.Helper()
 	seen := make(group)
 	for _, a := range got {
@@ -476,12 +477,12 @@ func compare(t *testing.T, what string, q Query, got []answer, want group) {
 		g, ok := seen[k]
 		same := v == g || math.IsNaN(v) && math.IsNaN(g) || math.Abs(g-v) <= 1e-9*max(1, math.Abs(v)) && !math.IsInf(v, 0)
 		if !ok || !same {
-			t.Errorf("%s (%s): %q is %v (there: %v), want %v", what, q.Legend, k, g, ok, v)
+			t.Errorf("%s (%s): %q is %v (there: %v), want %v", what, q.LegendFormat, k, g, ok, v)
 		}
 	}
 	for k, v := range seen {
 		if _, ok := want[k]; !ok {
-			t.Errorf("%s (%s): %q is %v, and should not be there", what, q.Legend, k, v)
+			t.Errorf("%s (%s): %q is %v, and should not be there", what, q.LegendFormat, k, v)
 		}
 	}
 }
@@ -497,8 +498,8 @@ func plain(label, v string) string {
 var inLegend = regexp.MustCompile(`{{(.*?)}}`)
 
 // labelsOf are the labels in a legend.
-func labelsOf(q Query) (names []string) {
-	for _, m := range inLegend.FindAllStringSubmatch(q.Legend, -1) {
+func labelsOf(q query) (names []string) {
+	for _, m := range inLegend.FindAllStringSubmatch(q.LegendFormat, -1) {
 		names = append(names, m[1])
 	}
 	return names

@@ -13,7 +13,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -27,7 +26,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/lullgo/lull/internal/must"
-	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/sleep"
 )
 
@@ -42,14 +40,7 @@ type setting struct {
 }
 
 func main() {
-	var s setting
-	flag.Float64Var(&s.rate, "rate", 50, "messages a second for each consumer")
-	flag.DurationVar(&s.before, "before", 5*time.Second, "how long the service is well at first")
-	flag.DurationVar(&s.outage, "outage", 30*time.Second, "how long it is down then")
-	flag.DurationVar(&s.after, "after", 25*time.Second, "how long messages go on after that")
-	flag.IntVar(&s.workers, "workers", 16, "handlers that each consumer runs side by side")
-	flag.DurationVar(&s.patience, "patience", 10*time.Minute, "how long to wait for the last message")
-	flag.Parse()
+	s := setting{rate: 50, before: 5 * time.Second, outage: 30 * time.Second, after: 25 * time.Second, workers: 16, patience: 10 * time.Minute}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	must.Main("outage", 1, func() error {
@@ -59,14 +50,6 @@ func main() {
 		}
 		return report(os.Stdout, s, results)
 	})
-}
-
-func (s setting) validate() error {
-	var l problem.List
-	l.Check(s.rate >= 1 && s.rate <= 1000, "-rate", s.rate, "1 to 1000 messages a second")
-	l.Check(min(s.before, s.outage, s.after, s.patience) > 0, "-before, -outage, -after, -patience", []time.Duration{s.before, s.outage, s.after, s.patience}, "positive durations")
-	l.Check(s.workers >= 1 && s.workers <= 256, "-workers", s.workers, "1 to 256")
-	return l.Err()
 }
 
 type consumer struct {
@@ -91,7 +74,6 @@ type place struct {
 // compare has all consumers live through the outage, side by side.
 func compare(ctx context.Context, s setting, progress io.Writer) (_ []result, err error) {
 	defer must.Catch(&err)
-	must.Succeed(s.validate())
 	url, shutdown := startServer()
 	defer shutdown()
 	results := make([]result, len(consumers))

@@ -23,7 +23,6 @@ import (
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/lab/torture"
-	"github.com/lullgo/lull/lab/torture/probe/internal/servers"
 )
 
 func TestMain(m *testing.M) { pace.Overlap(8); m.Run() }
@@ -58,36 +57,6 @@ func wanted(t *testing.T, results map[string]torture.Result, want func(name stri
 			}
 		}
 	}
-}
-
-// target is one of the servers of package servers.
-func target(s *httptest.Server) Target {
-	return Target{URL: s.URL + servers.Orders, Post: servers.Payments, Slow: servers.Slow, Busy: servers.Orders, Fail: servers.Fails}
-}
-
-// lull's own handlers get full marks: what does not apply is what they do not claim.
-func TestLullsHandlersPass(t *testing.T) {
-	t.Parallel()
-	h := must.Have(servers.Lull())
-	without := map[string]bool{"refusal-ratelimit": true, "connection-final": true}
-	wanted(t, graded(t, target(serve(t, h)), Options{Rate: 1000}), func(name string) torture.Grade {
-		if without[name] {
-			return torture.NotApplicable
-		}
-		return torture.Pass
-	})
-}
-
-// A server that claims nothing is failed for nothing.
-func TestNetHTTPClaimsNothing(t *testing.T) {
-	t.Parallel()
-	passes := map[string]bool{"connection-calls": true, "connection-expect": true, "connection-old": true}
-	wanted(t, graded(t, target(serve(t, servers.Plain())), Options{Requests: 400, Rate: 1000}), func(name string) torture.Grade {
-		if passes[name] {
-			return torture.Pass
-		}
-		return torture.NotApplicable
-	})
 }
 
 // sloppy is a server that claims everything and does it wrong.
@@ -197,7 +166,7 @@ func TestServersThatCannotBeAsked(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ctx, Target{URL: serve(t, servers.Plain()).URL}, Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, Target{URL: serve(t, plain()).URL}, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before it began: %v", err)
 	}
 }
