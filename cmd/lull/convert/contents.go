@@ -11,8 +11,7 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// What a file is, before it is read: a template, a policy file, or an object of Kubernetes with files
-// in it. lull lint and lull convert ask the same functions.
+// What a file is, before it is read. lull lint and lull convert ask the same functions.
 
 // A Skip is a file that was not read, and why.
 type Skip struct {
@@ -32,8 +31,7 @@ var actions = regexp.MustCompile(`\{\{[^{}\n]*\}\}|\{%[^\n]*%\}|<%[^\n]*%>`)
 
 var comments = regexp.MustCompile(`(?m)^[ \t]*#.*\n?`)
 
-// templated reports whether a value in n, or a key, is that of a template. A text of several lines is
-// a file or a program within a file, and says nothing of the file itself.
+// templated reports whether a value in n, or a key, is that of a template. A text of several lines is a file within the file.
 func templated(n *tree.Node) bool {
 	if n.Kind == tree.Text {
 		return !strings.Contains(n.Text, "\n") && actions.MatchString(n.Text)
@@ -159,8 +157,7 @@ func texts(root *tree.Node, f File) (all []Embedded) {
 	return all
 }
 
-// inPlace is the text of a member as it stands in data, behind empty lines. It is nil if it does not
-// stand there line by line, which only a text behind "|" does.
+// inPlace is the text of a member where it stands in data, behind empty lines. Nil: it does not stand there line by line, as after "|".
 func inPlace(m tree.Member, data []byte) []byte {
 	lines := bytes.Split(data, []byte("\n"))
 	if m.Value.Line < 1 || m.Value.Line >= len(lines) {

@@ -296,8 +296,7 @@ func (r *reading) sortAll(f File, roots []*tree.Node, prefix, key string) {
 	}
 }
 
-// sort adds the document root to the documents of its format. otherwise is the format of a document
-// that cannot be recognised; nil: it is a mistake.
+// sort adds a document to those of its format. otherwise is the format if it is not recognised; nil: that is a mistake.
 func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format) {
 	if items := listed(root); items != nil {
 		for i, item := range items.Items {
@@ -585,12 +584,10 @@ func (d *document) attempts(retries int64, path string) int {
 
 const mostAttempts = 1000
 
-// maxDependencies is how many dependencies are read: more than fit into a policy file of 1 MiB, and
-// more than anybody looks through.
+// maxDependencies is how many are read: more than fit into a policy file of 1 MiB.
 const maxDependencies = 20_000
 
-// add adds a dependency that was made of what is at path of d, and of rest. others are further names, if a dependency of that
-// name has another policy.
+// add adds a dependency that was made of what is at path of d, and of rest. others are names for it if another policy has its name.
 func (r *reading) add(d *document, name string, others []string, path string, p lull.Policy, extras known, rest ...source) {
 	if r.full {
 		return

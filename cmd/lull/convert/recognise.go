@@ -7,9 +7,8 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// recognise returns the format of a document, by its structure. ok is false if it is none of the formats. The questions are in
-// an order in which each answer is certain: no other format has the apiVersion of Kubernetes, and loadBalancingPolicy is of
-// gRPC only if it is a text, since a cluster of Envoy has a mapping of that name.
+// recognise returns the format of a document, by its structure. Each answer is certain in this order: only Kubernetes has apiVersion,
+// and a loadBalancingPolicy is a text in gRPC, a mapping in Envoy.
 func recognise(root *tree.Node) (f Format, ok bool) {
 	if root.Kind != tree.Map {
 		return 0, false
@@ -86,8 +85,7 @@ const (
 	otherShape                // a resource that is not about how calls are made, or not by itself
 )
 
-// Fields by which the shape of a value is recognised. In the order in which they are looked at, the
-// fields of a cluster are in no other resource.
+// Fields by which a shape is recognised. Those of a cluster are in no shape that is looked for later.
 var (
 	containerFields = []string{"static_resources", "dynamic_resources", "resources", "configs", "clusters", "listeners", "route_config",
 		"static_clusters", "dynamic_active_clusters", "dynamic_warming_clusters", "static_route_configs", "dynamic_route_configs", "static_listeners", "dynamic_listeners"}

@@ -32,8 +32,7 @@ type Set struct {
 	numbers  map[string]int       // the last number that was added to a name
 }
 
-// A known is what is known of a dependency from another format, beside its policy. Routes with the same policy and the same
-// foreign are one dependency, with what is in all of them.
+// A known is what a format says of a dependency beside its policy. Routes with the same policy and the same foreign are one dependency.
 type known struct {
 	foreign
 	facts   Facts
@@ -108,8 +107,7 @@ type variant struct {
 	policy lull.Policy
 }
 
-// add adds a dependency, unless one of that name with the same content is there, and returns its name. fields are the places of
-// fields in the part that it came from.
+// add adds a dependency, unless the same one is there, and returns its name. fields are places in the part that it came from.
 func (s *Set) add(d config.Dependency, others []string, fields map[string]config.Position, k known) (name string) {
 	same := variant{d.Name, d.Policy}
 	for _, name := range append(s.variants[same], proper(d.Name)) {
@@ -283,8 +281,7 @@ func (d *document) methodsIn(n *tree.Node, all []Method) []Method {
 
 var methodNames = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}
 
-// serviceAt sets the service to that of a host of Kubernetes, such as stock or stock.shop.svc.cluster.local, which is in a
-// file of that namespace. Other hosts are services by themselves.
+// serviceAt sets the service to that of a host of Kubernetes, such as stock or stock.shop.svc.cluster.local, or to the host itself.
 func (f *Facts) serviceAt(host, namespace string) {
 	f.Service, f.Namespace, f.host = host, "", host
 	if parts := strings.SplitN(host, ".", 4); len(parts) == 1 {
@@ -296,6 +293,5 @@ func (f *Facts) serviceAt(host, namespace string) {
 
 var grpcPath = regexp.MustCompile(`^/(\w+\.)+\w+/\w*$`)
 
-// isGRPCPath reports whether a path, or an expression for one, is of gRPC: each such request is a POST, which
-// states nothing about what it does.
+// isGRPCPath reports whether a path, or an expression for one, is of gRPC: all its requests are POSTs, whatever they do.
 func isGRPCPath(path string) bool { return grpcPath.MatchString(strings.ReplaceAll(path, `\`, "")) }

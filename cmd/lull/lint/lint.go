@@ -211,8 +211,7 @@ var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "
 
 func split(data []byte) []string { return strings.Split(lineBreaks.Replace(string(data)), "\n") }
 
-// directive is a comment that ignores rules. Lines are searched one by one, so a text in quotes
-// that looks like one is taken for one.
+// directive is a comment that ignores rules. A text in quotes that looks like one is taken for one.
 var directive = regexp.MustCompile(`(?:^|\s)(#\s*lint:(file-)?ignore)(?:\s+(\S+))?(?:\s+(.*\S))?\s*$`)
 
 // directives marks the findings of the file that comments ignore, and adds findings about wrong comments.

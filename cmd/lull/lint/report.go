@@ -264,8 +264,7 @@ func sortFindings(files []string, all []Finding) {
 	})
 }
 
-// merged combines findings that report the same at the same place: a field of the defaults from which several dependencies
-// have their value. It keeps the finding about the defaults, if there is one.
+// merged combines findings that report the same at the same place, such as one field of the defaults for several dependencies.
 func merged(all []Finding) []Finding {
 	type key struct {
 		rule, file   string

@@ -138,8 +138,7 @@ func (o Output) print(w io.Writer, cards []*torture.Card) error {
 	return out.Flush()
 }
 
-// card prints the lines of a card, and what is not passed. On the card of a server it also
-// prints what does not apply: that something could not be seen is a part of the result.
+// card prints the lines of a card, and what is not passed. Of a server, what could not be seen is a part of the result, too.
 func (o Output) card(out io.Writer, c *torture.Card) {
 	title := c.Name
 	if c.Version != "" {

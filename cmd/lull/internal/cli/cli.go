@@ -123,8 +123,7 @@ func Exit(env Env, err error) int {
 	return Failed
 }
 
-// misused is the exit code for a command line that cannot be parsed: that of the command with
-// a method Misused, whose exit codes are mostly somebody else's.
+// misused is the exit code for a command line that cannot be parsed. A command with a method Misused has its own.
 func misused(err error) int {
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context.Selected() != nil {
 		if own, ok := parse.Context.Selected().Target.Interface().(interface{ Misused() int }); ok {

@@ -95,9 +95,8 @@ func filesMatching(pattern string) ([]string, error) {
 	return names, err
 }
 
-// filesBelow returns the files below a folder that a pattern is for, in order. Folders that begin with a
-// dot, and those of other people's code, are left out unless the pattern names them. Links to folders
-// are followed, unless they lead back into a folder that is read. The error names all that cannot be read.
+// filesBelow returns the files below a folder that match a pattern, in order. Folders with a dot, and those of other people's code,
+// must be named. Links to folders are followed once. The error names all that cannot be read.
 func filesBelow(root, pattern string) (names []string, err error) {
 	parts := strings.Split(pattern, "/")
 	var failed []error
@@ -307,8 +306,7 @@ func replaceFile(name string, data []byte) (err error) {
 	return os.Rename(t.Name(), name)
 }
 
-// createBeside creates a file in the folder of another, with the permissions of the user's
-// other files: those of os.CreateTemp allow nobody else to read it.
+// createBeside creates a file in the folder of another, with usual permissions: those of os.CreateTemp let nobody else read it.
 func createBeside(name string) (*os.File, error) {
 	for {
 		beside := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%d", filepath.Base(name), rand.Uint32()))

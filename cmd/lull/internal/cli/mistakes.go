@@ -56,9 +56,8 @@ func (m Mistakes) Unwrap() []error { return m }
 
 type checker interface{ Check() error }
 
-// allMistakes returns all that is wrong with a command line, of which kong found only the first
-// mistake: each argument that cannot be parsed is left out, and the others are parsed again. If
-// what remains is clear, the command checks the values, too.
+// allMistakes returns all mistakes, of which kong found the first: it leaves each bad argument out and parses again. If the rest is
+// clear, the command checks the values, too.
 func allMistakes(parser *kong.Kong, args []string, first error) error {
 	all := []error{first}
 	clear := true
@@ -105,8 +104,7 @@ type wording struct {
 func (w wording) Error() string { return w.text }
 func (w wording) Unwrap() error { return w.error }
 
-// reworded joins the errors of a command line. Those of kong say what is missing, or what does not belong there; reworded adds what
-// is allowed. First is the error that knows the command.
+// reworded joins the errors of a command line, and adds to those of kong what is allowed. first knows the command.
 func reworded(first error, all []error) error {
 	parse, ok := errors.AsType[*kong.ParseError](first)
 	if !ok {
@@ -161,8 +159,7 @@ func missing(node *kong.Node) string {
 	return strings.Join(lines, "\n")
 }
 
-// firstBadArgument returns the index of the first argument that cannot be parsed, and the context whose Error says why. The
-// context is nil if all can be parsed; other things may be wrong then, such as an argument that is missing.
+// firstBadArgument returns the index of the first argument that cannot be parsed, and the context with the error; nil: there is none.
 func firstBadArgument(parser *kong.Kong, args []string) (int, *kong.Context) {
 	whole, err := kong.Trace(parser, args)
 	if err != nil || whole.Error == nil {

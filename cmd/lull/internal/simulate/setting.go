@@ -267,8 +267,7 @@ func (c contender) data() cells.Contender {
 	return cells.ContenderOf(c.Contender, "")
 }
 
-// contendersOf returns the policies of those names and files, in that order; nil if any
-// of them is wrong. Without names they are those that the scenario is for.
+// contendersOf returns the policies of names and files, or those that the scenario is for; nil if any is wrong.
 func contendersOf(asked []string, s sim.Scenario) ([]contender, error) {
 	switch {
 	case len(asked) > 0:
@@ -321,8 +320,7 @@ func presetContender(name string) (sim.Contender, error) {
 	return sim.Contender{Name: p.Name, Title: p.Title, Policy: p.Policy, Options: p.Options(), Verdict: p.Reads.Verdict, Holds: p.Holds}, err
 }
 
-// namedPolicies returns the policies that fleets and hops of the scenario name. A name is
-// looked up among the contenders first, then among the presets; sim knows "none".
+// namedPolicies are those that fleets and hops name, of the contenders or else of the presets; sim knows "none".
 func namedPolicies(s sim.Scenario, contenders []contender) ([]cells.Contender, error) {
 	known := map[string]bool{"": true, "none": true}
 	var named []cells.Contender
