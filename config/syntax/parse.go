@@ -24,8 +24,7 @@ type Rules struct {
 	Strict bool
 }
 
-// Parse reads the values in data, one for each document. An empty document is Null; a text of blanks and comments has no
-// documents. The error is [tree.Mistakes], in which name stands for the file.
+// Parse reads the values in data, one for each document; an empty one is Null. The error is [tree.Mistakes], with name for the file.
 func Parse(name string, data []byte, rules Rules) ([]*tree.Node, error) {
 	p := &parser{rules: rules, r: tree.Reader{File: name}}
 	all := p.parse(data)

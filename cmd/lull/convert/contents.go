@@ -39,9 +39,8 @@ func templated(n *tree.Node) bool {
 	return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return actions.MatchString(m.Key) }) || n.Any(templated)
 }
 
-// Unread returns why a file that nobody has named is no file for lull: it is a template, it cannot be
-// parsed, or it has nothing of what is read. Of a file that somebody has named, only the first is a
-// reason; the others are mistakes. Empty: it is to be read.
+// Unread returns why a file that was found is no file for lull: it is a template, it cannot be parsed, or it has nothing to read. Of a
+// file that somebody has named only the first is a reason. Empty: it is to be read.
 func Unread(f File, found bool) string {
 	if !found && !actions.Match(f.Data) {
 		return ""
@@ -82,8 +81,7 @@ func isLull(root *tree.Node) bool {
 // policyFields are fields by which a file is known to be a policy file: others, too, have dependencies and services.
 var policyFields = []string{"attempts", "attempt_timeout", "deadline", "backoff", "budget", "breaker", "hedge", "preset", "hint_limit", "rate_limited_base", "nested"}
 
-// IsPolicyFile reports whether a file is one of lull's own, perhaps with mistakes: one that can be read,
-// or that has the field of a policy.
+// IsPolicyFile reports whether a file is one of lull's own, perhaps with mistakes: it can be read, or has a field of a policy.
 func IsPolicyFile(f File) bool {
 	roots, err := parse(f.Name, f.Data)
 	if err != nil || len(roots) != 1 || !isLull(roots[0]) {
@@ -106,16 +104,14 @@ type Embedded struct {
 	// lines and columns as there; other lines are empty.
 	Key string
 	File
-	// At is where the key is. Whole: what is within is not in the file line by line, and all of it is
-	// at the line of the key.
+	// At is where the key is. Whole: what is within is not in the file line by line, and all of it is at that line.
 	At    config.Position
 	Whole bool
 
 	path string // of the key
 }
 
-// InConfigMaps returns the files within the ConfigMaps of a file that can be read here: policy files of
-// lull, and those of other systems.
+// InConfigMaps returns the policy files, and the files of other systems, within the ConfigMaps of a file.
 func InConfigMaps(f File) (all []Embedded) {
 	roots, _ := parse(f.Name, f.Data)
 	for _, root := range roots {

@@ -41,20 +41,17 @@ type File struct {
 type Options struct {
 	// From is the format of all files. Nil: each document is looked at.
 	From *Format
-	// Base decides what the files leave open. Empty: it is as the other system does it, as far as a
-	// policy can describe that. "lull": it is as in the recommended policy. Otherwise the name of a
-	// preset of package config (see config.Presets).
+	// Base decides what the files leave open. Empty: the other system does, as far as a policy can describe that. "lull": the recommended
+	// policy. Otherwise a preset (see config.Presets).
 	Base string
 	// Only is the name of the one dependency to write. Empty: all are written.
 	Only string
 	// GAPIC reads gRPC service configs as the generators of Google's API clients do: a retryPolicy
 	// may have no maxAttempts, and is then in force until the timeout.
 	GAPIC bool
-	// Found are the names of files that nobody has named: they were found in a directory. If one of
-	// them is not a file for lull, or is one of another system that cannot be read, it is left out.
+	// Found are the names of files that were found in a directory. Those that are not for lull, or cannot be read, are left out.
 	Found map[string]bool
-	// Foreign leaves out the policy files of lull within ConfigMaps, for a caller that reads them by
-	// itself: see [InConfigMaps].
+	// Foreign leaves out the policy files of lull within ConfigMaps: the caller reads them (see [InConfigMaps]).
 	Foreign bool
 	// JSON writes JSON if the format can be JSON or YAML.
 	JSON bool

@@ -27,9 +27,8 @@ type Edit struct {
 	Value string
 }
 
-// Edits returns the changes of the files with which fields of the policy of a dependency are those
-// of p, as far as its system can have them. missing are the fields for which it has none, or which
-// are set in a part that is in none of the files.
+// Edits returns the changes with which fields of the policy of a dependency are those of p. missing are the fields for which its system
+// has none, or that are set in none of the files.
 func (s *Set) Edits(dependency string, p lull.Policy, fields ...string) (edits []Edit, missing []string) {
 	was, _ := s.find(dependency)
 	of := s.known[dependency].of

@@ -192,21 +192,17 @@ func located(all, more map[string]config.Position) map[string]config.Position {
 	return all
 }
 
-// Facts are what files of other systems say of the calls to a dependency, beside its policy. The
-// zero Facts is that they say nothing.
+// Facts are what files of other systems say of the calls to a dependency, beside its policy.
 type Facts struct {
-	// Service is the name of the service that is called, and Namespace that of its namespace in
-	// Kubernetes, if the file gives it. Settings of several systems for the same service are layers.
-	// Empty: the system does not name services so that others know them.
+	// Service is the service that is called, and Namespace that of Kubernetes, if it is given. Settings of several systems for one service
+	// are layers. Empty: the system names no services.
 	Service, Namespace string
-	// Methods are the methods of HTTP that routes with this policy name, each once. Routes may
-	// also be for others: nil is that no route names one.
+	// Methods are those of HTTP that routes with this policy name, each once. Nil: no route names one.
 	Methods []Method
 	// Unknown are the fields of the policy that something decides which is in none of the files: the
 	// breaker of a cluster that is not there. What the policy has in them is the default of the system.
 	Unknown []string
-	// LongAttempt is a time for each attempt that has no effect, since the call ends no later.
-	// Zero: there is none. LongAttemptAt is its place.
+	// LongAttempt is a time for each attempt, at LongAttemptAt, that is no shorter than the call's. Zero: there is none.
 	LongAttempt   time.Duration
 	LongAttemptAt config.Position
 	// Ejected is the largest share of the endpoints that the system ejects, in per cent. Zero: it ejects none.
@@ -232,8 +228,7 @@ func (s *Set) Facts(dependency string) Facts {
 	return k.facts
 }
 
-// Says reports whether a file has the field of the policy of the dependency, such as "attempt_timeout". It does not for what
-// only the default of a system decides. Policy files of lull are not asked.
+// Says reports whether a file of another system has the field of the policy, such as "attempt_timeout": a default does not count.
 func (s *Set) Says(dependency, field string) bool {
 	_, ok := s.known[dependency].places[field]
 	return ok

@@ -131,8 +131,7 @@ type (
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-// SARIF writes the report in SARIF 2.1.0, which code hosts and editors show beside the lines. Findings that are ignored are
-// suppressed results. version is that of the program; empty: it is left out.
+// SARIF writes the report in SARIF 2.1.0. Ignored findings are suppressed results. version is the program's; empty: it is left out.
 func (r Report) SARIF(w io.Writer, version string) error {
 	run := sarifRun{
 		Invocations: []sarifInvocation{{len(r.Unreadable) == 0}},
@@ -238,10 +237,9 @@ type (
 	}
 )
 
-// JUnit writes the report as the XML of JUnit, which most CI systems show: a test suite for each file, and a test case for
-// each finding. Findings of at least the severity least are failures, and mistakes of files are errors. Others are cases
-// that pass, with the finding as their output; ignored ones are skipped. A file without findings has one case that passes.
-// If least is above Error only mistakes of files do not pass.
+// JUnit writes the report as the XML of JUnit: a test suite for each file, a case for each finding. Findings of at least the severity
+// least are failures, and mistakes of files are errors, also if least is above Error. Others are cases that pass, with the finding as
+// their output; ignored ones are skipped. A file without findings has one case that passes.
 func (r Report) JUnit(w io.Writer, least Severity) error {
 	all := junitSuites{Name: "lull lint"}
 	index := map[string]int{}
@@ -301,8 +299,7 @@ type gitlabEntry struct {
 
 var gitlabSeverities = [severities]string{"info", "major", "critical"}
 
-// GitLab writes the findings that are not ignored as a code quality report of GitLab, which shows
-// them in merge requests. A finding keeps its fingerprint when its line moves.
+// GitLab writes the findings that are not ignored as a code quality report. A fingerprint stays when its line moves.
 func (r Report) GitLab(w io.Writer) error {
 	all := []gitlabEntry{}
 	seen := map[string]int{}

@@ -235,8 +235,7 @@ type Watcher struct {
 	Progress func(i int, p sim.Progress)
 }
 
-// Fly has the cells flown and calls watch with the results. The results depend only on the cells. If ctx ends, so
-// does Fly, with the context's error.
+// Fly has the cells flown and calls watch with the results. If ctx ends, so does Fly, with the context's error.
 func (w *Where) Fly(ctx context.Context, cells []Cell, watch Watcher) error {
 	f := &flying{Where: w, cells: cells, watch: watch}
 	if w.known == nil && !w.Part && w.url == "" {

@@ -51,8 +51,7 @@ type coded struct {
 
 func (f coded) Unwrap() error { return f.error }
 
-// Main calls run with the real process and its arguments, and exits with the code that
-// run returns. The first interrupt ends Env.Context, the second ends the process.
+// Main calls run with the real process, and exits with its code. The first interrupt ends Env.Context, the second the process.
 func Main(run func(Env, []string) int) {
 	ctx, interrupt := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -65,8 +64,7 @@ func Main(run func(Env, []string) int) {
 	os.Exit(run(Env{Context: ctx, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}, os.Args[1:]))
 }
 
-// Run parses the arguments into commands, a pointer to a struct that kong understands,
-// runs the command that they name, prints its error, and returns the exit code.
+// Run runs the command that the arguments name, of a struct that kong understands, prints its error, and returns the exit code.
 func Run(env Env, commands any, args []string) int {
 	switch {
 	case len(args) == 0:
@@ -100,8 +98,7 @@ func Run(env Env, commands any, args []string) int {
 	return Exit(env, parsed.Run(env))
 }
 
-// Exit prints err, each line after the name of the program, and returns its exit code.
-// After a mistake in the command line it also prints what is allowed.
+// Exit prints err, after a mistake in the command line also what is allowed, and returns its exit code.
 func Exit(env Env, err error) int {
 	if err == nil {
 		return OK

@@ -15,8 +15,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// Mistakes are all errors in a command line and in the files that it names: problems of flags, and errors with a file and a
-// line. The exit code for them is Misused.
+// Mistakes are all errors in a command line and in the files that it names. The exit code for them is Misused.
 type Mistakes []error
 
 // Add appends err unless it is nil.
@@ -173,8 +172,7 @@ func firstBadArgument(parser *kong.Kong, args []string) (int, *kong.Context) {
 	return len(args) - 1, whole
 }
 
-// Text is the value of a flag as it was typed. Flags are read as text, so that a command can report all mistakes at once,
-// and "--load -1" is answered with what a load may be.
+// Text is a flag as it was typed: so a command reports all mistakes at once, and can say what "--load -1" may be.
 type Text string
 
 // Decode implements kong's MapperValue.
@@ -231,8 +229,7 @@ func Names[T any](all []T, name func(T) string) []string {
 	return names
 }
 
-// Duration reads a duration between two bounds. Like the other readers of flags it adds
-// a problem to the list if the text is something else.
+// Duration reads a duration between two bounds. Like the other readers it adds a problem to the list if the text is none.
 func Duration(l *problem.List, flag string, v Text, least, most time.Duration) time.Duration {
 	d, err := time.ParseDuration(string(v))
 	l.Check(err == nil && d >= least && d <= most, flag, v.Quoted(),
