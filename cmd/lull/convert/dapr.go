@@ -355,7 +355,7 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 	}
 	if timeout != nil {
 		use(timeout, "attempt_timeout")
-		p.AttemptTimeout = orNone(atLeastMillisecond(timeout.wait))
+		p.AttemptTimeout = cmp.Or(atLeastMillisecond(timeout.wait), lull.NoTimeout)
 	}
 	if retry != nil && retry.retry != nil {
 		use(retry, "attempts", "backoff.base")

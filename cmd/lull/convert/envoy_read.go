@@ -330,7 +330,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	first := policy
 	timeout, given := e.d.envoyTimeout(o, "timeout")
 	if given {
-		policy.Deadline = orNone(timeout)
+		policy.Deadline = cmp.Or(timeout, lull.NoTimeout)
 	}
 	e.d.assume(!given, o.Path, "without timeout Envoy ends a call after 15s")
 	e.d.lost(o, Lost, "a policy bounds calls and attempts, not the time between two parts of a stream", "idle_timeout", "max_stream_duration", "flush_timeout")

@@ -282,16 +282,9 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 
 func gatewayTimeout(o *tree.Object, name string, into *time.Duration) (t time.Duration, given bool) {
 	if t, given = o.Duration(name, 0, allowedGateway, parseGateway); given {
-		*into = orNone(t)
+		*into = cmp.Or(t, lull.NoTimeout)
 	}
 	return t, given
-}
-
-func orNone(d time.Duration) time.Duration {
-	if d == 0 {
-		return lull.NoTimeout
-	}
-	return d
 }
 
 // backends are the Services, or what else answers, to which a rule leads. why is the reason if the rule makes no calls.

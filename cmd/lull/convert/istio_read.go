@@ -626,23 +626,16 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 		"idleTimeout")
 	tcp.NoMore("maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration", "idleTimeout")
 	o.NoMore("http", "tcp")
-	t.extras.retries = limitOr(retries)
+	atOnce := cmp.Or(retries, unlimited) // zero means no limit in Istio
+	t.extras.retries = atOnce
 	return func(p *lull.Policy) {
 		if limit > 0 || !d.based {
-			p.Limit = limitOf(limitOr(limit))
+			p.Limit = limitOf(cmp.Or(limit, unlimited))
 		}
 		if retries > 0 || !d.based {
-			boundRetries(p, limitOr(retries))
+			boundRetries(p, atOnce)
 		}
 	}
-}
-
-// limitOr is n; zero means no limit in Istio.
-func limitOr(n int64) int64 {
-	if n == 0 {
-		return unlimited
-	}
-	return n
 }
 
 func (i *istioReader) retryBudget(o *tree.Object) proxyBudget {

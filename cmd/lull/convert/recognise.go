@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -14,21 +15,12 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 		return 0, false
 	}
 	if version := root.Get("apiVersion"); version != nil {
-		switch group, _, _ := strings.Cut(version.Text, "/"); group {
-		case "networking.istio.io":
-			return Istio, true
-		case "gateway.networking.k8s.io", "gateway.networking.x-k8s.io":
-			return Gateway, true
-		case "gateway.envoyproxy.io":
-			return EnvoyGateway, true
-		case "dapr.io":
-			return Dapr, true
-		case "linkerd.io":
-			return Linkerd, true
-		case "v1":
+		group, _, _ := strings.Cut(version.Text, "/")
+		if group == "v1" {
 			return Linkerd, isLinkerdService(root)
 		}
-		return 0, false
+		f, ok = groups[group]
+		return f, ok
 	}
 	switch {
 	case isSpring(root):
@@ -42,6 +34,10 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 	}
 	return 0, false
 }
+
+// groups are those of Kubernetes' apiVersion.
+var groups = map[string]Format{"networking.istio.io": Istio, "gateway.networking.k8s.io": Gateway, "gateway.networking.x-k8s.io": Gateway,
+	envoyGatewayGroup: EnvoyGateway, "dapr.io": Dapr, "linkerd.io": Linkerd}
 
 const certain = "one of: a policy file of lull (dependencies), a gRPC service config (methodConfig), objects of Istio, of the Gateway API, of Envoy Gateway, of Dapr or of Linkerd (apiVersion and kind), application.yml with resilience4j, " +
 	"or Envoy's configuration (static_resources, resources, configs, virtual_hosts, a cluster, @type); --from names the format of a document that has none of these fields"
@@ -101,21 +97,15 @@ var (
 	routesFields = []string{"ignore_port_in_host_matching", "vhds", "internal_only_headers", "validate_clusters", "most_specific_header_mutations_wins"}
 )
 
+var typeShapes = map[string]shape{"Cluster": aCluster, "RouteConfiguration": routesShape, "VirtualHost": aVirtualHost}
+
 // shapeOf returns the shape of n, by its @type or else by its fields. A shape that contains others is looked for first.
 func shapeOf(n *tree.Node) shape {
 	if n.Kind != tree.Map {
 		return noShape
 	}
-	switch typeOf(n) {
-	case "":
-	case "Cluster":
-		return aCluster
-	case "RouteConfiguration":
-		return routesShape
-	case "VirtualHost":
-		return aVirtualHost
-	default:
-		return aContainer
+	if name := typeOf(n); name != "" {
+		return cmp.Or(typeShapes[name], aContainer)
 	}
 	kind := n.Get("type")
 	switch {

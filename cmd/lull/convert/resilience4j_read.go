@@ -378,7 +378,7 @@ func (r *reading) instance(a *application, d *document, profiles []string, name 
 			locate("breaker.slow_call", "slowCallDurationThreshold")
 		case "timelimiter":
 			locate("attempt_timeout", "timeoutDuration")
-			p.AttemptTimeout = orNone(atLeastMillisecond(s.span("timeoutDuration", r4jTimeout)))
+			p.AttemptTimeout = cmp.Or(atLeastMillisecond(s.span("timeoutDuration", r4jTimeout)), lull.NoTimeout)
 		case "bulkhead":
 			extras.places["limit.in_flight"] = at
 			p.Limit = bulkhead.Config{InFlight: s.whole("maxConcurrentCalls", r4jInFlight), MaxWait: atLeastMillisecond(s.span("maxWaitDuration", 0))}

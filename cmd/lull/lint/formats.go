@@ -73,7 +73,7 @@ type (
 	}
 	sarifRun struct {
 		Tool        sarifTool         `json:"tool"`
-		Invocations []sarifInvocation `json:"invocations"`
+		Invocations []map[string]bool `json:"invocations"`
 		ColumnKind  string            `json:"columnKind"`
 		Results     []sarifResult     `json:"results"`
 	}
@@ -87,21 +87,16 @@ type (
 		Rules          []sarifRule `json:"rules"`
 	}
 	sarifRule struct {
-		ID                   string       `json:"id"`
-		ShortDescription     sarifMessage `json:"shortDescription"`
-		FullDescription      sarifMessage `json:"fullDescription"`
-		Help                 sarifMessage `json:"help"`
-		HelpURI              string       `json:"helpUri,omitempty"`
-		DefaultConfiguration struct {
-			Level Severity `json:"level"`
-		} `json:"defaultConfiguration"`
+		ID                   string              `json:"id"`
+		ShortDescription     sarifMessage        `json:"shortDescription"`
+		FullDescription      sarifMessage        `json:"fullDescription"`
+		Help                 sarifMessage        `json:"help"`
+		HelpURI              string              `json:"helpUri,omitempty"`
+		DefaultConfiguration map[string]Severity `json:"defaultConfiguration"`
 	}
 	sarifMessage struct {
 		Text     string `json:"text"`
 		Markdown string `json:"markdown,omitempty"`
-	}
-	sarifInvocation struct {
-		ExecutionSuccessful bool `json:"executionSuccessful"`
 	}
 	sarifResult struct {
 		RuleID              string             `json:"ruleId"`
@@ -114,10 +109,8 @@ type (
 	}
 	sarifLocation struct {
 		PhysicalLocation struct {
-			ArtifactLocation struct {
-				URI string `json:"uri"`
-			} `json:"artifactLocation"`
-			Region struct {
+			ArtifactLocation map[string]string `json:"artifactLocation"`
+			Region           struct {
 				StartLine   int `json:"startLine"`
 				StartColumn int `json:"startColumn"`
 			} `json:"region"`
@@ -134,7 +127,7 @@ const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/
 // SARIF writes the report in SARIF 2.1.0. Ignored findings are suppressed results. version is the program's; empty: it is left out.
 func (r Report) SARIF(w io.Writer, version string) error {
 	run := sarifRun{
-		Invocations: []sarifInvocation{{len(r.Unreadable) == 0}},
+		Invocations: []map[string]bool{{"executionSuccessful": len(r.Unreadable) == 0}},
 		ColumnKind:  "unicodeCodePoints",
 		Results:     []sarifResult{},
 	}
@@ -144,9 +137,8 @@ func (r Report) SARIF(w io.Writer, version string) error {
 		index[rule.ID] = i
 		s := sarifRule{
 			ID: rule.ID, ShortDescription: sarifMessage{Text: rule.Title}, FullDescription: sarifMessage{Text: paragraphs(rule.Why)[0]},
-			Help: sarifMessage{Text: rule.Explain(), Markdown: rule.Markdown()},
+			Help: sarifMessage{Text: rule.Explain(), Markdown: rule.Markdown()}, DefaultConfiguration: map[string]Severity{"level": rule.Severity},
 		}
-		s.DefaultConfiguration.Level = rule.Severity
 		for _, source := range rule.Sources {
 			if s.HelpURI == "" {
 				s.HelpURI = source.URL
@@ -162,7 +154,7 @@ func (r Report) SARIF(w io.Writer, version string) error {
 			PartialFingerprints: map[string]string{"ruleAndField/v1": f.Rule + " " + f.Path},
 		}
 		at := &res.Locations[0].PhysicalLocation
-		at.ArtifactLocation.URI = fileURI(f.File)
+		at.ArtifactLocation = map[string]string{"uri": fileURI(f.File)}
 		at.Region.StartLine, at.Region.StartColumn = max(f.Line, 1), max(f.Column, 1)
 		if f.Ignored != nil {
 			kind := "external"

@@ -4,6 +4,7 @@ package cards
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -204,7 +205,7 @@ func Matrix(out io.Writer, cards []*torture.Card) {
 		head[0] = "server"
 	}
 	for _, group := range groups {
-		head = append(head, short(group))
+		head = append(head, cmp.Or(short[group], group))
 	}
 	rows := [][]string{head}
 	for i, c := range cards {
@@ -222,16 +223,8 @@ func Matrix(out io.Writer, cards []*torture.Card) {
 	term.Table(out, rows, term.Width)
 }
 
-// short returns a group's name for the head of a column.
-func short(group string) string {
-	switch group {
-	case "connections that break":
-		return "broken"
-	case "must not be repeated":
-		return "forbidden"
-	}
-	return group
-}
+// short are names of groups for the head of a column.
+var short = map[string]string{"connections that break": "broken", "must not be repeated": "forbidden"}
 
 // A Case is what List prints of a case.
 type Case struct{ Name, Group, Does, Right, Source string }

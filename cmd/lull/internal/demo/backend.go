@@ -136,14 +136,11 @@ type gate struct{ shut, opened chan struct{} }
 func (g gate) close() { close(g.shut) }
 func (g gate) open()  { close(g.opened) }
 
-func (g gate) isShut() bool {
+func (g gate) isShut() bool { return !isClosed(g.opened) && isClosed(g.shut) }
+
+func isClosed(c chan struct{}) bool {
 	select {
-	case <-g.opened:
-		return false
-	default:
-	}
-	select {
-	case <-g.shut:
+	case <-c:
 		return true
 	default:
 		return false

@@ -194,17 +194,9 @@ const wantedProcesses = "a number of processes from 1 to 1000G, such as 500, 100
 // processes reads a number that may end in k, M or G.
 func processes(v string) (int, error) {
 	digits, factor := v, 1.0
-	if v != "" {
-		switch v[len(v)-1] {
-		case 'k', 'K':
-			factor = 1e3
-		case 'm', 'M':
-			factor = 1e6
-		case 'g', 'G':
-			factor = 1e9
-		}
-		if factor > 1 {
-			digits = v[:len(v)-1]
+	for suffix, by := range map[string]float64{"k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "g": 1e9, "G": 1e9} {
+		if rest, ok := strings.CutSuffix(v, suffix); ok {
+			digits, factor = rest, by
 		}
 	}
 	n, err := strconv.ParseFloat(digits, 64)
