@@ -291,14 +291,11 @@ type gitlabEntry struct {
 
 var gitlabSeverities = [severities]string{"info", "major", "critical"}
 
-// GitLab writes the findings that are not ignored as a code quality report. A fingerprint stays when its line moves.
+// GitLab writes the findings that are not ignored as a code quality report. A finding keeps its fingerprint when its line moves.
 func (r Report) GitLab(w io.Writer) error {
 	all := []gitlabEntry{}
 	seen := map[string]int{}
-	for _, f := range r.Findings {
-		if f.Ignored != nil {
-			continue
-		}
+	for _, f := range r.heeded() {
 		e := gitlabEntry{Description: f.Message + ". Fix: " + f.Fix.Text, CheckName: f.Rule, Severity: gitlabSeverities[min(f.Severity, Error)]}
 		e.Location.Path, e.Location.Lines.Begin = slashed(f.File), max(f.Line, 1)
 		key := fmt.Sprintf("%q %q %q", f.Rule, e.Location.Path, f.Path)
@@ -323,10 +320,7 @@ var githubCommands = [severities]string{"notice", "warning", "error"}
 // GitHub writes the findings that are not ignored as commands of GitHub Actions, which shows them beside the changed lines.
 func (r Report) GitHub(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	for _, f := range r.Findings {
-		if f.Ignored != nil {
-			continue
-		}
+	for _, f := range r.heeded() {
 		fmt.Fprintf(b, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", githubCommands[min(f.Severity, Error)],
 			githubProperty.Replace(slashed(f.File)), max(f.Line, 1), max(f.Column, 1), githubProperty.Replace(f.Rule), githubText.Replace(f.inFull()))
 	}

@@ -15,13 +15,12 @@ import (
 
 // Count returns the number of findings of at least the given severity that are not ignored.
 func (r Report) Count(least Severity) int {
-	n := 0
-	for _, f := range r.Findings {
-		if f.Ignored == nil && f.Severity >= least {
-			n++
-		}
-	}
-	return n
+	return len(slices.DeleteFunc(r.heeded(), func(f Finding) bool { return f.Severity < least }))
+}
+
+// heeded are the findings that are not ignored.
+func (r Report) heeded() []Finding {
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Ignored != nil })
 }
 
 // WithoutNotes returns the report without its notes, except for those that are ignored. Its Summary counts them.
@@ -69,10 +68,7 @@ func (r Report) Summary() string {
 // Text writes the report for people: each finding with the line of the file, the sum, the fix and the source.
 func (r Report) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	for _, f := range r.Findings {
-		if f.Ignored != nil {
-			continue
-		}
+	for _, f := range r.heeded() {
 		r.finding(b, f)
 		b.WriteByte('\n')
 	}

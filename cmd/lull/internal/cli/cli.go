@@ -143,24 +143,18 @@ func namedCommand(ctx *kong.Context) *kong.Node {
 
 func allowed(ctx *kong.Context) string {
 	node := namedCommand(ctx)
-	var names []string
 	switch {
 	case node == ctx.Model.Node:
 		return fmt.Sprintf("Commands: %s.\nMore: lull help", strings.Join(children(node), ", "))
 	case len(node.Children) > 0:
 		return fmt.Sprintf("Commands of %s: %s.\nMore: lull help %[1]s", node.Path(), strings.Join(children(node), ", "))
 	}
-	for _, f := range ctx.Flags() {
-		names = append(names, "--"+f.Name)
-	}
+	names := Names(ctx.Flags(), func(f *kong.Flag) string { return "--" + f.Name })
 	return fmt.Sprintf("Flags of %s: %s.\nMore: lull help %[1]s", node.Path(), strings.Join(names, ", "))
 }
 
-func children(n *kong.Node) (names []string) {
-	for _, c := range n.Children {
-		names = append(names, c.Name)
-	}
-	return names
+func children(n *kong.Node) []string {
+	return Names(n.Children, func(c *kong.Node) string { return c.Name })
 }
 
 // printHelp returns a printer of help as kong has it. On a terminal the headings are bold.

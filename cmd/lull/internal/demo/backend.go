@@ -13,7 +13,7 @@ import (
 	"github.com/lullgo/lull/internal/sleep"
 )
 
-// A backend is an HTTP server on a loopback port, with a few workers and a bounded queue. A request beyond it gets a 503 at once.
+// A backend is an HTTP server on a loopback port, with a few workers and a bounded queue. If that is full a request gets a 503 at once.
 // Like most servers it serves whoever waits in the queue, even if the caller has hung up: that keeps an overloaded server overloaded.
 // Serving takes time, by a timer, and no processor: the capacity is not the machine's.
 type backend struct {

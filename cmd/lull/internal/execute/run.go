@@ -219,7 +219,7 @@ type startError struct{ error }
 
 func (e startError) Unwrap() error { return e.error }
 
-// inputError is the error of an input that could not be read to its end: a part of it makes no success.
+// inputError is the error of an input that was cut short: what the command did with a part of it is no success.
 type inputError struct{ error }
 
 func (e inputError) Error() string { return "standard input was cut short: " + e.error.Error() }

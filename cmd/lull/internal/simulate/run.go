@@ -185,7 +185,7 @@ func bytesInWords(n int64) string {
 
 const assumedMemory = 4 << 30
 
-// availableMemory is how many bytes may be used without swapping, by Linux's /proc/meminfo, whatever limits a container.
+// availableMemory is how many bytes may be used without swapping, by Linux's /proc/meminfo. It ignores a container's limit.
 func availableMemory() int64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -47,7 +47,7 @@ func mapOf(ctx context.Context, s simulation, p *term.Progress) (stabilityMap, e
 	}})
 }
 
-// fleetSizes are those that have a map: the scenario's own, a hundredth and a hundred times of it.
+// fleetSizes are those that have a map: the scenario's own, a hundredth of it and a hundred times as many.
 func fleetSizes(s sim.Scenario) []int {
 	n := 0
 	for _, f := range s.Fleets {

@@ -86,11 +86,7 @@ func unbroken(text string) []string {
 }
 
 func isUnit(word string) bool {
-	switch strings.TrimRight(word, ".,;:)") {
-	case "µs", "ms", "s", "min", "h", "%":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"µs", "ms", "s", "min", "h", "%"}, strings.TrimRight(word, ".,;:)"))
 }
 
 // Pad appends blanks to text until it is width columns wide.

@@ -18,10 +18,8 @@ func number(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v):
 		return "–"
-	case a < 9.995:
-		return trimmed(v, 2)
 	case a < 99.95:
-		return trimmed(v, 1)
+		return three(v)
 	case a < 9999.5:
 		return grouped(v)
 	case a < 999950:
