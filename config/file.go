@@ -339,13 +339,6 @@ func (p *filePlaces) origin(name, rest string) (Position, Origin, bool) {
 
 func presetOf(name string) *template { return templates()[name] }
 
-func policyOf(name string) lull.Policy {
-	if t := presetOf(name); t != nil {
-		return t.policy
-	}
-	return lull.Policy{}
-}
-
 // A Position is a place in a file, with the fields File, Line and Column. Lines and columns count from 1, columns in
 // characters. The zero Position is none: of a PolicyFile that was made in code. Its String is "file:3:15", and "-" for none.
 type Position = tree.Position

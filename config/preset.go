@@ -55,10 +55,10 @@ type template struct {
 
 // PresetPolicy returns the policy of a name of [Presets].
 func PresetPolicy(name string) (lull.Policy, bool) {
-	if presetOf(name) == nil {
-		return lull.Policy{}, false
+	if t := presetOf(name); t != nil {
+		return t.policy, true
 	}
-	return policyOf(name), true
+	return lull.Policy{}, false
 }
 
 var templates = sync.OnceValue(func() map[string]*template {
