@@ -296,8 +296,7 @@ func (f *PolicyFile) find(path string) (Position, Origin) {
 	return Position{File: f.places.file, Line: 1, Column: 1}, Unset
 }
 
-// owner returns the dependency to which the policy field at path belongs, "" for the defaults, and
-// the rest of the path. Names may have dots in them.
+// owner returns the dependency of the policy field at path, "" for the defaults, and the rest of the path. Names may have dots.
 func (f *PolicyFile) owner(path string) (name, rest string, ok bool) {
 	if rest, ok := strings.CutPrefix(path, "defaults."); ok {
 		return "", rest, true
@@ -317,8 +316,7 @@ func (f *PolicyFile) owner(path string) (name, rest string, ok bool) {
 	return "", "", false
 }
 
-// origin returns where the field rest of the policy of name has its value from, if the file does
-// not have the field. A field with fields has the origin of the first of them that has one.
+// origin returns where a field that the file does not have gets its value from: the first origin of its own fields.
 func (p *filePlaces) origin(name, rest string) (Position, Origin, bool) {
 	o := p.bases[name]
 	for _, l := range policyLeaves() {
@@ -340,13 +338,6 @@ func (p *filePlaces) origin(name, rest string) (Position, Origin, bool) {
 }
 
 func presetOf(name string) *template { return templates()[name] }
-
-func policyOf(name string) lull.Policy {
-	if t := presetOf(name); t != nil {
-		return t.policy
-	}
-	return lull.Policy{}
-}
 
 // A Position is a place in a file, with the fields File, Line and Column. Lines and columns count from 1, columns in
 // characters. The zero Position is none: of a PolicyFile that was made in code. Its String is "file:3:15", and "-" for none.

@@ -55,8 +55,7 @@ type fileReader struct {
 	defaultsBroken []string
 	defaultsWrong  problem.List // reported once, and not with each dependency again
 
-	// operationsOf has the names of the operations by dependency; nil for a dependency that names
-	// none. The map is nil if the file has no dependencies: then any name may be one.
+	// operationsOf are names by dependency; nil: it names none. Without dependencies the map is nil, and any name may be one.
 	operationsOf map[string]map[string]bool
 }
 
@@ -275,8 +274,7 @@ func (d *Dependency) operationNames() map[string]bool {
 	return names
 }
 
-// valid records the problems of d, each at the place where its value comes from. Problems of the
-// defaults are reported only once.
+// valid records the problems of d where its values come from, and those of the defaults only once.
 func (r *fileReader) valid(d Dependency, from origins) {
 	written := maps.Clone(r.Places)
 	for _, l := range policyLeaves() {
@@ -334,8 +332,7 @@ func (r *fileReader) services(e tree.Member) {
 	}
 }
 
-// links records the calls of s that lead nowhere. A file without dependencies may be the call graph
-// to the dependencies of other files.
+// links records calls that lead nowhere. Without dependencies a file may be the call graph of other files.
 func (r *fileReader) links(s Service, provider map[string]string) {
 	for i, name := range s.Provides {
 		at := codec.Element("provides", i)

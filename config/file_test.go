@@ -376,12 +376,14 @@ func anyFile(random *rand.Rand) PolicyFile {
 	codectest.Fill(random, reflect.ValueOf(&f.Defaults.Policy).Elem())
 	f.Defaults.Preset = anyPreset(random)
 	if random.IntN(2) == 0 {
-		f.Defaults.Policy = mixed(random, policyOf(f.Defaults.Preset), f.Defaults.Policy)
+		preset, _ := PresetPolicy(f.Defaults.Preset)
+		f.Defaults.Policy = mixed(random, preset, f.Defaults.Policy)
 	}
 	for i := range 1 + random.IntN(4) {
 		d := Dependency{Name: fmt.Sprint("d.", i), Preset: anyPreset(random)}
 		codectest.Fill(random, reflect.ValueOf(&d.Policy).Elem())
-		for _, other := range []lull.Policy{f.Defaults.Policy, policyOf(d.Preset)} {
+		own, _ := PresetPolicy(d.Preset)
+		for _, other := range []lull.Policy{f.Defaults.Policy, own} {
 			if random.IntN(2) == 0 {
 				d.Policy = mixed(random, other, d.Policy)
 			}

@@ -76,7 +76,7 @@ func (w *fileWriter) defaults() *tree.Node {
 	d := &w.f.Defaults
 	n := tree.NewMap()
 	w.preset(n, d.Preset, "defaults")
-	preset := policyOf(d.Preset)
+	preset, _ := PresetPolicy(d.Preset)
 	w.setByDefaults = map[string]bool{}
 	for _, l := range policyLeaves() {
 		w.setByDefaults[l.path] = !same(l.of(&d.Policy), l.of(&preset))

@@ -258,8 +258,7 @@ func (l *Live) Watch(ctx context.Context, interval time.Duration) error {
 	}
 }
 
-// checkFile reads the file. It puts it in force if the check before has read the same, and it was not refused. It returns the
-// state of the file.
+// checkFile puts the file in force if it is as it was at the check before, and was not refused. It returns the file's state.
 func (l *Live) checkFile(before fileState) fileState {
 	l.reloading.Lock()
 	defer l.reloading.Unlock()

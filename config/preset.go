@@ -55,10 +55,10 @@ type template struct {
 
 // PresetPolicy returns the policy of a name of [Presets].
 func PresetPolicy(name string) (lull.Policy, bool) {
-	if presetOf(name) == nil {
-		return lull.Policy{}, false
+	if t := presetOf(name); t != nil {
+		return t.policy, true
 	}
-	return policyOf(name), true
+	return lull.Policy{}, false
 }
 
 var templates = sync.OnceValue(func() map[string]*template {
@@ -136,8 +136,7 @@ func (l leaf) of(p *lull.Policy) reflect.Value {
 // A base is the policy that a dependency begins with, before its own fields are set.
 type base struct {
 	policy lull.Policy
-	// preset: it comes from the preset of the dependency itself. inherited are the leaves that come
-	// from the defaults all the same.
+	// preset: it is that of the dependency itself. inherited are leaves that come from the defaults all the same.
 	preset    bool
 	whole     bool // the preset sets every leaf
 	inherited map[string]bool

@@ -1,8 +1,6 @@
 package config
 
-import (
-	_ "embed"
-)
+import _ "embed"
 
 // go test -run TestSchema -update writes it from the types and their comments.
 //

@@ -24,8 +24,7 @@ type Rules struct {
 	Strict bool
 }
 
-// Parse reads the values in data, one for each document. An empty document is Null; a text of blanks and comments has no
-// documents. The error is [tree.Mistakes], in which name stands for the file.
+// Parse reads the values in data, one for each document; an empty one is Null. The error is [tree.Mistakes], with name for the file.
 func Parse(name string, data []byte, rules Rules) ([]*tree.Node, error) {
 	p := &parser{rules: rules, r: tree.Reader{File: name}}
 	all := p.parse(data)
@@ -67,8 +66,7 @@ func (p *parser) parse(data []byte) []*tree.Node {
 // hiddenBreak reports whether YAML ends a line at c, and a comment with it, where many editors show no end of a line.
 func hiddenBreak(c rune) bool { return c == '\u0085' || c == '\u2028' || c == '\u2029' }
 
-// isText reports whether data is text. Text of lull's own files must also have the same lines for
-// every reader. It records what is wrong.
+// isText reports whether data is text, of lull's own files with the same lines for every reader, and records what is wrong.
 func (p *parser) isText(data []byte) bool {
 	at := p.r.Top()
 	for len(data) > 0 {
@@ -99,8 +97,7 @@ func (p *parser) isText(data []byte) bool {
 	return true
 }
 
-// isJSON reports whether data begins as JSON does: with a mapping or a list whose first element is in quotes, or which has
-// none. YAML has braces and brackets, too, but there keys are mostly without quotes.
+// isJSON reports whether data begins with a mapping or a list, and then with a quote or nothing: in YAML keys have mostly no quotes.
 func isJSON(data []byte) bool {
 	start := bytes.TrimLeft(data, " \t\r\n")
 	if len(start) == 0 || start[0] != '{' && start[0] != '[' {
@@ -110,8 +107,7 @@ func isJSON(data []byte) bool {
 	return len(first) == 0 || strings.IndexByte(`"}],:`, first[0]) >= 0
 }
 
-// unwrapped is data without what may stand before a text: a byte order mark, and the name of the attribute in which gRPC
-// looks for service configs in DNS. Blanks replace the name, so that places stay as they are.
+// unwrapped is data without a byte order mark, and with blanks for the attribute in which gRPC looks for service configs in DNS.
 func unwrapped(data []byte) []byte {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	const attribute = "grpc_config="

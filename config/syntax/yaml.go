@@ -167,8 +167,7 @@ func (p *parser) scalar(t *tree.Node, n *yaml.Node) {
 	}
 }
 
-// members reads the members of the mapping n and of the mappings that are merged into it (<<). Its own members come first
-// and hide merged ones; of several merged members with the same key the first counts.
+// members reads the members of n, which hide those of the mappings that are merged into it (<<); of these the first counts.
 func (p *parser) members(t *tree.Node, n *yaml.Node, depth int) {
 	lines := map[string]int{} // of the keys
 	add := func(m tree.Member) {

@@ -37,8 +37,7 @@ func retry(minutes int) deliveryStep {
 
 var deferral = deliveryStep{Settlement: queue.Settlement{Outcome: queue.Defer}}
 
-// checkAttempts takes a message through steps. After each, the message must come unchanged, with the Attempt, Lost and
-// Crashes that queue.Broker describes.
+// checkAttempts takes a message through steps. After each it must come unchanged, with what queue.Broker says of its counts.
 func (b *tester) checkAttempts(steps ...deliveryStep) {
 	b.Helper()
 	b.send("hello")
@@ -105,8 +104,7 @@ func (b *tester) receiveAttempt(what string, of *queue.Delivery, n int) *queue.D
 	return d
 }
 
-// Deliveries that nobody settled are counted apart from attempts, and count as attempts
-// unless a settlement uncounts them.
+// Deliveries that nobody settled count as attempts, unless a settlement uncounts them.
 func attemptLosses(b *tester) {
 	if !b.can.Losses {
 		b.Skip("not for this broker: it does not count losses")

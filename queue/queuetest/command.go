@@ -27,17 +27,14 @@ type CommandLine struct {
 	Env     []string // NAME=value, besides those of this process
 	// Mistaken are invalid targets, each with a part of the program's error.
 	Mistaken map[string]string
-	// Held is how long the letters of a killed process stay out. Zero: they are back when its
-	// connection ends.
+	// Held is how long the letters of a killed process stay out. Zero: until its connection ends.
 	Held time.Duration
-	// Killed is the URL for processes that are ended half-way. Empty: Broker. It may be that of a
-	// proxy that shortens the leases of letters, so that Held is short.
+	// Killed is the URL for processes that are ended half-way, such as a proxy that shortens leases. Empty: Broker.
 	Killed string
 }
 
-// Command has the program lull, which it builds of the workspace, inspect and redrive the
-// dead letters of a real broker: ended half-way by an interrupt and by SIGKILL, and run
-// again until all is done.
+// Command has lull inspect and redrive the dead letters of a real broker, ended half-way by an interrupt and by SIGKILL, and run again
+// until all is done.
 func Command(t *testing.T, target Target, of func(address string) CommandLine) {
 	if raced && os.Getenv(allVariable) == "" {
 		t.Skip("not with the race detector, unless " + allVariable + " is set: the program is another process")
@@ -104,8 +101,7 @@ var built struct {
 	err    error
 }
 
-// Program builds the program lull of the workspace, and lull-queue beside it, which it starts: once for the tests of a
-// process. It returns the path of lull. Main removes both.
+// Program builds lull, and lull-queue beside it, once for the tests of a process, and returns the path of lull. Main removes both.
 func Program(t testing.TB) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {

@@ -105,8 +105,7 @@ func consumerOutcomes(b *tester) {
 	b.expectEmpty("after all were settled")
 }
 
-// A handler that is three times longer than its lease keeps its message; where the lease
-// cannot be extended its context ends in time.
+// A handler that is longer than its lease keeps its message; where no lease can be extended its context ends in time.
 func consumerLong(b *tester) {
 	b.send("long")
 	var seen tally
@@ -150,8 +149,7 @@ func consumerLong(b *tester) {
 	b.expectEmpty("after Ack")
 }
 
-// While the breaker is open nothing is tried, and when it is closed again no message has
-// lost an attempt.
+// While the breaker is open nothing is tried, and no message loses an attempt.
 func consumerBreaker(b *tester) {
 	p := plain(3, 20*time.Millisecond)
 	p.Breaker = queue.Policy().Breaker
@@ -237,8 +235,7 @@ func consumerStops(b *tester) {
 	b.expectEmpty("after Ack")
 }
 
-// One message kills its workers. The others that are in flight with it come back and are handled. At last the message is
-// handled alone, and then becomes a dead letter.
+// One message kills its workers. Others in flight come back and are handled. At last it is alone, and becomes a dead letter.
 func consumerPoison(b *tester, how string, others, workers, attempts int) {
 	const most = 6 // runs of it, more than attempts: three may be in company
 	var sent []string

@@ -60,8 +60,7 @@ func (b *tester) arrive(due []time.Time) time.Duration {
 	return now.Sub(due[i])
 }
 
-// The longest delay is taken, and the message does not come at once. A longer one, or an invalid settlement, is refused
-// permanently and changes nothing.
+// The longest delay is taken. A longer one, or an invalid settlement, is refused permanently and changes nothing.
 func longestDelay(b *tester) {
 	b.send("hello")
 	d := b.receiveOne()

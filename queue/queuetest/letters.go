@@ -58,8 +58,7 @@ func lettersRead(b *tester) {
 	b.expectEmpty("when all have died")
 }
 
-// A reader that removes the letters of one group sees them all. (One that does not may see
-// only the first of the group: see queue.Scan.)
+// A reader that removes the letters of one group sees them all. (Another may see only the first: see queue.Scan.)
 func lettersGroup(b *tester) {
 	const n = 3
 	for i := range n {
@@ -80,8 +79,7 @@ func (b *tester) firstLetters(from queue.DeadLetters, most int) []*queue.Letter 
 	return got
 }
 
-// eventually reads until there are n letters: what a reading has held comes back when a
-// lease lapses.
+// eventually reads until there are n letters: what a reading has held comes back when a lease lapses.
 func (b *tester) eventually(n int) (got []string) {
 	for began := time.Now(); ; time.Sleep(b.o.Lease / 4) {
 		got = bodies(b.letters(false))

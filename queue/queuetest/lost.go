@@ -229,8 +229,7 @@ func (l *lost) missing() (some []int) {
 	return some
 }
 
-// settleDown waits until nothing comes any more. A message comes once more if its worker
-// had handled it and was killed before the acknowledgement.
+// settleDown waits until nothing comes any more: a message comes again if its worker was killed before the acknowledgement.
 func (l *lost) settleDown() {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		l.mu.Lock()

@@ -94,8 +94,7 @@ func orderDead(b *tester) {
 	b.ack(d)
 }
 
-// Two consumers handle groups in which some messages fail: each group comes in order,
-// and what fails is tried again before the next.
+// Two consumers handle groups in which some messages fail: each group comes in order, with retries before the next.
 func orderRetries(b *tester) {
 	b.needOrder()
 	const n = 8

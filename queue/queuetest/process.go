@@ -69,8 +69,7 @@ const (
 	lineBuried = "buried" // a message is a dead letter
 )
 
-// startWorker starts a worker, which ends when the test does. hear gets each line that it prints, one after the other,
-// and an empty one when it has ended.
+// startWorker starts a worker, which ends with the test. hear gets each line that it prints, and an empty one at its end.
 func (b *tester) startWorker(work string, attempts, concurrency int, hear func(line string)) *worker { //outside: only for a broker that other processes can reach
 	j := job{work, b.address, b.o.Lease, attempts, concurrency}
 	w := &worker{cmd: exec.Command(must.Have(os.Executable()), "-test.run=^$"), ended: make(chan struct{})}
@@ -204,8 +203,7 @@ func handlePoison(_ context.Context, m *queue.Message) error {
 	return nil
 }
 
-// What NothingLost's messages do: a hundredth fails permanently, a fifth fails once or
-// twice.
+// What NothingLost's messages do: a hundredth fails permanently, a fifth fails once or twice.
 func failsForGood(i int) bool { return i%100 == 7 }
 func failuresOf(i int) int {
 	if i%5 == 0 {

@@ -94,8 +94,7 @@ func redriveSome(b *tester) {
 	b.drain(2)
 }
 
-// drain takes n messages out of the queue, and waits for more. It counts them by
-// body.
+// drain takes n messages out of the queue, waits for more, and counts them by body.
 func (b *tester) drain(n int) map[string]int {
 	seen := map[string]int{}
 	b.drainInto(seen, n)
@@ -124,8 +123,7 @@ func (b *tester) drainInto(seen map[string]int, n int) {
 	}
 }
 
-// Letters that are equal, also in their original id, stay different messages: a producer
-// may give no ids, or one for all.
+// Letters that are equal, also in their original id, stay different messages: producers may give one id for all.
 func redriveAlike(b *tester) {
 	const n = 4
 	for range n {
@@ -172,9 +170,8 @@ func (s *stuckReading) Remove(ctx context.Context, l *queue.Letter) error {
 	return s.DeadLetters.Remove(ctx, l)
 }
 
-// redriveRest moves what is left of n letters after an interruption: removed of them were removed before, and at most
-// unremoved were sent and not removed. It redrives until all were moved, because the ended reading may still hold letters.
-// Then each message must have come: once if the broker deduplicates, else at least once.
+// redriveRest moves what is left of n letters, removed of which are gone, and at most unremoved of which were sent and not removed. The
+// ended reading may hold letters for a while. Each message must come: once if the broker deduplicates.
 func (b *tester) redriveRest(n, removed, unremoved int) {
 	moved := removed
 	for began := time.Now(); moved < n && !b.gaveUp(began); time.Sleep(b.o.Lease / 4) {

@@ -43,8 +43,7 @@ func sendConcurrently(b *tester) {
 	b.expectEmpty("after Ack")
 }
 
-// Of two messages with one id one is discarded where the broker's capabilities include that. Dead letters
-// of two messages are never discarded.
+// Messages with one id are discarded but one, where the broker can do that. Dead letters of two messages never are.
 func sendSame(b *tester) {
 	if !b.can.Deduplicates {
 		b.Skip("not for this broker: this broker does not deduplicate")

@@ -58,8 +58,7 @@ func deadLetter(b *tester) {
 	b.expectEmpty("after a dead letter")
 }
 
-// A message that was redriven has an envelope. Its next dead letter has the new envelope
-// instead.
+// A message that was redriven has an envelope, which that of its next dead letter replaces.
 func deadLetterAgain(b *tester) {
 	former := envelope("original")
 	former.Redrives = 1
@@ -78,8 +77,7 @@ func deadLetterAgain(b *tester) {
 	b.equal("header", l.Headers["kind"], "test")
 }
 
-// Repeating the same settlement returns nil or ErrLost; a different one ErrLost. Neither
-// changes anything.
+// Repeating the same settlement returns nil or ErrLost, a different one ErrLost. Neither changes anything.
 func settleTwice(b *tester) {
 	for _, first := range []queue.MessageOutcome{queue.Ack, queue.Drop, queue.DeadLetter} {
 		b.send(first.String())
@@ -96,8 +94,7 @@ func settleTwice(b *tester) {
 	b.equal("dead letters", len(b.letters(false)), 1)
 }
 
-// A delivery that was settled is not its holder's: an acknowledgement that comes late
-// does not take away the message that waits for its next attempt.
+// A late acknowledgement by the former holder does not take away the message that waits for its next attempt.
 func settleWaiting(b *tester) {
 	for _, first := range []queue.MessageOutcome{queue.Retry, queue.Defer} {
 		for _, second := range []queue.MessageOutcome{queue.Ack, queue.Retry, queue.Defer, queue.Drop} {

@@ -96,8 +96,7 @@ func (b *tester) sendOne(o queue.Outgoing) {
 
 func (b *tester) want(n int) queue.Want { return queue.Want{Max: n, Lease: b.o.Lease} }
 
-// temporary reports whether err is temporary, and logs it. A few such failures are tolerated:
-// any connection may break.
+// temporary reports whether err is temporary, and logs it. A few are tolerated: any connection may break.
 func (b *tester) temporary(err error) bool {
 	b.Helper()
 	if v := lull.Classify(err); err == nil || v.Kind != lull.KindTransient || b.failures.Add(1) > 3 {
@@ -138,8 +137,7 @@ func (b *tester) receive(c *Connection, most int) []*queue.Delivery {
 
 func (b *tester) receiveOne() *queue.Delivery { return b.receive(b.Connection, 1)[0] }
 
-// receiveAll waits for n messages. None of them is settled meanwhile, so all n must arrive
-// within one lease.
+// receiveAll waits for n messages. None is settled meanwhile, so all must arrive within one lease.
 func (b *tester) receiveAll(c *Connection, n int) (all []*queue.Delivery) {
 	for len(all) < n {
 		all = append(all, b.receive(c, min(n-len(all), 10))...)
@@ -230,8 +228,7 @@ func envelope(id string) *queue.Envelope {
 	return &queue.Envelope{Reason: "test", Code: "code", Attempts: 1, Source: "orders", OriginalID: id, LastFailure: time.Now()}
 }
 
-// letLapse gives d up without settling it: it waits until the lease lapses, or replaces
-// the connection by another.
+// letLapse gives d up without settling it: it waits for the end of the lease, or replaces the connection.
 func (b *tester) letLapse(d *queue.Delivery) {
 	if b.can.Leases {
 		time.Sleep(time.Until(d.Lease))
@@ -247,8 +244,7 @@ func (b *tester) reconnect() {
 	b.Connection = b.connect()
 }
 
-// expectEmpty checks that nothing is in the queue: ready, waiting for no longer than a
-// lease, or out.
+// expectEmpty checks that nothing is in the queue: ready, out, or waiting for up to a lease.
 func (b *tester) expectEmpty(what string) {
 	wait := b.o.Lease + b.o.Lease/2
 	if !b.can.Leases {

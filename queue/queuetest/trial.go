@@ -12,9 +12,8 @@ import (
 // maxRepeats is how often a check is repeated, each time with leases that are twice as long.
 const maxRepeats = 5
 
-// runTrial runs c as part of t. On a busy machine a lease may lapse because a process does not run, or because a server beside
-// it has no time to answer. What a check finds then is not the broker's fault. So a check that fails while calls or timers
-// are late has no verdict: it is repeated, with a queue of its own and longer leases.
+// runTrial runs c as part of t. On a busy machine a lease may lapse without the broker's fault. So a check that fails while calls or
+// timers are late has no verdict, and is repeated with longer leases.
 func (c check) runTrial(t testing.TB, target Target, order queue.Order) {
 	for n := 0; ; n++ {
 		r := &recorder{TB: t}

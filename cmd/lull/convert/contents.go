@@ -11,8 +11,7 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// What a file is, before it is read: a template, a policy file, or an object of Kubernetes with files
-// in it. lull lint and lull convert ask the same functions.
+// What a file is, before it is read. lull lint and lull convert ask the same functions.
 
 // A Skip is a file that was not read, and why.
 type Skip struct {
@@ -32,8 +31,7 @@ var actions = regexp.MustCompile(`\{\{[^{}\n]*\}\}|\{%[^\n]*%\}|<%[^\n]*%>`)
 
 var comments = regexp.MustCompile(`(?m)^[ \t]*#.*\n?`)
 
-// templated reports whether a value in n, or a key, is that of a template. A text of several lines is
-// a file or a program within a file, and says nothing of the file itself.
+// templated reports whether a value in n, or a key, is that of a template. A text of several lines is a file within the file.
 func templated(n *tree.Node) bool {
 	if n.Kind == tree.Text {
 		return !strings.Contains(n.Text, "\n") && actions.MatchString(n.Text)
@@ -41,9 +39,8 @@ func templated(n *tree.Node) bool {
 	return slices.ContainsFunc(n.Members, func(m tree.Member) bool { return actions.MatchString(m.Key) }) || n.Any(templated)
 }
 
-// Unread returns why a file that nobody has named is no file for lull: it is a template, it cannot be
-// parsed, or it has nothing of what is read. Of a file that somebody has named, only the first is a
-// reason; the others are mistakes. Empty: it is to be read.
+// Unread returns why a file that was found is no file for lull: it is a template, it cannot be parsed, or it has nothing to read. Of a
+// file that somebody has named only the first is a reason. Empty: it is to be read.
 func Unread(f File, found bool) string {
 	if !found && !actions.Match(f.Data) {
 		return ""
@@ -84,8 +81,7 @@ func isLull(root *tree.Node) bool {
 // policyFields are fields by which a file is known to be a policy file: others, too, have dependencies and services.
 var policyFields = []string{"attempts", "attempt_timeout", "deadline", "backoff", "budget", "breaker", "hedge", "preset", "hint_limit", "rate_limited_base", "nested"}
 
-// IsPolicyFile reports whether a file is one of lull's own, perhaps with mistakes: one that can be read,
-// or that has the field of a policy.
+// IsPolicyFile reports whether a file is one of lull's own, perhaps with mistakes: it can be read, or has a field of a policy.
 func IsPolicyFile(f File) bool {
 	roots, err := parse(f.Name, f.Data)
 	if err != nil || len(roots) != 1 || !isLull(roots[0]) {
@@ -108,16 +104,14 @@ type Embedded struct {
 	// lines and columns as there; other lines are empty.
 	Key string
 	File
-	// At is where the key is. Whole: what is within is not in the file line by line, and all of it is
-	// at the line of the key.
+	// At is where the key is. Whole: what is within is not in the file line by line, and all of it is at that line.
 	At    config.Position
 	Whole bool
 
 	path string // of the key
 }
 
-// InConfigMaps returns the files within the ConfigMaps of a file that can be read here: policy files of
-// lull, and those of other systems.
+// InConfigMaps returns the policy files, and the files of other systems, within the ConfigMaps of a file.
 func InConfigMaps(f File) (all []Embedded) {
 	roots, _ := parse(f.Name, f.Data)
 	for _, root := range roots {
@@ -159,8 +153,7 @@ func texts(root *tree.Node, f File) (all []Embedded) {
 	return all
 }
 
-// inPlace is the text of a member as it stands in data, behind empty lines. It is nil if it does not
-// stand there line by line, which only a text behind "|" does.
+// inPlace is the text of a member where it stands in data, behind empty lines. Nil: it does not stand there line by line, as after "|".
 func inPlace(m tree.Member, data []byte) []byte {
 	lines := bytes.Split(data, []byte("\n"))
 	if m.Value.Line < 1 || m.Value.Line >= len(lines) {

@@ -41,20 +41,17 @@ type File struct {
 type Options struct {
 	// From is the format of all files. Nil: each document is looked at.
 	From *Format
-	// Base decides what the files leave open. Empty: it is as the other system does it, as far as a
-	// policy can describe that. "lull": it is as in the recommended policy. Otherwise the name of a
-	// preset of package config (see config.Presets).
+	// Base decides what the files leave open. Empty: the other system does, as far as a policy can describe that. "lull": the recommended
+	// policy. Otherwise a preset (see config.Presets).
 	Base string
 	// Only is the name of the one dependency to write. Empty: all are written.
 	Only string
 	// GAPIC reads gRPC service configs as the generators of Google's API clients do: a retryPolicy
 	// may have no maxAttempts, and is then in force until the timeout.
 	GAPIC bool
-	// Found are the names of files that nobody has named: they were found in a directory. If one of
-	// them is not a file for lull, or is one of another system that cannot be read, it is left out.
+	// Found are the names of files that were found in a directory. Those that are not for lull, or cannot be read, are left out.
 	Found map[string]bool
-	// Foreign leaves out the policy files of lull within ConfigMaps, for a caller that reads them by
-	// itself: see [InConfigMaps].
+	// Foreign leaves out the policy files of lull within ConfigMaps: the caller reads them (see [InConfigMaps]).
 	Foreign bool
 	// JSON writes JSON if the format can be JSON or YAML.
 	JSON bool
@@ -296,8 +293,7 @@ func (r *reading) sortAll(f File, roots []*tree.Node, prefix, key string) {
 	}
 }
 
-// sort adds the document root to the documents of its format. otherwise is the format of a document
-// that cannot be recognised; nil: it is a mistake.
+// sort adds a document to those of its format. otherwise is the format if it is not recognised; nil: that is a mistake.
 func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format) {
 	if items := listed(root); items != nil {
 		for i, item := range items.Items {
@@ -585,12 +581,10 @@ func (d *document) attempts(retries int64, path string) int {
 
 const mostAttempts = 1000
 
-// maxDependencies is how many dependencies are read: more than fit into a policy file of 1 MiB, and
-// more than anybody looks through.
+// maxDependencies is how many are read: more than fit into a policy file of 1 MiB.
 const maxDependencies = 20_000
 
-// add adds a dependency that was made of what is at path of d, and of rest. others are further names, if a dependency of that
-// name has another policy.
+// add adds a dependency that was made of what is at path of d, and of rest. others are names for it if another policy has its name.
 func (r *reading) add(d *document, name string, others []string, path string, p lull.Policy, extras known, rest ...source) {
 	if r.full {
 		return

@@ -19,8 +19,7 @@ import (
 	"github.com/lullgo/lull/internal/waits"
 )
 
-// Dapr's Resiliency has named policies (timeouts, retries, circuit breakers), and targets that name
-// them. Its retries are those of cenkalti/backoff, and its breaker is gobreaker, around each attempt.
+// Dapr's targets name its policies. Its retries are those of cenkalti/backoff, its breaker is gobreaker, around each attempt.
 
 const daprVersion = "dapr.io/v1alpha1"
 
@@ -37,8 +36,7 @@ const (
 	daprOwnRetries = "DaprBuiltIn"
 )
 
-// targetKinds are the kinds of targets, in the order in which they are read, with what the names of
-// their dependencies begin with, and the parts of the names of default policies.
+// targetKinds are in the order of reading. prefix is of the dependencies' names, and levels are parts of the names of default policies.
 var targetKinds = []struct {
 	field, prefix string
 	levels        []string
@@ -357,7 +355,7 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 	}
 	if timeout != nil {
 		use(timeout, "attempt_timeout")
-		p.AttemptTimeout = orNone(atLeastMillisecond(timeout.wait))
+		p.AttemptTimeout = cmp.Or(atLeastMillisecond(timeout.wait), lull.NoTimeout)
 	}
 	if retry != nil && retry.retry != nil {
 		use(retry, "attempts", "backoff.base")

@@ -27,9 +27,8 @@ type Edit struct {
 	Value string
 }
 
-// Edits returns the changes of the files with which fields of the policy of a dependency are those
-// of p, as far as its system can have them. missing are the fields for which it has none, or which
-// are set in a part that is in none of the files.
+// Edits returns the changes with which fields of the policy of a dependency are those of p. missing are the fields for which its system
+// has none, or that are set in none of the files.
 func (s *Set) Edits(dependency string, p lull.Policy, fields ...string) (edits []Edit, missing []string) {
 	was, _ := s.find(dependency)
 	of := s.known[dependency].of
@@ -55,15 +54,13 @@ type editor struct {
 	edits  []Edit
 }
 
-// editors write a field of a policy as their systems have it, and report whether they can. A name of a
-// part is that of its kind.
+// editors write a field of a policy as their systems have it, and report whether they can.
 var editors = [formats]func(e *editor, field string) bool{
 	GRPC: (*editor).grpc, Istio: (*editor).istio, Envoy: (*editor).envoy, Gateway: (*editor).gateway, EnvoyGateway: (*editor).envoyGateway,
 	Dapr: (*editor).dapr, Linkerd: (*editor).linkerd, Resilience4j: (*editor).resilience4j,
 }
 
-// kind is what a part is: the kind of its Kubernetes object, the registry of resilience4j, the
-// list of Dapr, cluster or route of Envoy.
+// kind is that of the Kubernetes object, the registry of resilience4j, the list of Dapr, or cluster or route of Envoy.
 func (s source) kind() string {
 	path := s.local()
 	words := strings.Split(path, ".")
@@ -112,8 +109,7 @@ func (e *editor) set(kind, field, value string) bool {
 	return len(all) > 0
 }
 
-// setIn plans a value for a field of one part. Keys that are there keep their spelling, and a new one
-// has that of its neighbours.
+// setIn plans a value for a field of one part. Keys keep their spelling, and a new one has that of its neighbours.
 func (e *editor) setIn(s source, field, value string) {
 	part, there := s.in.at(s.local()), s.in.at(tree.Concat(s.local(), field))
 	own := strings.TrimPrefix(strings.TrimPrefix(there.path, s.local()), ".")
@@ -167,8 +163,7 @@ func (e *editor) share() string {
 	return strconv.FormatFloat(proxyBudgetOf(e.p.Budget).percent, 'f', -1, 64)
 }
 
-// failures is the number of failures in a row that opens a breaker of others, which has no
-// consecutive_for. One failure is no evidence.
+// failures is how many in a row open a breaker that has no consecutive_for. One failure is no evidence.
 func (e *editor) failures() int {
 	if e.p.Breaker.Consecutive > 1 {
 		return e.p.Breaker.Consecutive

@@ -171,8 +171,7 @@ func (e *envoyReader) connections(n *tree.Node) {
 	}
 }
 
-// find is the cluster of that name in the file that is being read: other files are mostly of other
-// proxies. If it has none it is the only one of that name; nil: there is none, or there are several.
+// find is the cluster of that name in this file, or else the only one: other files are mostly of other proxies.
 func (e *envoyReader) find(name string) *cluster {
 	all := e.clusters[name]
 	for _, c := range all {
@@ -233,8 +232,7 @@ func (e *envoyReader) routes(o *tree.Object) {
 	e.d.noteUnread(o, "it is not about how calls are made")
 }
 
-// enum reads a field that is one of names, or its number, as protobuf's JSON allows. It is the
-// first if the field is missing or wrong.
+// enum reads one of names, or its number, as protobuf's JSON allows. It is the first if the field is missing or wrong.
 func (d *document) enum(o *tree.Object, name string, names ...string) string {
 	n, path := o.Get(name)
 	if n == nil {
@@ -332,7 +330,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	first := policy
 	timeout, given := e.d.envoyTimeout(o, "timeout")
 	if given {
-		policy.Deadline = orNone(timeout)
+		policy.Deadline = cmp.Or(timeout, lull.NoTimeout)
 	}
 	e.d.assume(!given, o.Path, "without timeout Envoy ends a call after 15s")
 	e.d.lost(o, Lost, "a policy bounds calls and attempts, not the time between two parts of a stream", "idle_timeout", "max_stream_duration", "flush_timeout")
@@ -583,8 +581,7 @@ func (r *envoyRetry) backOff(d *document, b *tree.Object) {
 	}
 }
 
-// intervals reads the base of waits and the longest, which is not shorter; rest deals with the other fields. Envoy refuses waits
-// without a base. Both are zero if something is wrong.
+// intervals reads the base of waits, without which Envoy refuses them, and the longest; rest reads the other fields. Zero: a mistake.
 func (r *envoyRetry) intervals(d *document, b *tree.Object, first, last string, s timeForm, rest func()) (base, longest time.Duration) {
 	if !b.Has(first) {
 		b.Require(first, s.allowed)
@@ -650,8 +647,7 @@ func (r *envoyRetry) rateLimited(d *document, b *tree.Object) {
 	b.NoMore("reset_headers", "max_interval")
 }
 
-// methods reads retriable_request_headers, with which a route can list the requests that are safe
-// to repeat. If they are those of lull nothing is lost.
+// methods reads retriable_request_headers. If they list the requests that lull repeats, nothing is lost.
 func (r *envoyRetry) methods(d *document, o *tree.Object) {
 	n, path := o.Get("retriable_request_headers")
 	if n == nil {
@@ -804,8 +800,7 @@ func percentIn(o *tree.Object, name string) (float64, bool) {
 	return o.Float(name, "a number from 0 to 100", func(f float64) bool { return f >= 0 && f <= 100 })
 }
 
-// content is the content of n as a text, to compare: without @type, and independent of the spelling
-// of keys and of their order.
+// content is n as a text to compare: without @type, whatever the spelling and the order of its keys.
 func content(n *tree.Node) string {
 	bare := *n
 	bare.Members = slices.DeleteFunc(slices.Clone(n.Members), func(m tree.Member) bool { return m.Key == "@type" })

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -226,12 +227,7 @@ func unpaid(b budget.Config, note noter) {
 	note.lost(!b.Unlimited && b != (budget.Config{}), "budget", "there are no retries")
 }
 
-func limitNumber(c bulkhead.Config) int64 {
-	if c.InFlight == 0 {
-		return unlimited
-	}
-	return int64(c.InFlight)
-}
+func limitNumber(c bulkhead.Config) int64 { return cmp.Or(int64(c.InFlight), unlimited) }
 
 func envoyBudget(b proxyBudget, note noter) *tree.Node {
 	n := tree.NewMap().Set("budget_percent", tree.NewMap().Set("value", b.percent)).Set("min_retry_concurrency", min(b.least, math.MaxInt32))

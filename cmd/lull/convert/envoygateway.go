@@ -14,8 +14,7 @@ import (
 	"github.com/lullgo/lull/internal/waits"
 )
 
-// Envoy Gateway is Envoy behind the Gateway API: a BackendTrafficPolicy has the settings of Envoy
-// that the API lacks. It is read beside the HTTPRoutes that it is for.
+// Envoy Gateway: a BackendTrafficPolicy has Envoy's settings that the Gateway API lacks. It is read beside its HTTPRoutes.
 
 // triggers are the words of retryOn: those of Envoy that the resource has.
 var triggers = []string{"5xx", "gateway-error", "reset", "connect-failure", "retriable-4xx", "refused-stream", statusCodes,
@@ -216,8 +215,7 @@ func (t *trafficPolicy) passive(o *tree.Object, below int) {
 	t.ejection = &x
 }
 
-// start sets in p what the policy says of a call, but for its retries. timed: the route has a
-// timeout of its own, which takes precedence.
+// start sets in p what the policy says of a call, but for its retries. timed: the route's own timeout takes precedence.
 func (t *trafficPolicy) start(p *lull.Policy, timed bool) {
 	t.used = true
 	if t.timed && !timed {

@@ -65,9 +65,8 @@ var fieldPlaces = [formats]map[string]place{
 	},
 }
 
-// FieldName returns the name that format f has for a field of a policy, such as
-// "retries.perTryTimeout" for "attempt_timeout" in Istio. ok is false if it has no such field, and
-// for lull's own format, in which the name is the field.
+// FieldName returns the name of a field of a policy in format f: "retries.perTryTimeout" for "attempt_timeout" in Istio. ok is false if
+// it has none, and for lull's own format.
 func FieldName(f Format, field string) (name string, ok bool) {
 	if f >= formats {
 		return "", false
@@ -102,8 +101,7 @@ func (d *document) fieldsOf(f Format, path string) map[string]config.Position {
 	return all
 }
 
-// Position returns the place in the files of the dependency of that name, or of the field of a
-// policy, such as "budget.ratio", that it has there.
+// Position returns the place of a dependency, or of the field of its policy, such as "budget.ratio", in the files.
 func (s *Set) Position(dependency, field string) config.Position {
 	for f := field; f != ""; {
 		if at, ok := s.known[dependency].places[f]; ok {
@@ -114,8 +112,7 @@ func (s *Set) Position(dependency, field string) config.Position {
 	return s.position(dependency, field)
 }
 
-// Files returns the files that the dependency of that name comes from, if it is of another system:
-// a route and the rule for its host may be in two.
+// Files returns the files of other systems that the dependency comes from: a route and its rule may be in two.
 func (s *Set) Files(dependency string) (all []string) {
 	for _, each := range s.known[dependency].sources {
 		if !slices.Contains(all, each.file) {
@@ -128,8 +125,7 @@ func (s *Set) Files(dependency string) (all []string) {
 // Format returns the format that the dependency of that name comes from.
 func (s *Set) Format(dependency string) Format { return s.known[dependency].of }
 
-// Recognise returns the format of each document of a file, as [Convert] sees it, and of each item
-// of a list of documents. Documents that it does not recognise have none.
+// Recognise returns the format of each document of a file, and of each item of a list of documents, if it has one.
 func Recognise(f File) (all []Format) {
 	roots, err := parse(f.Name, f.Data)
 	if err != nil {

@@ -22,13 +22,11 @@ const (
 	Envoy
 	// Gateway is the HTTPRoutes of the Kubernetes Gateway API, with their XBackendTrafficPolicies, in YAML.
 	Gateway
-	// EnvoyGateway is the BackendTrafficPolicies of Envoy Gateway, in YAML. They are read beside the
-	// HTTPRoutes that they are for.
+	// EnvoyGateway is the BackendTrafficPolicies of Envoy Gateway, in YAML, which are read beside their HTTPRoutes.
 	EnvoyGateway
 	// Dapr is Dapr's Resiliency resources, in YAML: policies, and the targets that have them.
 	Dapr
-	// Resilience4j is the configuration of resilience4j in the properties of Spring Boot
-	// (application.yml), in YAML. It is read, and not written.
+	// Resilience4j is its configuration in Spring Boot (application.yml), in YAML. It is read, and not written.
 	Resilience4j
 	// Linkerd is its ServiceProfiles, and the annotations of Services, in YAML. It is read, and not written.
 	Linkerd

@@ -154,8 +154,7 @@ func (g *gatewayReader) route(spec *tree.Object, name string) httpRoute {
 	return route
 }
 
-// envoyGateways are the Gateways that are known to be Envoy Gateway's: their class is, or a policy of
-// Envoy Gateway is for them.
+// envoyGateways are the Gateways that are Envoy Gateway's by their class, or by a policy that is for them.
 func envoyGateways(docs []*document) map[backend]bool {
 	classes, found := map[string]bool{}, map[backend]bool{}
 	for _, d := range docs {
@@ -283,16 +282,9 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 
 func gatewayTimeout(o *tree.Object, name string, into *time.Duration) (t time.Duration, given bool) {
 	if t, given = o.Duration(name, 0, allowedGateway, parseGateway); given {
-		*into = orNone(t)
+		*into = cmp.Or(t, lull.NoTimeout)
 	}
 	return t, given
-}
-
-func orNone(d time.Duration) time.Duration {
-	if d == 0 {
-		return lull.NoTimeout
-	}
-	return d
 }
 
 // backends are the Services, or what else answers, to which a rule leads. why is the reason if the rule makes no calls.
@@ -325,14 +317,12 @@ func (g *gatewayReader) backends(o *tree.Object) (all []backend, why string) {
 	return all, why
 }
 
-// delegates reports whether a backendRef leads to routes instead of something that answers: an
-// HTTPRoute, or routes that are chosen by a label (kgateway, Gloo).
+// delegates reports whether a backendRef leads to routes: an HTTPRoute, or those with a label (kgateway, Gloo).
 func delegates(ref *tree.Node) bool {
 	return strings.HasSuffix(textOf(ref.Get("kind")), "Route") || strings.HasPrefix(textOf(ref.Get("group")), "delegation.")
 }
 
-// envoys reports whether a rule of a route is Envoy Gateway's: its Gateway is of a class of that
-// controller, or the rule refers to a resource of it.
+// envoys reports whether a rule is Envoy Gateway's: by the class of its Gateway, or because it refers to a resource of it.
 func (g *gatewayReader) envoys(route httpRoute, o *tree.Object) bool {
 	refs := slices.Concat(o.Node.Get("backendRefs").Elements(), o.Node.Get("filters").Elements())
 	return slices.ContainsFunc(refs, func(item *tree.Node) bool {
@@ -445,8 +435,7 @@ func (w *writer) gateway() []*tree.Node {
 	return append(routes, policies...)
 }
 
-// routeTo are the name of the route for a dependency, and the Service that it leads to: the one that
-// it led to before, if it was read of a gateway.
+// routeTo are the name of the route, and the Service: the one that it led to when it was read of a gateway.
 func (w *writer) routeTo(d config.Dependency, taken map[string]bool, note noter) (name, service string) {
 	f := w.set.known[d.Name].facts
 	if of := w.set.Format(d.Name); of != Gateway || !properHost(f.host) || strings.Contains(f.host, ".") {

@@ -46,8 +46,7 @@ func (r *reading) grpc(docs []*document) {
 	}
 }
 
-// isChoices reports whether the list root is one that gRPC finds in DNS (gRFC A2): service configs, and
-// for which clients they are.
+// isChoices reports whether a list is one that gRPC finds in DNS (gRFC A2): service configs, and for which clients they are.
 func isChoices(root *tree.Node) bool {
 	return slices.ContainsFunc(root.Items, func(item *tree.Node) bool {
 		return slices.ContainsFunc(item.Members, func(m tree.Member) bool { return tree.Fold(m.Key, "serviceConfig") })

@@ -20,8 +20,7 @@ import (
 
 const allowedMillis = "a duration of at least 1ms in whole milliseconds, such as 250ms or 2s"
 
-// istioDefault holds the failures that Istio lets Envoy retry by default (pilot/pkg/networking/core/route/retry).
-// Package preset has the attempts and waits.
+// istioDefault are the failures that Istio has Envoy retry by default (pilot/pkg/networking/core/route/retry).
 var istioDefault = failures{on: []string{"connect-failure", "refused-stream", "unavailable", "cancelled", statusCodes}}
 
 // istioVersions are the known versions of the resources. They have the same fields, as far as they are read.
@@ -228,8 +227,7 @@ func (i *istioReader) delegate(n *tree.Node, namespace string) (s *service, name
 	return i.services[name], strings.TrimPrefix(name, "/")
 }
 
-// virtualService reads its HTTP routes, each of which may have several destinations. from is the
-// route that delegates to it; nil: none does.
+// virtualService reads HTTP routes. from is the route that delegates to it; nil: none does.
 func (i *istioReader) virtualService(s *service, from *istioCall) {
 	d := s.d
 	i.d = d
@@ -325,8 +323,7 @@ func (i *istioReader) httpRoute(o *tree.Object, name string, s *service, from *i
 	}
 }
 
-// call adds a dependency for each destination. path is that of the route in i.d, or of the rule if
-// no route in these files leads there.
+// call adds a dependency for each destination. path is that of the route in i.d, or of the rule if no route leads there.
 func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 	d := i.d
 	policy := i.r.base.of(Istio).policy
@@ -436,8 +433,7 @@ type istioRetry struct {
 	remote       bool // in other localities
 }
 
-// apply sets the retries in p, which has the timeout of the route, and returns the failures that
-// are retried. A time for an attempt that has no effect is in facts.
+// apply sets the retries in p, which has the route's timeout, and returns what is retried. facts get a time without effect.
 func (r *istioRetry) apply(p *lull.Policy, facts *Facts) *failures {
 	p.Attempts = r.retries + 1
 	if r.base > 0 {
@@ -524,8 +520,7 @@ type spec struct {
 	namespace string
 }
 
-// destinationRules reads the traffic policies of a host and of its subsets. Several rules may have
-// them; Istio takes the first traffic policy, and the first subset of a name.
+// destinationRules reads what several rules set for a host and its subsets. Istio takes the first policy of each.
 func (i *istioReader) destinationRules(full string, specs []spec) {
 	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, namespace: specs[0].namespace, extras: known{foreign: foreign{of: Istio, retries: unlimited}},
 		subsets: map[string]*rule{}, labels: map[string]*tree.Node{}}
@@ -631,23 +626,16 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 		"idleTimeout")
 	tcp.NoMore("maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration", "idleTimeout")
 	o.NoMore("http", "tcp")
-	t.extras.retries = limitOr(retries)
+	atOnce := cmp.Or(retries, unlimited) // zero means no limit in Istio
+	t.extras.retries = atOnce
 	return func(p *lull.Policy) {
 		if limit > 0 || !d.based {
-			p.Limit = limitOf(limitOr(limit))
+			p.Limit = limitOf(cmp.Or(limit, unlimited))
 		}
 		if retries > 0 || !d.based {
-			boundRetries(p, limitOr(retries))
+			boundRetries(p, atOnce)
 		}
 	}
-}
-
-// limitOr is n; zero means no limit in Istio.
-func limitOr(n int64) int64 {
-	if n == 0 {
-		return unlimited
-	}
-	return n
 }
 
 func (i *istioReader) retryBudget(o *tree.Object) proxyBudget {

@@ -33,8 +33,7 @@ type istioPart struct {
 	note   noter
 }
 
-// istio writes a VirtualService and a DestinationRule for each host. Dependencies that were read of
-// Istio have the host, and the subset of it, that they had there.
+// istio writes a VirtualService and a DestinationRule for each host. What was read of Istio has the host and subset of there.
 func (w *writer) istio() []*tree.Node {
 	var hosts []*istioHost
 	byName, taken := map[string]*istioHost{}, map[string]bool{}

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -88,7 +89,7 @@ func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 		fields := map[string]config.Position{"deadline": d.at(route.Path).Position}
 		p.Deadline = linkerdTimeout
 		if t, ok := route.Duration("timeout", 0, allowedLinkerd, tree.ParseGo); ok {
-			p.Deadline = orNone(atLeastMillisecond(t))
+			p.Deadline = cmp.Or(atLeastMillisecond(t), lull.NoTimeout)
 			fields["deadline"] = d.at(route.At("timeout")).Position
 		} else {
 			d.note(Assumed, route.Path, "without timeout Linkerd ends a call after 10s")
@@ -197,7 +198,7 @@ func (r *reading) linkerdService(d *document, o *tree.Object, profiles map[strin
 	extras.ignoresHints, extras.places = true, map[string]config.Position{}
 	span := func(annotation, field string, into *time.Duration) {
 		if t, ok := all.Duration(annotation, 0, allowedLinkerd, tree.ParseGo); ok {
-			*into = orNone(atLeastMillisecond(t))
+			*into = cmp.Or(atLeastMillisecond(t), lull.NoTimeout)
 			extras.places[field] = d.at(all.At(annotation)).Position
 		}
 	}

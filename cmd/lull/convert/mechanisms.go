@@ -154,8 +154,7 @@ func (e ejection) unsaid(system string, note noter) {
 	note.lost(e.percent > 0, "breaker.failure_rate", system+" cannot say it")
 }
 
-// ejectionOf is the outlier detection that comes nearest to a breaker. ok is false if each would
-// open for much less. rates: the format has a percentage of failures.
+// ejectionOf is what comes nearest to a breaker. ok is false if it would open for much less. rates: the format has percentages.
 func ejectionOf(c breaker.Config, rates bool) (e ejection, ok bool) {
 	if c.Off || c.MetricsOnly {
 		return e, false
@@ -192,8 +191,7 @@ func breakerLost(c breaker.Config, system string) string {
 	return system + " has no breaker, and its outlier detection no such rule"
 }
 
-// Envoy waits for min(base × 2^(n-1), max) with full jitter, by its code; its documentation
-// differs. Package preset has the figures of both defaults.
+// Envoy waits for min(base × 2^(n-1), max) with full jitter, by its code; its documentation differs.
 const (
 	proxyBase   = 25 * time.Millisecond
 	proxyGrowth = 10 // the default of the longest wait, in bases
@@ -214,8 +212,7 @@ func toMillis(d time.Duration) time.Duration {
 	return max((d+time.Millisecond-1)/time.Millisecond, 1) * time.Millisecond
 }
 
-// fit returns the base and the longest wait of a proxy that come nearest to the schedule of p. With a growth the longest
-// wait is that many bases. Differences are recorded by the fields that cause them.
+// fit returns the waits of a proxy that come nearest to those of p. With a growth the longest is that many bases. It notes differences.
 func fit(p lull.Policy, attempts int, growth time.Duration, system string, note noter) (base, longest time.Duration) {
 	s := p.Backoff
 	base, longest = s.Ceiling(1), s.Ceiling(cmp.Or(s.Limit(), 1000))

@@ -9,17 +9,14 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// A part that is not read may still be about how calls are made: a patch of Envoy, a header with a
-// number of retries, the annotation of another mesh. Such parts are found by their names.
+// What is not read may still be about calls: a patch of Envoy, a header, the annotation of another mesh. It is found by its name.
 
-// relevantParts are parts of the names of fields, headers and annotations that are about how calls are
-// made, in lower case and without separators. A field that is not read is lost whatever its name
-// is. With such a name it is found also within something that is aside, and reported as a whole.
+// relevantParts of names, in lower case without separators, are about how calls are made. What has such a name is reported as lost
+// even within something that is aside.
 var relevantParts = []string{"retry", "retries", "retriable", "hedge", "hedging", "timeout", "maxstreamduration", "circuitbreaker", "outlier",
 	"failureaccrual", "backoff", "nextupstream", "connectattempts", "passivehealth", "healthcheck", "faultinjection", "admissioncontrol", "inflightreq", "deadletter", "failover"}
 
-// unrelated are fields in which such names are about something else: how a request is matched, how
-// hosts are probed, how the proxy gets its own configuration.
+// unrelated are fields within which such names are about something else.
 var unrelated = []string{"match", "matches", "healthchecks", "healthcheck", "livenessprobe", "readinessprobe", "startupprobe", "status", "managedfields",
 	"labels", "selector", "edsclusterconfig", "configsource", "adsconfig", "cdsconfig", "ldsconfig", "rtdslayer", "hdsconfig", "accesslog", "tracing"}
 
@@ -44,8 +41,7 @@ func plain(name string) string {
 	}, name)
 }
 
-// mentions are the paths, below path, of parts of n that are about how calls are made. Of nested
-// ones only the outermost is listed.
+// mentions are the paths, below path, of parts of n that are about how calls are made, without those within another.
 func mentions(n *tree.Node, path string) (all []string) {
 	for i, item := range n.Items {
 		all = append(all, mentions(item, tree.Element(path, i))...)
@@ -66,8 +62,7 @@ func mentions(n *tree.Node, path string) (all []string) {
 	return all
 }
 
-// switchesOff reports whether n switches something off, so that nothing is lost with it: false, a time of
-// zero, or a mapping of such values.
+// switchesOff reports whether n is false, a time of zero, or a mapping of such values: nothing is lost with it.
 func switchesOff(n *tree.Node) bool {
 	switch n.Kind {
 	case tree.Null:
@@ -91,8 +86,7 @@ const (
 	anchorWhy  = "it is there to be referred to"
 )
 
-// sweep records what nothing has read of n, at path, which was opened. The readers mark what they
-// read, so that unknown fields are found whatever their names are.
+// sweep records what nothing has read of n, which was opened. Readers mark what they read, so unknown fields are found.
 func (d *document) sweep(n *tree.Node, path string) {
 	if n.Use != tree.Opened {
 		d.rest("", n, path, plainWhy)
@@ -118,8 +112,7 @@ func (d *document) sweep(n *tree.Node, path string) {
 	}
 }
 
-// rest records n, the value of a field called key that nothing has read. It is aside, for the
-// reason why, if it is known to be about something else, and otherwise lost.
+// rest records n, which nothing has read: aside, for the reason why, if it is known to be about something else; otherwise lost.
 func (d *document) rest(key string, n *tree.Node, path, why string) {
 	name := plain(key)
 	switch {
@@ -196,8 +189,7 @@ func isOtherDomain(name string) bool {
 	return slices.ContainsFunc(otherDomains, func(s string) bool { return name == s || strings.HasSuffix(name, "."+s) })
 }
 
-// unreadObject records a Kubernetes object that is not read. Objects of Kubernetes itself have nothing
-// about calls except in their annotations.
+// unreadObject records a Kubernetes object that is not read. Of Kubernetes' own objects only annotations may be about calls.
 func (d *document) unreadObject(root *tree.Node, kind, version string) {
 	d.annotations(root)
 	if meta := root.Get("metadata"); meta != nil {
@@ -224,8 +216,7 @@ func (d *document) unreadObject(root *tree.Node, kind, version string) {
 	d.entries = append(d.entries, Entry{Kind: Aside, Position: at.Position, Path: d.shown(at.path), Values: max(count, 0), Why: why})
 }
 
-// Names that are known to have nothing to do with how calls are made; the report has them as aside.
-// All other names that are not read are lost: nothing is left out only because it is unknown here.
+// Names that are known to be about something else are aside. All others that are not read are lost.
 
 func nameSet(all ...string) map[string]bool {
 	set := map[string]bool{}
@@ -235,8 +226,7 @@ func nameSet(all ...string) map[string]bool {
 	return set
 }
 
-// irrelevant are fields, in any spelling: names, which requests and hosts are meant, who may call,
-// how connections are secured, what is logged and counted.
+// irrelevant are fields, in any spelling.
 var irrelevant = nameSet(
 	// objects of Kubernetes
 	"apiVersion", "kind", "metadata", "status", "name", "namespace", "labels", "selector", "matchLabels", "annotations", "managedFields", "group", "sectionName",

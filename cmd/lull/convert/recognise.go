@@ -1,35 +1,26 @@
 package convert
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// recognise returns the format of a document, by its structure. ok is false if it is none of the formats. The questions are in
-// an order in which each answer is certain: no other format has the apiVersion of Kubernetes, and loadBalancingPolicy is of
-// gRPC only if it is a text, since a cluster of Envoy has a mapping of that name.
+// recognise returns the format of a document, by its structure. Each answer is certain in this order: only Kubernetes has apiVersion,
+// and a loadBalancingPolicy is a text in gRPC, a mapping in Envoy.
 func recognise(root *tree.Node) (f Format, ok bool) {
 	if root.Kind != tree.Map {
 		return 0, false
 	}
 	if version := root.Get("apiVersion"); version != nil {
-		switch group, _, _ := strings.Cut(version.Text, "/"); group {
-		case "networking.istio.io":
-			return Istio, true
-		case "gateway.networking.k8s.io", "gateway.networking.x-k8s.io":
-			return Gateway, true
-		case "gateway.envoyproxy.io":
-			return EnvoyGateway, true
-		case "dapr.io":
-			return Dapr, true
-		case "linkerd.io":
-			return Linkerd, true
-		case "v1":
+		group, _, _ := strings.Cut(version.Text, "/")
+		if group == "v1" {
 			return Linkerd, isLinkerdService(root)
 		}
-		return 0, false
+		f, ok = groups[group]
+		return f, ok
 	}
 	switch {
 	case isSpring(root):
@@ -43,6 +34,10 @@ func recognise(root *tree.Node) (f Format, ok bool) {
 	}
 	return 0, false
 }
+
+// groups are those of Kubernetes' apiVersion.
+var groups = map[string]Format{"networking.istio.io": Istio, "gateway.networking.k8s.io": Gateway, "gateway.networking.x-k8s.io": Gateway,
+	envoyGatewayGroup: EnvoyGateway, "dapr.io": Dapr, "linkerd.io": Linkerd}
 
 const certain = "one of: a policy file of lull (dependencies), a gRPC service config (methodConfig), objects of Istio, of the Gateway API, of Envoy Gateway, of Dapr or of Linkerd (apiVersion and kind), application.yml with resilience4j, " +
 	"or Envoy's configuration (static_resources, resources, configs, virtual_hosts, a cluster, @type); --from names the format of a document that has none of these fields"
@@ -86,8 +81,7 @@ const (
 	otherShape                // a resource that is not about how calls are made, or not by itself
 )
 
-// Fields by which the shape of a value is recognised. In the order in which they are looked at, the
-// fields of a cluster are in no other resource.
+// Fields by which a shape is recognised. Those of a cluster are in no shape that is looked for later.
 var (
 	containerFields = []string{"static_resources", "dynamic_resources", "resources", "configs", "clusters", "listeners", "route_config",
 		"static_clusters", "dynamic_active_clusters", "dynamic_warming_clusters", "static_route_configs", "dynamic_route_configs", "static_listeners", "dynamic_listeners"}
@@ -103,21 +97,15 @@ var (
 	routesFields = []string{"ignore_port_in_host_matching", "vhds", "internal_only_headers", "validate_clusters", "most_specific_header_mutations_wins"}
 )
 
+var typeShapes = map[string]shape{"Cluster": aCluster, "RouteConfiguration": routesShape, "VirtualHost": aVirtualHost}
+
 // shapeOf returns the shape of n, by its @type or else by its fields. A shape that contains others is looked for first.
 func shapeOf(n *tree.Node) shape {
 	if n.Kind != tree.Map {
 		return noShape
 	}
-	switch typeOf(n) {
-	case "":
-	case "Cluster":
-		return aCluster
-	case "RouteConfiguration":
-		return routesShape
-	case "VirtualHost":
-		return aVirtualHost
-	default:
-		return aContainer
+	if name := typeOf(n); name != "" {
+		return cmp.Or(typeShapes[name], aContainer)
 	}
 	kind := n.Get("type")
 	switch {

@@ -48,11 +48,9 @@ type Entry struct {
 	config.Position
 	// Path is the field in the format that was read. Of a policy it is "dependencies.NAME.FIELD".
 	Path string `json:"path"`
-	// Value is the value of the field, as in a file, if it is a single value. Empty: it is none, or
-	// the file does not have the field.
+	// Value is the value of the field, as in a file. Empty: it is not a single one, or not in the file.
 	Value string `json:"value,omitempty"`
-	// Values is the number of single values in a mapping or a list, if the entry is about all of
-	// it. Zero: it is about a single value, or about something that the file does not have.
+	// Values is the number of single values in a mapping or a list that the entry is about. Zero: it is about no such thing.
 	Values int `json:"values,omitempty"`
 	// To is the format of the result.
 	To  Format `json:"to"`

@@ -21,10 +21,8 @@ import (
 	"github.com/lullgo/lull/internal/waits"
 )
 
-// resilience4j has a registry for each mechanism, with instances by name, in the properties of Spring
-// Boot. An instance of a name in several registries is one dependency here. Read of
-// resilience4j/resilience4j: RetryConfig, IntervalFunction, CircuitBreakerConfig, BulkheadConfig,
-// TimeLimiterConfig, and Common*ConfigurationProperties of the framework, in which configs are merged.
+// resilience4j has a registry for each mechanism, with instances by name. An instance of several registries is one dependency here.
+// Read of RetryConfig, IntervalFunction, CircuitBreakerConfig, BulkheadConfig, TimeLimiterConfig and Common*ConfigurationProperties.
 
 // What resilience4j does where nothing is said.
 const (
@@ -134,8 +132,7 @@ func (d *document) beside(o *tree.Object) {
 	}
 }
 
-// registries finds the registries below o, whose keys may be joined by dots: resilience4j.retry. What is
-// beside them in a file of Spring Boot is about something else.
+// registries finds the registries below o, whose keys may be joined by dots: resilience4j.retry.
 func (d *document) registries(o *tree.Object, prefix string, s *registries4j) {
 	if o == nil {
 		return
@@ -329,8 +326,7 @@ var (
 	springISO    = regexp.MustCompile(`^P(?:([0-9]{1,9})D)?(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9}(?:\.[0-9]{1,9})?)S)?)?$`)
 )
 
-// springDuration reads a duration that is not negative: 500ms, PT0.5S, or 500. One that is too long for a
-// time.Duration is refused.
+// springDuration reads 500ms, PT0.5S or 500. One that is negative, or too long for a time.Duration, is refused.
 func springDuration(text string) (time.Duration, bool) {
 	text = strings.TrimSpace(text)
 	if m := springSimple.FindStringSubmatch(strings.ToLower(text)); m != nil {
@@ -382,7 +378,7 @@ func (r *reading) instance(a *application, d *document, profiles []string, name 
 			locate("breaker.slow_call", "slowCallDurationThreshold")
 		case "timelimiter":
 			locate("attempt_timeout", "timeoutDuration")
-			p.AttemptTimeout = orNone(atLeastMillisecond(s.span("timeoutDuration", r4jTimeout)))
+			p.AttemptTimeout = cmp.Or(atLeastMillisecond(s.span("timeoutDuration", r4jTimeout)), lull.NoTimeout)
 		case "bulkhead":
 			extras.places["limit.in_flight"] = at
 			p.Limit = bulkhead.Config{InFlight: s.whole("maxConcurrentCalls", r4jInFlight), MaxWait: atLeastMillisecond(s.span("maxWaitDuration", 0))}
@@ -411,8 +407,7 @@ func (s *settings4j) retry(p *lull.Policy) {
 	s.d.noteAbout(true, hints, Changed, s.path, "resilience4j does not look at Retry-After; lull does, and waits for up to 30s")
 }
 
-// waits reads the waits. Only the level that has waitDuration decides about them; of those below it
-// has the switches, the multiplier and the longest wait, and not the share that is random.
+// waits reads the waits. The level with waitDuration decides; those below it count for all but the share that is random.
 func (s *settings4j) waits(attempts int) backoff.Schedule {
 	o := s.level("waitDuration")
 	wait := s.span("waitDuration", r4jWait)

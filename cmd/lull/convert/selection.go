@@ -42,8 +42,7 @@ func parseRetryOn(text string) (known, unknown []string) {
 	return known, unknown
 }
 
-// parseIstioRetryOn splits a retryOn as Istio does for Envoy. Statuses of HTTP become
-// retriable_status_codes, and the word for these is added. Other words are passed on.
+// parseIstioRetryOn splits a retryOn as Istio does for Envoy: statuses become retriable_status_codes.
 func parseIstioRetryOn(text string) failures {
 	var f failures
 	for _, word := range strings.Split(text, ",") {
@@ -177,8 +176,7 @@ func (f *failures) wholeClass() {
 	}
 }
 
-// istioOn is f as a retryOn: the words of retry_on, and the statuses. left are the statuses that
-// Istio does not take for such.
+// istioOn is f as a retryOn: words and statuses. left are statuses that Istio does not know.
 func (f failures) istioOn() (on string, left []string) {
 	words := slices.Clone(f.on)
 	for _, status := range f.statuses {

@@ -32,8 +32,7 @@ type Set struct {
 	numbers  map[string]int       // the last number that was added to a name
 }
 
-// A known is what is known of a dependency from another format, beside its policy. Routes with the same policy and the same
-// foreign are one dependency, with what is in all of them.
+// A known is what a format says of a dependency beside its policy. Routes with the same policy and the same foreign are one dependency.
 type known struct {
 	foreign
 	facts   Facts
@@ -108,8 +107,7 @@ type variant struct {
 	policy lull.Policy
 }
 
-// add adds a dependency, unless one of that name with the same content is there, and returns its name. fields are the places of
-// fields in the part that it came from.
+// add adds a dependency, unless the same one is there, and returns its name. fields are places in the part that it came from.
 func (s *Set) add(d config.Dependency, others []string, fields map[string]config.Position, k known) (name string) {
 	same := variant{d.Name, d.Policy}
 	for _, name := range append(s.variants[same], proper(d.Name)) {
@@ -194,21 +192,17 @@ func located(all, more map[string]config.Position) map[string]config.Position {
 	return all
 }
 
-// Facts are what files of other systems say of the calls to a dependency, beside its policy. The
-// zero Facts is that they say nothing.
+// Facts are what files of other systems say of the calls to a dependency, beside its policy.
 type Facts struct {
-	// Service is the name of the service that is called, and Namespace that of its namespace in
-	// Kubernetes, if the file gives it. Settings of several systems for the same service are layers.
-	// Empty: the system does not name services so that others know them.
+	// Service is the service that is called, and Namespace that of Kubernetes, if it is given. Settings of several systems for one service
+	// are layers. Empty: the system names no services.
 	Service, Namespace string
-	// Methods are the methods of HTTP that routes with this policy name, each once. Routes may
-	// also be for others: nil is that no route names one.
+	// Methods are those of HTTP that routes with this policy name, each once. Nil: no route names one.
 	Methods []Method
 	// Unknown are the fields of the policy that something decides which is in none of the files: the
 	// breaker of a cluster that is not there. What the policy has in them is the default of the system.
 	Unknown []string
-	// LongAttempt is a time for each attempt that has no effect, since the call ends no later.
-	// Zero: there is none. LongAttemptAt is its place.
+	// LongAttempt is a time for each attempt, at LongAttemptAt, that is no shorter than the call's. Zero: there is none.
 	LongAttempt   time.Duration
 	LongAttemptAt config.Position
 	// Ejected is the largest share of the endpoints that the system ejects, in per cent. Zero: it ejects none.
@@ -234,8 +228,7 @@ func (s *Set) Facts(dependency string) Facts {
 	return k.facts
 }
 
-// Says reports whether a file has the field of the policy of the dependency, such as "attempt_timeout". It does not for what
-// only the default of a system decides. Policy files of lull are not asked.
+// Says reports whether a file of another system has the field of the policy, such as "attempt_timeout": a default does not count.
 func (s *Set) Says(dependency, field string) bool {
 	_, ok := s.known[dependency].places[field]
 	return ok
@@ -283,8 +276,7 @@ func (d *document) methodsIn(n *tree.Node, all []Method) []Method {
 
 var methodNames = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"}
 
-// serviceAt sets the service to that of a host of Kubernetes, such as stock or stock.shop.svc.cluster.local, which is in a
-// file of that namespace. Other hosts are services by themselves.
+// serviceAt sets the service to that of a host of Kubernetes, such as stock or stock.shop.svc.cluster.local, or to the host itself.
 func (f *Facts) serviceAt(host, namespace string) {
 	f.Service, f.Namespace, f.host = host, "", host
 	if parts := strings.SplitN(host, ".", 4); len(parts) == 1 {
@@ -296,6 +288,5 @@ func (f *Facts) serviceAt(host, namespace string) {
 
 var grpcPath = regexp.MustCompile(`^/(\w+\.)+\w+/\w*$`)
 
-// isGRPCPath reports whether a path, or an expression for one, is of gRPC: each such request is a POST, which
-// states nothing about what it does.
+// isGRPCPath reports whether a path, or an expression for one, is of gRPC: all its requests are POSTs, whatever they do.
 func isGRPCPath(path string) bool { return grpcPath.MatchString(strings.ReplaceAll(path, `\`, "")) }

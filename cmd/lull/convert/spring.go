@@ -11,10 +11,8 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// Spring Boot makes one configuration of several documents: those of a file in their order, and application-prod.yml after
-// application.yml. A document may be for some profiles only. Of two values for a property the later one counts. (Reference
-// documentation of Spring Boot, "Externalized Configuration": file ordering, multi-document files, activation properties,
-// profile-specific files, property placeholders.)
+// Spring Boot merges the documents of a file, and application-prod.yml after application.yml; some are for profiles only. Of two values
+// the later one counts. (Its reference documentation, "Externalized Configuration".)
 
 func isSpring(n *tree.Node) bool {
 	return slices.ContainsFunc(n.Members, func(m tree.Member) bool {
@@ -100,8 +98,7 @@ func (d *document) place() string {
 	return strings.TrimSuffix(name, path.Ext(name))
 }
 
-// profileOf splits a profile from the name of a file: application-prod, or shop-prod beside shop. The latter must be the
-// name of a profile in other documents, too: product and product-composite may be two applications.
+// profileOf splits a profile from the name of a file: application-prod, or shop-prod beside shop if other documents name the profile.
 func profileOf(name string, files, profiles map[string]bool) (base, profile string) {
 	start := strings.LastIndexAny(name, "/\x00") + 1
 	for i := start + 1; i < len(name)-1; i++ {
@@ -112,8 +109,7 @@ func profileOf(name string, files, profiles map[string]bool) (base, profile stri
 	return name, ""
 }
 
-// An activation says with which profiles a document counts. sets are sets of profiles to try: those with which it may count, or may
-// not.
+// An activation says with which profiles a document counts. sets are those to try: with them it may count, or may not.
 type activation struct {
 	on   func(profiles []string) bool
 	sets [][]string
@@ -213,8 +209,7 @@ func property(n *tree.Node, at, key string) (*tree.Node, string) {
 	return nil, ""
 }
 
-// A profileParser reads an expression of profiles: names, !, & and | and parentheses. Spring wants
-// parentheses between & and |.
+// A profileParser reads an expression: names, !, & and | and parentheses, which Spring wants between & and |.
 type profileParser struct {
 	text  string
 	depth int
@@ -279,8 +274,7 @@ func (p *profileParser) operand() (activation, bool) {
 	return profile(name), name != ""
 }
 
-// merged is what counts with these profiles, as a document: the values are those of the documents,
-// with their places. Of a list the last one counts as a whole. Nil: no document counts.
+// merged is what counts with these profiles, with its places. Of a list the last one counts as a whole. Nil: no document counts.
 func (a *application) merged(profiles []string) *document {
 	m := &document{root: tree.NewMap(), files: map[*tree.Node]string{}, noted: a.noted}
 	m.Same = samePlain
@@ -349,8 +343,7 @@ func samePlain(key, name string) bool { return plain(key) == plain(name) }
 // placeholder is a value that is a property of another name, with what counts if there is none.
 var placeholder = regexp.MustCompile(`^\$\{([^:{}]+)(?::(.*))?\}$`)
 
-// resolve replaces placeholders by the values of the properties, or else by what they give for that.
-// Others stay, and are refused where they are read.
+// resolve replaces placeholders by the values of properties, or by their defaults. Others are refused where they are read.
 func (a *application) resolve() {
 	for _, d := range a.docs {
 		for _, m := range d.root.Members {
@@ -406,8 +399,7 @@ func (a *application) property(name string) (text string) {
 	return text
 }
 
-// nameFor is the name of the dependency that an instance of that name becomes with these profiles:
-// its own, unless it has another policy without them.
+// nameFor is the name of the dependency for an instance with these profiles: its own, if its policy is the same without them.
 func (a *application) nameFor(name string, profiles []string, p lull.Policy) string {
 	first, known := a.policies[name]
 	if !known {

@@ -107,8 +107,7 @@ func (w *writer) each(system string, write func(d config.Dependency, p lull.Poli
 	w.services()
 }
 
-// folded is the file of the set, in which the policy that most dependencies have is that of the
-// defaults. Files of lull's own, and those with a call graph, stay as they are.
+// folded makes the policy that most dependencies have the defaults, unless the set has files of lull's own or a call graph.
 func (w *writer) folded() *config.PolicyFile {
 	s := w.set
 	if len(s.policyFiles) > 0 || len(s.File.Services) > 0 || len(s.File.Dependencies) < 2 {
@@ -179,8 +178,7 @@ func (w *writer) of(d config.Dependency) noter {
 	return func(k Kind, field, why string) { w.note(d, k, field, why) }
 }
 
-// value is the value of a field of the dependency, as in a file. It is empty if there is more than
-// one value, or if the value is a default.
+// value is the value of a field as in a file. It is empty if there is more than one value, or if it is a default.
 func (w *writer) value(d config.Dependency, field string) string {
 	p := d.Policy.WithDefaults()
 	switch field {

@@ -14,16 +14,12 @@ import (
 // mostFixes is how many findings of a file are fixed, at most: each fix is checked by reading the file once more.
 const mostFixes = 200
 
-// FixFile makes the changes that the fixes of the findings in a file name, for findings of at least the severity least that
-// are not ignored. It keeps comments and layout: only the values of fields change, and fields are added. data is the file as
-// it is afterwards, and fixed are the findings that are gone.
+// FixFile makes the changes of the fixes in a file, for findings of at least the severity least that are not ignored. Comments, layout and
+// facts stay: only fields of policies are changed and added. data is the file afterwards, and fixed are the findings that are gone.
 //
-// It states no fact: all that a file has beside its policies stays as it is.
-//
-// A change that cannot be made so is left out: one in a file of another system, in a stream of
-// several documents, or in a field that has its value from an anchor or a preset in a way that a
-// single field cannot override. After each fix the file is read again. If its finding is still
-// there, if there is a new one, or if anything else in it has changed, the fix is taken back.
+// After each fix the file is read again. The fix is taken back if its finding is still there, if there is a new one, or if anything
+// else has changed. What cannot be made so is left out: in a file of another system, in a stream of several documents, or in a field
+// whose value comes from an anchor or a preset that a single field cannot override.
 func FixFile(f File, o Options, least Severity) (data []byte, fixed []Finding, err error) {
 	data = f.Data
 	if docs := documents(f.Name, data); len(docs) != 1 || len(convert.Recognise(convert.File{Name: f.Name, Data: data})) != 1 {

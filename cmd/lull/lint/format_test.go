@@ -93,7 +93,7 @@ func TestSARIF(t *testing.T) {
 	text := printed(t, func(w io.Writer) error { return r.SARIF(w, "v1.2.3") })
 	validSARIF(t, "", "log", decoded[any](t, text))
 	log := decoded[sarifLog](t, text)
-	if log.Version != "2.1.0" || len(log.Runs) != 1 || log.Runs[0].Invocations[0].ExecutionSuccessful {
+	if log.Version != "2.1.0" || len(log.Runs) != 1 || log.Runs[0].Invocations[0]["executionSuccessful"] {
 		t.Errorf("%s, %d runs", log.Version, len(log.Runs))
 	}
 	run := log.Runs[0]
@@ -113,7 +113,7 @@ func TestSARIF(t *testing.T) {
 		if at.Region.StartLine != r.Findings[i].Line || at.Region.StartColumn != r.Findings[i].Column || at.Region.StartLine < 1 {
 			t.Errorf("%+v", at)
 		}
-		uris[at.ArtifactLocation.URI] = true
+		uris[at.ArtifactLocation["uri"]] = true
 		for _, s := range res.Suppressions {
 			suppressed = append(suppressed, s.Kind+" "+s.Justification)
 		}

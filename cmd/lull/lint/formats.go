@@ -73,7 +73,7 @@ type (
 	}
 	sarifRun struct {
 		Tool        sarifTool         `json:"tool"`
-		Invocations []sarifInvocation `json:"invocations"`
+		Invocations []map[string]bool `json:"invocations"`
 		ColumnKind  string            `json:"columnKind"`
 		Results     []sarifResult     `json:"results"`
 	}
@@ -87,21 +87,16 @@ type (
 		Rules          []sarifRule `json:"rules"`
 	}
 	sarifRule struct {
-		ID                   string       `json:"id"`
-		ShortDescription     sarifMessage `json:"shortDescription"`
-		FullDescription      sarifMessage `json:"fullDescription"`
-		Help                 sarifMessage `json:"help"`
-		HelpURI              string       `json:"helpUri,omitempty"`
-		DefaultConfiguration struct {
-			Level Severity `json:"level"`
-		} `json:"defaultConfiguration"`
+		ID                   string              `json:"id"`
+		ShortDescription     sarifMessage        `json:"shortDescription"`
+		FullDescription      sarifMessage        `json:"fullDescription"`
+		Help                 sarifMessage        `json:"help"`
+		HelpURI              string              `json:"helpUri,omitempty"`
+		DefaultConfiguration map[string]Severity `json:"defaultConfiguration"`
 	}
 	sarifMessage struct {
 		Text     string `json:"text"`
 		Markdown string `json:"markdown,omitempty"`
-	}
-	sarifInvocation struct {
-		ExecutionSuccessful bool `json:"executionSuccessful"`
 	}
 	sarifResult struct {
 		RuleID              string             `json:"ruleId"`
@@ -114,10 +109,8 @@ type (
 	}
 	sarifLocation struct {
 		PhysicalLocation struct {
-			ArtifactLocation struct {
-				URI string `json:"uri"`
-			} `json:"artifactLocation"`
-			Region struct {
+			ArtifactLocation map[string]string `json:"artifactLocation"`
+			Region           struct {
 				StartLine   int `json:"startLine"`
 				StartColumn int `json:"startColumn"`
 			} `json:"region"`
@@ -131,11 +124,10 @@ type (
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-// SARIF writes the report in SARIF 2.1.0, which code hosts and editors show beside the lines. Findings that are ignored are
-// suppressed results. version is that of the program; empty: it is left out.
+// SARIF writes the report in SARIF 2.1.0. Ignored findings are suppressed results. version is the program's; empty: it is left out.
 func (r Report) SARIF(w io.Writer, version string) error {
 	run := sarifRun{
-		Invocations: []sarifInvocation{{len(r.Unreadable) == 0}},
+		Invocations: []map[string]bool{{"executionSuccessful": len(r.Unreadable) == 0}},
 		ColumnKind:  "unicodeCodePoints",
 		Results:     []sarifResult{},
 	}
@@ -145,9 +137,8 @@ func (r Report) SARIF(w io.Writer, version string) error {
 		index[rule.ID] = i
 		s := sarifRule{
 			ID: rule.ID, ShortDescription: sarifMessage{Text: rule.Title}, FullDescription: sarifMessage{Text: paragraphs(rule.Why)[0]},
-			Help: sarifMessage{Text: rule.Explain(), Markdown: rule.Markdown()},
+			Help: sarifMessage{Text: rule.Explain(), Markdown: rule.Markdown()}, DefaultConfiguration: map[string]Severity{"level": rule.Severity},
 		}
-		s.DefaultConfiguration.Level = rule.Severity
 		for _, source := range rule.Sources {
 			if s.HelpURI == "" {
 				s.HelpURI = source.URL
@@ -163,7 +154,7 @@ func (r Report) SARIF(w io.Writer, version string) error {
 			PartialFingerprints: map[string]string{"ruleAndField/v1": f.Rule + " " + f.Path},
 		}
 		at := &res.Locations[0].PhysicalLocation
-		at.ArtifactLocation.URI = fileURI(f.File)
+		at.ArtifactLocation = map[string]string{"uri": fileURI(f.File)}
 		at.Region.StartLine, at.Region.StartColumn = max(f.Line, 1), max(f.Column, 1)
 		if f.Ignored != nil {
 			kind := "external"
@@ -238,10 +229,9 @@ type (
 	}
 )
 
-// JUnit writes the report as the XML of JUnit, which most CI systems show: a test suite for each file, and a test case for
-// each finding. Findings of at least the severity least are failures, and mistakes of files are errors. Others are cases
-// that pass, with the finding as their output; ignored ones are skipped. A file without findings has one case that passes.
-// If least is above Error only mistakes of files do not pass.
+// JUnit writes the report as the XML of JUnit: a test suite for each file, a case for each finding. Findings of at least the severity
+// least are failures, and mistakes of files are errors, also if least is above Error. Others are cases that pass, with the finding as
+// their output; ignored ones are skipped. A file without findings has one case that passes.
 func (r Report) JUnit(w io.Writer, least Severity) error {
 	all := junitSuites{Name: "lull lint"}
 	index := map[string]int{}
@@ -301,15 +291,11 @@ type gitlabEntry struct {
 
 var gitlabSeverities = [severities]string{"info", "major", "critical"}
 
-// GitLab writes the findings that are not ignored as a code quality report of GitLab, which shows
-// them in merge requests. A finding keeps its fingerprint when its line moves.
+// GitLab writes the findings that are not ignored as a code quality report. A finding keeps its fingerprint when its line moves.
 func (r Report) GitLab(w io.Writer) error {
 	all := []gitlabEntry{}
 	seen := map[string]int{}
-	for _, f := range r.Findings {
-		if f.Ignored != nil {
-			continue
-		}
+	for _, f := range r.heeded() {
 		e := gitlabEntry{Description: f.Message + ". Fix: " + f.Fix.Text, CheckName: f.Rule, Severity: gitlabSeverities[min(f.Severity, Error)]}
 		e.Location.Path, e.Location.Lines.Begin = slashed(f.File), max(f.Line, 1)
 		key := fmt.Sprintf("%q %q %q", f.Rule, e.Location.Path, f.Path)
@@ -334,10 +320,7 @@ var githubCommands = [severities]string{"notice", "warning", "error"}
 // GitHub writes the findings that are not ignored as commands of GitHub Actions, which shows them beside the changed lines.
 func (r Report) GitHub(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	for _, f := range r.Findings {
-		if f.Ignored != nil {
-			continue
-		}
+	for _, f := range r.heeded() {
 		fmt.Fprintf(b, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", githubCommands[min(f.Severity, Error)],
 			githubProperty.Replace(slashed(f.File)), max(f.Line, 1), max(f.Column, 1), githubProperty.Replace(f.Rule), githubText.Replace(f.inFull()))
 	}

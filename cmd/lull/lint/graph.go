@@ -79,8 +79,7 @@ type leaf struct {
 
 func (c *call) end() leaf { return leaf{c.to, c.Dependency} }
 
-// ways are the ways to each service that matter by their load. Each begins at a service that no
-// other calls, or that reads from a queue.
+// ways are those to each service that matter by their load, from services that nobody calls or that read from a queue.
 func (g graph) ways() map[*service][]*reach {
 	called := map[*service]bool{}
 	for _, s := range g.order {

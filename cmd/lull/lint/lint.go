@@ -24,15 +24,13 @@ import (
 	"github.com/lullgo/lull/config"
 )
 
-// A File is a file to check: a policy file, a file of another system that package convert reads, or a stream of such
-// documents and other objects of Kubernetes, ConfigMaps with policy files in them among others.
+// A File is a policy file, a file of another system that package convert reads, or a stream of such documents and other objects.
 type File struct {
 	// Name is its path, as in findings.
 	Name string
 	// Data is its content.
 	Data []byte
-	// Found: nobody has named it; it was found in a directory. If it is none of these files it is
-	// skipped. A file that was named is then taken for a policy file with mistakes.
+	// Found: it was found in a directory, and is skipped if it is none of these. Otherwise it is a policy file with mistakes.
 	Found bool
 }
 
@@ -46,8 +44,7 @@ type Options struct {
 type Report struct {
 	// Files are the names of the files that were checked, in the order in which they were given.
 	Files []string
-	// Skipped are the files in which there was nothing to check, and the documents of others that
-	// are nothing that is known here, with the reason.
+	// Skipped are files and documents in which there was nothing to check, with the reason.
 	Skipped []Skip
 	// Findings are in the order of the files and lines. They include those that are ignored.
 	Findings []Finding
@@ -58,8 +55,7 @@ type Report struct {
 	leftOut int                 // notes
 }
 
-// Check checks files together by all rules: the policy for a call may be in another file than the
-// service. Problems of the files are findings; the error is about the options.
+// Check checks files together by all rules. Problems of the files are findings; the error is about the options.
 func Check(files []File, o Options) (Report, error) {
 	for id, reason := range o.Off {
 		if err := mayIgnore(id, reason); err != nil {
@@ -211,8 +207,7 @@ var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "
 
 func split(data []byte) []string { return strings.Split(lineBreaks.Replace(string(data)), "\n") }
 
-// directive is a comment that ignores rules. Lines are searched one by one, so a text in quotes
-// that looks like one is taken for one.
+// directive is a comment that ignores rules. A text in quotes that looks like one is taken for one.
 var directive = regexp.MustCompile(`(?:^|\s)(#\s*lint:(file-)?ignore)(?:\s+(\S+))?(?:\s+(.*\S))?\s*$`)
 
 // directives marks the findings of the file that comments ignore, and adds findings about wrong comments.

@@ -14,8 +14,7 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// A file may be more than a policy file: a stream of documents, as helm prints it, with objects of Kubernetes among which
-// are the routes of a proxy, and ConfigMaps with policy files in them. Its parts are read one by one.
+// A file may be a stream of documents, as helm prints it: routes of a proxy, ConfigMaps with policy files, other objects.
 
 // A Skip is a file, or a part of one, in which there was nothing to check.
 type Skip = convert.Skip
@@ -41,8 +40,7 @@ func (t part) place(line, column int) (int, int) {
 type gathering struct {
 	report *Report
 	units  []*unit
-	// foreign are the documents of other systems, a text for each file in which the lines of all
-	// others are empty. They are read together.
+	// foreign are the documents of other systems, which are read together. Lines of other documents are empty.
 	foreign []convert.File
 	found   map[string]bool // the files of foreign that nobody has named
 	known   map[string]bool // the files that are in report.Files
@@ -133,8 +131,7 @@ func (g *gathering) unreadable(file string) {
 	}
 }
 
-// configMaps reads the policy files in the ConfigMaps of t, and reports whether there are any, and
-// whether there are files of other systems.
+// configMaps reads the policy files in ConfigMaps, and reports whether there are any, and any of other systems.
 func (g *gathering) configMaps(t part) (read, others bool) {
 	for _, e := range convert.InConfigMaps(t.asFile()) {
 		if !convert.IsPolicyFile(e.File) {

@@ -86,9 +86,8 @@ func (p *pass) reportAs(s Severity, in *unit, path, message string, sum []Step, 
 	p.findings = append(p.findings, f)
 }
 
-// describeForOtherSystem returns severity, message and sum of a finding about a file of another system, in the words of that
-// system. ok is false if it is no finding there: the cap-below-base rule looks at rate_limited_base, and package convert sets
-// that for files that do not retry status 429.
+// describeForOtherSystem returns a finding in the words of another system. ok is false if it is none there: convert, and not the file,
+// sets a rate_limited_base that is above the cap.
 func (p *pass) describeForOtherSystem(s Severity, in *unit, path, message string, sum []Step, fix Fix) (Severity, string, []Step, bool) {
 	name, field := in.split(path)
 	d := p.named(in, name)
@@ -128,8 +127,7 @@ func (d *dependency) attemptsField() string {
 	return "attempts"
 }
 
-// attemptFields are the fields with which calls to d make at most n attempts. Without hedges Attempts
-// counts, and its default is more than one.
+// attemptFields are the fields with which calls to d make at most n attempts. Without hedges Attempts has a default above one.
 func (d *dependency) attemptFields(n int) []string {
 	fields := []string{d.attemptsField(), strconv.Itoa(n)}
 	if d.hedged() && n == 1 {
@@ -138,8 +136,7 @@ func (d *dependency) attemptFields(n int) []string {
 	return fields
 }
 
-// p99s is the slowest 99th percentile that is known of d, and the path of the operation or of the
-// dependency that has it. Zero: none is known.
+// p99s is the slowest 99th percentile that is known of d, and its path. Zero: none is known.
 func (d *dependency) p99s() (slowest time.Duration, path, name string) {
 	slowest, path = d.P99, d.at("p99")
 	for _, o := range d.Operations {
@@ -154,9 +151,8 @@ func (d *dependency) p99s() (slowest time.Duration, path, name string) {
 func attemptTimeout(p lull.Policy) time.Duration { return max(p.WithDefaults().AttemptTimeout, 0) }
 func deadline(p lull.Policy) time.Duration       { return max(p.WithDefaults().Deadline, 0) }
 
-// A file of another system is checked as a policy. What is reported is in the words of that system: the
-// fields that a finding names, and those that its fix writes. What the file does not say is at most a
-// note, and what its system cannot set is not reported.
+// Findings about a file of another system are in the words of that system. What the file does not say is at most a note, and what the
+// system cannot set is not reported.
 
 func (d *dependency) hasField(field string) bool {
 	for ; field != ""; field = field[:max(strings.LastIndexByte(field, '.'), 0)] {
@@ -176,8 +172,7 @@ func (d *dependency) hasNoSettings() bool {
 	return !slices.ContainsFunc([]string{"attempts", "attempt_timeout", "deadline", "backoff.base", "backoff.cap", "backoff.factor", "backoff.floor", "hedge.attempts", "budget.stock", "breaker", "limit.in_flight"}, d.hasField)
 }
 
-// endless reports whether calls to d have as many attempts as there is time for. A policy has a largest
-// number, and other systems have none.
+// endless reports whether calls make as many attempts as there is time for: a policy has a largest number, other systems none.
 func (d *dependency) endless() bool { return d.in.set != nil && d.Policy.Attempts >= mostAttempts }
 
 const mostAttempts = 1000

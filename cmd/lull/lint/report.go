@@ -15,13 +15,12 @@ import (
 
 // Count returns the number of findings of at least the given severity that are not ignored.
 func (r Report) Count(least Severity) int {
-	n := 0
-	for _, f := range r.Findings {
-		if f.Ignored == nil && f.Severity >= least {
-			n++
-		}
-	}
-	return n
+	return len(slices.DeleteFunc(r.heeded(), func(f Finding) bool { return f.Severity < least }))
+}
+
+// heeded are the findings that are not ignored.
+func (r Report) heeded() []Finding {
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Ignored != nil })
 }
 
 // WithoutNotes returns the report without its notes, except for those that are ignored. Its Summary counts them.
@@ -69,10 +68,7 @@ func (r Report) Summary() string {
 // Text writes the report for people: each finding with the line of the file, the sum, the fix and the source.
 func (r Report) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	for _, f := range r.Findings {
-		if f.Ignored != nil {
-			continue
-		}
+	for _, f := range r.heeded() {
 		r.finding(b, f)
 		b.WriteByte('\n')
 	}
@@ -197,8 +193,7 @@ type Finding struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
-	// Path is the field, such as "dependencies.payments.backoff.jitter". If the file does not have
-	// the field, the place is that of what it belongs to.
+	// Path is the field, such as "dependencies.payments.backoff.jitter". A missing one has the place of what it belongs to.
 	Path string `json:"path,omitempty"`
 	// Message is the reason, in one sentence with the deciding figures.
 	Message string `json:"message"`
@@ -224,9 +219,8 @@ type Step struct {
 // A Fix is the change that would mend a finding.
 type Fix struct {
 	Text string `json:"text"`
-	// Changes are the fields of policies that Text names, with their new values. All of them together end the
-	// finding. Empty: only the user can know the values, or whether a fact is true (an SLO, the visibility timeout of a queue, an
-	// idempotency key). Text asks for a fact.
+	// Changes are the fields of policies that Text names, with new values. Together they end the finding. Empty: only the user can know the
+	// values, or whether a fact is true, for which Text asks.
 	Changes []Change `json:"changes,omitempty"`
 
 	unable bool // the system whose file it is cannot be set so
@@ -237,8 +231,7 @@ type Change struct {
 	Path string `json:"path"`
 	// Value is the new value, as it is written in the file. Empty: the field is to be removed.
 	Value string `json:"value"`
-	// File and Line are set in a file of another system, in which Path is the path in a document: the
-	// file may have several, and a fix may be for another file than the finding. Line is one of the document.
+	// File and Line are set in a file of another system, where Path is that in a document. A fix may be for another file than the finding.
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
 }
@@ -264,8 +257,7 @@ func sortFindings(files []string, all []Finding) {
 	})
 }
 
-// merged combines findings that report the same at the same place: a field of the defaults from which several dependencies
-// have their value. It keeps the finding about the defaults, if there is one.
+// merged combines findings that report the same at the same place, such as one field of the defaults for several dependencies.
 func merged(all []Finding) []Finding {
 	type key struct {
 		rule, file   string

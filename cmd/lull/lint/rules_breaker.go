@@ -121,8 +121,7 @@ func breakerTripsOnOne(p *pass, d *dependency) {
 // mostEjected is the share of endpoints, in per cent, of which single failures may eject without a warning.
 const mostEjected = 50
 
-// ejectsOnOne reports a proxy that ejects an endpoint after one failure. most is the largest share of
-// the endpoints, in per cent, that it ejects, and rates are the fields of other rules that one failure meets.
+// ejectsOnOne reports ejection after one failure, of up to most per cent of the endpoints. rates are fields of rules that it meets, too.
 func (p *pass) ejectsOnOne(d *dependency, most int, rates []string) {
 	severity, rest := Warning, fmt.Sprintf("and up to %d %% of them may be ejected at a time (maxEjectionPercent)", most)
 	switch {

@@ -10,8 +10,7 @@ import (
 	"github.com/lullgo/lull/internal/saturating"
 )
 
-// repeatsMethods reports a route of another system that names a method which must not be repeated, and
-// is retried after more than what was certainly not sent.
+// repeatsMethods reports a route for a method that must not be repeated, and is retried even if a request may have been sent.
 func (p *pass) repeatsMethods(d *dependency) {
 	for _, m := range d.in.set.Facts(d.Name).Methods {
 		if m.Name != "POST" && m.Name != "PATCH" || d.in.set.RetriesUnsent(d.Name) {

@@ -109,8 +109,7 @@ func (g graph) above(c *call, services map[*service]bool) bool {
 	return c.to != nil && c.answered != nil && !g.back[c] && services[c.answered]
 }
 
-// oneLayer is the fix that leaves the retries of one layer on all ways to the leaf: those of the
-// queue that root reads from, if it delivers several times, otherwise those next to the leaf.
+// oneLayer is the fix that leaves one layer of retries on all ways to the leaf: those of a queue, or those next to the leaf.
 func (g graph) oneLayer(root *service, end leaf) Fix {
 	leads := g.leadingTo(end)
 	queue := root.Deliveries > 1
@@ -145,8 +144,7 @@ func (g graph) oneLayer(root *service, end leaf) Fix {
 	return onlyOnce(once, shared, rest)
 }
 
-// onlyOnce is the fix with which calls make one attempt. once are those with a policy; names are
-// those of dependencies that need a policy of their own for it.
+// onlyOnce is the fix with which calls make one attempt. names are dependencies that need a policy of their own for it.
 func onlyOnce(once []*dependency, names []string, rest string) Fix {
 	var fix Fix
 	var parts, paths []string
@@ -181,8 +179,7 @@ type retrier struct {
 	facts convert.Facts
 }
 
-// systemsInLayers reports services whose calls are retried by several systems: a mesh sees a retry of a
-// sidecar as one more request.
+// systemsInLayers reports services that several systems retry: to a mesh a sidecar's retry is one more request.
 func (p *pass) systemsInLayers() {
 	var all []retrier
 	for _, d := range p.dependencies {

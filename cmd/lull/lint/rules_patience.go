@@ -87,8 +87,7 @@ func (pl *plan) allowTime(d *dependency, attempt time.Duration) {
 	pl.change(d, better)
 }
 
-// settle plans further changes so that nothing becomes wrong that was right: callers wait as long
-// as the services below may now take, and services promise only what they can keep.
+// settle plans what must follow: callers wait as long as services may now take, and services promise what they can keep.
 func (pl *plan) settle() (promises Fix) {
 	if !pl.far {
 		return Fix{}
@@ -218,8 +217,7 @@ func (pl *plan) took(c *call) time.Duration {
 	return times(newTimeline(pl.of(c.to)).ownWorst(), c.times())
 }
 
-// shorten plans that the calls of s fit into limit, each with the same share, and the calls behind
-// them into that. ok is false if one would then be shorter than a healthy answer takes.
+// shorten plans that the calls of s, and those behind them, fit into limit. ok is false if one is then too short for a healthy answer.
 func (pl *plan) shorten(s *service, limit time.Duration) (ok bool) {
 	stages := max(len(s.stages()), 1)
 	for _, c := range s.calls {

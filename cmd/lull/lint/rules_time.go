@@ -212,8 +212,7 @@ func (p *pass) neverHedged(d *dependency) {
 		d.write("then the delay is learned, as the 95th percentile of recent latencies", field, "0"))
 }
 
-// fitting are the fields and values with which all attempts fit into limit: fewer attempts or, if
-// no retry would be left, shorter ones.
+// fitting are the fields with which all attempts fit into limit: fewer attempts or, if no retry would be left, shorter ones.
 func (d *dependency) fitting(t timeline, limit time.Duration) []string {
 	if n := t.fits(limit); n >= min(2, t.attempts) {
 		return d.attemptFields(n)

@@ -31,8 +31,7 @@ func newTimeline(p lull.Policy) timeline {
 	return timeline{p, p.MaxAttempts(), byItself, saturating.Add(p.Throttle.LongestWait(), max(p.Limit.MaxWait, 0))}
 }
 
-// own is the longest wait before the given retry, from 1, if the server asks for nothing and does
-// not throttle. After a failure a hedge is sent at once.
+// own is the longest wait before the given retry, from 1, without the server's wishes. After a failure a hedge is sent at once.
 func (t timeline) own(retry int) time.Duration {
 	if t.policy.Hedge.Attempts > 1 {
 		return 0
@@ -40,8 +39,7 @@ func (t timeline) own(retry int) time.Duration {
 	return t.policy.Backoff.Max(retry)
 }
 
-// begins is the latest start of the given attempt, from 1, if all attempts before it take as long
-// as they may. It ignores the deadline.
+// begins is the latest start of the given attempt, from 1, whatever the deadline.
 func (t timeline) begins(attempt int) time.Duration {
 	sum := t.room
 	for n := 1; n < attempt && sum < math.MaxInt64; n++ {
@@ -88,8 +86,7 @@ func (t timeline) each(attempts int, limit time.Duration) time.Duration {
 	return down(max(left, 0) / time.Duration(attempts))
 }
 
-// useful is how many attempts fit into limit if all but the last take their full time, and the last
-// has at least the given part of it.
+// useful is how many attempts fit into limit if each takes its full time, and the last at least the given part of it.
 func (t timeline) useful(limit, need time.Duration) int {
 	begins := t.room
 	for n := 1; n <= t.attempts; n++ {
@@ -134,8 +131,7 @@ func (l *ledger) note(what string, args ...any) {
 	l.steps = append(l.steps, Step{What: fmt.Sprintf(what, args...)})
 }
 
-// explain lists the longest call attempt by attempt, then the waits that a server may ask for, then
-// the deadline. Its last total is WorstCase.
+// explain lists the longest call: attempts, waits that a server may ask for, the deadline. Its last total is WorstCase.
 func (t timeline) explain() []Step {
 	var l ledger
 	t.attemptByAttempt(&l, t.attempts)

@@ -63,8 +63,7 @@ func (r *reach) to(s *service) *reach {
 	return r
 }
 
-// covers reports whether every continuation of r is at least as bad as the same continuation of
-// other, and at least as much of a finding.
+// covers reports whether every continuation of r is at least as bad as the same one of other, and as much of a finding.
 func (r *reach) covers(other *reach) bool {
 	return r.first >= other.first && r.sum() >= other.sum() && r.multiplicity >= other.multiplicity
 }
@@ -95,8 +94,7 @@ func (r *reach) way() way {
 	return w
 }
 
-// servers are the services of the way whose kind of server matters, because they are called along
-// it or read messages: those with lull's server half, or those without.
+// servers are the services of the way that are called along it or read messages, with lull's server half or without.
 func (w way) servers(hasLullServer bool) (names []string) {
 	for i, h := range w.hops {
 		if (i > 0 || w.root.Deliveries > 1) && h.from.hasLullServer() == hasLullServer {
@@ -118,9 +116,8 @@ func (w way) factors() (all []uint64) {
 	return all
 }
 
-// end is the number of attempts at the end of the way if the given services have lull's server
-// half. A failure of such a server comes in time and has "don't retry", so its caller does not
-// retry. A queue does, because its messages have no other reader.
+// end is the number of attempts at the end of the way if these services have lull's server half. inTime: their failures come in time
+// with "don't retry", which all callers but queues heed.
 func (w way) end(hasLullServer func(*service) bool, inTime bool) uint64 {
 	l := w.root.arrives()
 	for i, h := range w.hops {
@@ -166,8 +163,7 @@ func (r *reach) compare(other *reach) int {
 	return cmp.Or(cmp.Compare(r.multiplicity, other.multiplicity), cmp.Compare(r.sum(), other.sum()))
 }
 
-// A load is the number of requests at a point of the call graph for one request at its beginning: first attempts of callers
-// as the server there sees them, and requests that it knows to be retries.
+// A load is the requests at a point of the call graph for one at its beginning: first attempts, and what is known to be a retry.
 type load struct{ first, again uint64 }
 
 func (l load) sum() uint64 { return plus(l.first, l.again) }
@@ -334,8 +330,7 @@ func (d *dependency) paid() float64 {
 	return cmp.Or(b.Ratio, budget.DefaultRatio)
 }
 
-// otherWays describes the load of the leaf on all ways from root together, including repeated
-// calls, if it is more than on the worst way.
+// otherWays describes the load of the leaf on all ways from root, with repeated calls, if it is more than on the worst way.
 func (g graph) otherWays(root *service, end leaf, worst uint64) []Step {
 	type flow struct {
 		load

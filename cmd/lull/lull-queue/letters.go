@@ -81,8 +81,7 @@ func age(l *problem.List, flag string, v cli.Text) time.Duration {
 	return d
 }
 
-// read opens the broker and begins to read its dead letters. The caller closes the broker;
-// queue.Inspect and queue.Redrive close the letters.
+// read begins to read the dead letters of a broker. The caller closes the broker; queue.Inspect and Redrive close the letters.
 func (w wanted) read(ctx context.Context) (brokers.Broker, queue.DeadLetters, error) {
 	b, err := brokers.Open(ctx, w.broker)
 	if err != nil {

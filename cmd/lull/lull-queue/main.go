@@ -21,8 +21,7 @@ import (
 
 func main() { cli.Main(program) }
 
-// program runs lull queue with the arguments that follow those two words, or one of the other
-// commands with all arguments of lull.
+// program runs lull queue with the arguments behind these words, or another command with all arguments of lull.
 func program(env cli.Env, args []string) int {
 	words := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	other := len(words) > 0 && slices.Contains([]string{"worker", "simulate", "battery"}, words[0])

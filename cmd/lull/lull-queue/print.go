@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -100,12 +101,7 @@ func known(n int) string {
 	return strconv.Itoa(n)
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return term.Printable(s)
-}
+func orDash(s string) string { return cmp.Or(term.Printable(s), "-") }
 
 func bodyText(b []byte) string {
 	if utf8.Valid(b) {

@@ -103,8 +103,7 @@ func left(out io.Writer, rows [][]string) {
 	t.Flush()
 }
 
-// costsOf returns what a contender took for its successes: attempts a call, those of the worst ten seconds, and what
-// callers held, as a multiple of that without retries.
+// costsOf returns what successes took: attempts a call, also in the worst ten seconds, and what was held, as a multiple of none's.
 func costsOf(f, none *battery.Flown) []string {
 	return []string{fmt.Sprintf("%.2f", f.Amplification()), fmt.Sprintf("%.2f", f.Worst()), fmt.Sprintf("%.2f×", f.Held()/none.Held())}
 }
@@ -189,8 +188,7 @@ func written(runs []battery.Figures) []figures {
 	return all
 }
 
-// readKnown reads the flights of the rivals in an earlier run. It leaves out flights of an old file that do not have every
-// figure.
+// readKnown reads the rivals' flights of an earlier run, without those of old files that lack a figure.
 func readKnown(path string) (map[battery.Key]battery.Figures, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -4,6 +4,7 @@ package cards
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,8 +139,7 @@ func (o Output) print(w io.Writer, cards []*torture.Card) error {
 	return out.Flush()
 }
 
-// card prints the lines of a card, and what is not passed. On the card of a server it also
-// prints what does not apply: that something could not be seen is a part of the result.
+// card prints the lines of a card, and what is not passed. Of a server, what could not be seen is a part of the result, too.
 func (o Output) card(out io.Writer, c *torture.Card) {
 	title := c.Name
 	if c.Version != "" {
@@ -205,7 +205,7 @@ func Matrix(out io.Writer, cards []*torture.Card) {
 		head[0] = "server"
 	}
 	for _, group := range groups {
-		head = append(head, short(group))
+		head = append(head, cmp.Or(short[group], group))
 	}
 	rows := [][]string{head}
 	for i, c := range cards {
@@ -223,16 +223,8 @@ func Matrix(out io.Writer, cards []*torture.Card) {
 	term.Table(out, rows, term.Width)
 }
 
-// short returns a group's name for the head of a column.
-func short(group string) string {
-	switch group {
-	case "connections that break":
-		return "broken"
-	case "must not be repeated":
-		return "forbidden"
-	}
-	return group
-}
+// short are names of groups for the head of a column.
+var short = map[string]string{"connections that break": "broken", "must not be repeated": "forbidden"}
 
 // A Case is what List prints of a case.
 type Case struct{ Name, Group, Does, Right, Source string }

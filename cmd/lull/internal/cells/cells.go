@@ -132,8 +132,7 @@ func (c *Cell) Fly(ctx context.Context, progress func(sim.Progress)) (Result, er
 	return Result{Run: &r}, err
 }
 
-// Build names the build of this program: the version that the Go tool gave it, or a digest of the program where it
-// has none or its source was changed. Two builds of the same name give the same results.
+// Build names this build: its version, or a digest of the program. Two builds of the same name give the same results.
 var Build = sync.OnceValue(func() string {
 	if v := cli.ModuleVersion(); v != "" && !strings.Contains(v, "+dirty") {
 		return v
@@ -236,8 +235,7 @@ type Watcher struct {
 	Progress func(i int, p sim.Progress)
 }
 
-// Fly has the cells flown and calls watch with the results. The results depend only on the cells. If ctx ends, so
-// does Fly, with the context's error.
+// Fly has the cells flown and calls watch with the results. If ctx ends, so does Fly, with the context's error.
 func (w *Where) Fly(ctx context.Context, cells []Cell, watch Watcher) error {
 	f := &flying{Where: w, cells: cells, watch: watch}
 	if w.known == nil && !w.Part && w.url == "" {
@@ -349,8 +347,7 @@ func (f *flying) fly(ctx context.Context, i int) error {
 	return err
 }
 
-// A line is the result of one cell in a part. A part is a file of lines. Lines may be in any order, and parts may
-// be put together with cat.
+// A line is the result of one cell in a part. Lines may be in any order, and parts may be put together with cat.
 type line struct {
 	Build  string          `json:"build"`
 	Cell   string          `json:"cell"`

@@ -51,8 +51,7 @@ type coded struct {
 
 func (f coded) Unwrap() error { return f.error }
 
-// Main calls run with the real process and its arguments, and exits with the code that
-// run returns. The first interrupt ends Env.Context, the second ends the process.
+// Main calls run with the real process, and exits with its code. The first interrupt ends Env.Context, the second the process.
 func Main(run func(Env, []string) int) {
 	ctx, interrupt := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -65,8 +64,7 @@ func Main(run func(Env, []string) int) {
 	os.Exit(run(Env{Context: ctx, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}, os.Args[1:]))
 }
 
-// Run parses the arguments into commands, a pointer to a struct that kong understands,
-// runs the command that they name, prints its error, and returns the exit code.
+// Run runs the command that the arguments name, of a struct that kong understands, prints its error, and returns the exit code.
 func Run(env Env, commands any, args []string) int {
 	switch {
 	case len(args) == 0:
@@ -100,8 +98,7 @@ func Run(env Env, commands any, args []string) int {
 	return Exit(env, parsed.Run(env))
 }
 
-// Exit prints err, each line after the name of the program, and returns its exit code.
-// After a mistake in the command line it also prints what is allowed.
+// Exit prints err, after a mistake in the command line also what is allowed, and returns its exit code.
 func Exit(env Env, err error) int {
 	if err == nil {
 		return OK
@@ -123,8 +120,7 @@ func Exit(env Env, err error) int {
 	return Failed
 }
 
-// misused is the exit code for a command line that cannot be parsed: that of the command with
-// a method Misused, whose exit codes are mostly somebody else's.
+// misused is the exit code for a command line that cannot be parsed. A command with a method Misused has its own.
 func misused(err error) int {
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context.Selected() != nil {
 		if own, ok := parse.Context.Selected().Target.Interface().(interface{ Misused() int }); ok {
@@ -147,24 +143,18 @@ func namedCommand(ctx *kong.Context) *kong.Node {
 
 func allowed(ctx *kong.Context) string {
 	node := namedCommand(ctx)
-	var names []string
 	switch {
 	case node == ctx.Model.Node:
 		return fmt.Sprintf("Commands: %s.\nMore: lull help", strings.Join(children(node), ", "))
 	case len(node.Children) > 0:
 		return fmt.Sprintf("Commands of %s: %s.\nMore: lull help %[1]s", node.Path(), strings.Join(children(node), ", "))
 	}
-	for _, f := range ctx.Flags() {
-		names = append(names, "--"+f.Name)
-	}
+	names := Names(ctx.Flags(), func(f *kong.Flag) string { return "--" + f.Name })
 	return fmt.Sprintf("Flags of %s: %s.\nMore: lull help %[1]s", node.Path(), strings.Join(names, ", "))
 }
 
-func children(n *kong.Node) (names []string) {
-	for _, c := range n.Children {
-		names = append(names, c.Name)
-	}
-	return names
+func children(n *kong.Node) []string {
+	return Names(n.Children, func(c *kong.Node) string { return c.Name })
 }
 
 // printHelp returns a printer of help as kong has it. On a terminal the headings are bold.

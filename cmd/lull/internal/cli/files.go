@@ -27,8 +27,7 @@ type File struct {
 	Found bool
 }
 
-// ReadFiles reads the files that the arguments name, each once: files, directories and patterns, and
-// "-", which is standard input, and is called stdin. The error names all that cannot be read.
+// ReadFiles reads files, directories, patterns and "-", which is called stdin, each once. The error names all that cannot be read.
 func (e Env) ReadFiles(arguments []string, stdin string) (files []File, err error) {
 	var failed []error
 	known := map[string]bool{}
@@ -95,9 +94,8 @@ func filesMatching(pattern string) ([]string, error) {
 	return names, err
 }
 
-// filesBelow returns the files below a folder that a pattern is for, in order. Folders that begin with a
-// dot, and those of other people's code, are left out unless the pattern names them. Links to folders
-// are followed, unless they lead back into a folder that is read. The error names all that cannot be read.
+// filesBelow returns the files below a folder that match a pattern, in order. Folders with a dot, and those of other people's code,
+// must be named. Links to folders are followed once. The error names all that cannot be read.
 func filesBelow(root, pattern string) (names []string, err error) {
 	parts := strings.Split(pattern, "/")
 	var failed []error
@@ -177,8 +175,7 @@ func matchPath(pattern, name []string) bool {
 // ErrInterrupted is the error of a command that the user interrupted.
 var ErrInterrupted = errors.New("interrupted: nothing is written")
 
-// UntilInterrupted runs work, which takes no context, and returns its error. When the
-// context ends it returns ErrInterrupted at once. Work continues until the process ends.
+// UntilInterrupted returns the error of work, which takes no context, or ErrInterrupted when the context ends: work then continues.
 func (e Env) UntilInterrupted(work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
@@ -199,8 +196,7 @@ func (e Env) ReadWhole(name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// ReadFile returns the first bytes of a file, at most limit of them. The name "-" is
-// standard input. The error is that of [CannotRead].
+// ReadFile returns at most limit bytes of a file, or of standard input ("-"). The error is that of [CannotRead].
 func (e Env) ReadFile(name string, limit int64) ([]byte, error) {
 	in := e.Stdin
 	if name != "-" {
@@ -215,9 +211,7 @@ func (e Env) ReadFile(name string, limit int64) ([]byte, error) {
 	return data, CannotRead(err)
 }
 
-// CannotRead words the error of a file whose text nobody has seen: there is no such file, or it is
-// a directory, or the user may not read it. It is another thing than a mistake in the text, which
-// has a line. Other errors, and nil, stay as they are.
+// CannotRead words the error of a file that could not be opened or read, which is no mistake in its text. Other errors, and nil, stay.
 func CannotRead(err error) error {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		return readError{of}
@@ -230,8 +224,7 @@ type readError struct{ *fs.PathError }
 func (u readError) Error() string { return u.Path + " cannot be read: " + u.Err.Error() }
 func (u readError) Unwrap() error { return u.PathError }
 
-// WriteWhole writes a file whole or not at all: it writes another one beside it, which then
-// takes its place. The permissions of an existing file are kept.
+// WriteWhole writes a file whole or not at all, by way of another beside it. The permissions of an existing file are kept.
 func WriteWhole(name string, data []byte) error { return cannotWrite(name, replaceFile(name, data)) }
 
 // CanWrite returns the error that WriteWhole would return, as far as it can be known before. A command that takes long calls it first.
@@ -307,8 +300,7 @@ func replaceFile(name string, data []byte) (err error) {
 	return os.Rename(t.Name(), name)
 }
 
-// createBeside creates a file in the folder of another, with the permissions of the user's
-// other files: those of os.CreateTemp allow nobody else to read it.
+// createBeside creates a file in the folder of another, with usual permissions: those of os.CreateTemp let nobody else read it.
 func createBeside(name string) (*os.File, error) {
 	for {
 		beside := filepath.Join(filepath.Dir(name), fmt.Sprintf(".%s.%d", filepath.Base(name), rand.Uint32()))

@@ -15,8 +15,7 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// Mistakes are all errors in a command line and in the files that it names: problems of flags, and errors with a file and a
-// line. The exit code for them is Misused.
+// Mistakes are all errors in a command line and in the files that it names. The exit code for them is Misused.
 type Mistakes []error
 
 // Add appends err unless it is nil.
@@ -56,9 +55,8 @@ func (m Mistakes) Unwrap() []error { return m }
 
 type checker interface{ Check() error }
 
-// allMistakes returns all that is wrong with a command line, of which kong found only the first
-// mistake: each argument that cannot be parsed is left out, and the others are parsed again. If
-// what remains is clear, the command checks the values, too.
+// allMistakes returns all mistakes, of which kong found the first: it leaves each bad argument out and parses again. If the rest is
+// clear, the command checks the values, too.
 func allMistakes(parser *kong.Kong, args []string, first error) error {
 	all := []error{first}
 	clear := true
@@ -105,8 +103,7 @@ type wording struct {
 func (w wording) Error() string { return w.text }
 func (w wording) Unwrap() error { return w.error }
 
-// reworded joins the errors of a command line. Those of kong say what is missing, or what does not belong there; reworded adds what
-// is allowed. First is the error that knows the command.
+// reworded joins the errors of a command line, and adds to those of kong what is allowed. first knows the command.
 func reworded(first error, all []error) error {
 	parse, ok := errors.AsType[*kong.ParseError](first)
 	if !ok {
@@ -161,8 +158,7 @@ func missing(node *kong.Node) string {
 	return strings.Join(lines, "\n")
 }
 
-// firstBadArgument returns the index of the first argument that cannot be parsed, and the context whose Error says why. The
-// context is nil if all can be parsed; other things may be wrong then, such as an argument that is missing.
+// firstBadArgument returns the index of the first argument that cannot be parsed, and the context with the error; nil: there is none.
 func firstBadArgument(parser *kong.Kong, args []string) (int, *kong.Context) {
 	whole, err := kong.Trace(parser, args)
 	if err != nil || whole.Error == nil {
@@ -176,8 +172,7 @@ func firstBadArgument(parser *kong.Kong, args []string) (int, *kong.Context) {
 	return len(args) - 1, whole
 }
 
-// Text is the value of a flag as it was typed. Flags are read as text, so that a command can report all mistakes at once,
-// and "--load -1" is answered with what a load may be.
+// Text is a flag as it was typed: so a command reports all mistakes at once, and can say what "--load -1" may be.
 type Text string
 
 // Decode implements kong's MapperValue.
@@ -234,8 +229,7 @@ func Names[T any](all []T, name func(T) string) []string {
 	return names
 }
 
-// Duration reads a duration between two bounds. Like the other readers of flags it adds
-// a problem to the list if the text is something else.
+// Duration reads a duration between two bounds. Like the other readers it adds a problem to the list if the text is none.
 func Duration(l *problem.List, flag string, v Text, least, most time.Duration) time.Duration {
 	d, err := time.ParseDuration(string(v))
 	l.Check(err == nil && d >= least && d <= most, flag, v.Quoted(),

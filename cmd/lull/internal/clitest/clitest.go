@@ -13,8 +13,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 )
 
-// Run runs a command of that name as the program does, and returns what it printed. The outputs of env
-// are replaced; without Getenv the process has no variables.
+// Run runs a command of that name and returns what it printed. Without Getenv in env the process has no variables.
 func Run[C any](env cli.Env, name string, args ...string) (code int, stdout, stderr string) {
 	if len(args) == 0 || args[0] != "help" {
 		args = append([]string{name}, args...)

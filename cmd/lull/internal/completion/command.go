@@ -4,6 +4,7 @@ package completion
 
 import (
 	"bufio"
+	"embed"
 	"fmt"
 	"io"
 	"slices"
@@ -19,6 +20,8 @@ type Command struct {
 	Shell cli.Text `arg:"" help:"bash, zsh or fish."`
 }
 
+var shells = []string{"bash", "zsh", "fish"}
+
 func (Command) Help() string {
 	return `Prints a script that completes commands, flags and their values in a shell.
 
@@ -32,12 +35,12 @@ put this into ~/.bashrc: source <(lull completion bash)`
 }
 
 func (Command) Complete() map[string][]string {
-	return map[string][]string{"shell": {"bash", "zsh", "fish"}}
+	return map[string][]string{"shell": shells}
 }
 
 func (f Command) Check() error {
 	var l problem.List
-	l.Check(scripts[string(f.Shell)] != "", "SHELL", f.Shell.Quoted(), "bash, zsh or fish")
+	l.Check(slices.Contains(shells, string(f.Shell)), "SHELL", f.Shell.Quoted(), "bash, zsh or fish")
 	return l.Err()
 }
 
@@ -45,74 +48,17 @@ func (f Command) Run(env cli.Env) error {
 	if err := f.Check(); err != nil {
 		return err
 	}
-	_, err := io.WriteString(env.Stdout, scripts[string(f.Shell)])
+	script, err := scripts.ReadFile("lull." + string(f.Shell))
+	if err == nil {
+		_, err = env.Stdout.Write(script)
+	}
 	return err
 }
 
-// scripts are by shell. Bash needs nothing of the package bash-completion. Zsh loads its function by the name, _lull.
-var scripts = map[string]string{
-	"bash": `# bash completion of lull, printed by: lull completion bash
-_lull() {
-  local IFS=$'\n' cur=${COMP_WORDS[COMP_CWORD]} line before
-  [[ $cur == = ]] && cur=''
-  COMPREPLY=()
-  for line in $("${COMP_WORDS[0]}" --offer "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null); do
-    case $line in
-      :files*)
-        before=${line#:files}
-        compopt -o filenames 2>/dev/null
-        COMPREPLY+=($(compgen -P "$before" -f -- "${cur#"$before"}")) ;;
-      :program*) [[ ${line#:program} == "$COMP_CWORD" ]] && COMPREPLY=($(compgen -c -- "$cur")) || COMPREPLY=($(compgen -f -- "$cur")) ;;
-      *) COMPREPLY+=("${line%%$'\t'*}") ;;
-    esac
-  done
-}
-complete -F _lull lull
-`,
-	"zsh": `#compdef lull
-# zsh completion of lull, printed by: lull completion zsh
-_lull() {
-  local line files
-  local -a offers
-  for line in "${(@f)$("${words[1]}" --offer "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
-    case $line in
-      :files*) files=$line ;;
-      :program*)
-        words=("${(@)words[${line#:program}+1,-1]}")
-        (( CURRENT -= ${line#:program} ))
-        _normal ;;
-      ?*) offers+=("${${line//:/\\:}/$'\t'/:}") ;;
-    esac
-  done
-  (( $#offers )) && _describe ${offers[(r)-*]:+-o} lull offers
-  [[ -n $files ]] && compset -P "${(b)files#:files}" && _files
-}
-if [[ $funcstack[1] == _lull ]]; then
-  _lull "$@"
-else
-  compdef _lull lull
-fi
-`,
-	"fish": `# fish completion of lull, printed by: lull completion fish
-function __lull_offer --description 'Print what lull offers in place of the word that is being typed'
-    set -l word (commandline -ct)
-    set -l words (commandline -poc) "$word"
-    for line in ($words[1] --offer $words[2..-1] 2>/dev/null)
-        switch $line
-            case ':files*'
-                set -l before (string sub -s 7 -- $line)
-                string replace -r '^' -- "$before" (complete -C "'' "(string sub -s (math 1 + (string length -- "$before")) -- "$word"))
-            case ':program*'
-                set -l at (math 1 + (string sub -s 9 -- $line))
-                complete -C "$words[$at..-1]"
-            case '*'
-                echo $line
-        end
-    end
-end
-complete -c lull -f -a '(__lull_offer)'
-`,
-}
+// scripts has a script for each shell. Bash needs nothing of the package bash-completion. Zsh loads its function by the name, _lull.
+//
+//go:embed lull.bash lull.zsh lull.fish
+var scripts embed.FS
 
 // A completer is a command that knows values of its flags and arguments. They are by name, without dashes.
 type completer interface{ Complete() map[string][]string }

@@ -13,14 +13,9 @@ import (
 	"github.com/lullgo/lull/internal/sleep"
 )
 
-// A backend is a real HTTP server on a loopback port of its own, with a finite capacity: a
-// few workers that serve one request at a time each, and a bounded queue in front of them,
-// first come, first served. A request that finds the queue full gets a 503 at once.
-//
-// Like most servers it does not know how long its callers wait: it serves every request in the queue, even if the caller has
-// hung up. That wasted work keeps an overloaded server overloaded.
-//
-// Serving takes time, by a timer, and no processor: the capacity is the backend's and not the machine's.
+// A backend is an HTTP server on a loopback port, with a few workers and a bounded queue. If that is full a request gets a 503 at once.
+// Like most servers it serves whoever waits in the queue, even if the caller has hung up: that keeps an overloaded server overloaded.
+// Serving takes time, by a timer, and no processor: the capacity is not the machine's.
 type backend struct {
 	url   string
 	clock func() time.Duration
@@ -141,14 +136,11 @@ type gate struct{ shut, opened chan struct{} }
 func (g gate) close() { close(g.shut) }
 func (g gate) open()  { close(g.opened) }
 
-func (g gate) isShut() bool {
+func (g gate) isShut() bool { return !isClosed(g.opened) && isClosed(g.shut) }
+
+func isClosed(c chan struct{}) bool {
 	select {
-	case <-g.opened:
-		return false
-	default:
-	}
-	select {
-	case <-g.shut:
+	case <-c:
 		return true
 	default:
 		return false

@@ -68,9 +68,8 @@ type callRecord struct {
 	sent  int // requests
 }
 
-// recovered returns the time from the end of the outage to the first moment from which on every window of calls is good
-// enough, up to the end of the run. False if there is no such moment. Windows hold the calls that began in them, and move by
-// a tick. Empty windows are evidence of nothing.
+// recovered returns the time from the end of the outage until every later window of calls is good enough; false: never. Windows hold
+// the calls that began in them, and move by a tick. Empty ones are no evidence.
 func (s setting) recovered(end, window time.Duration, ended []callRecord, succeeded func(callRecord) bool, enough func(succeeded, all int) bool) (time.Duration, bool) {
 	n := max(0, int(end/tick))
 	calls, fine := make([]int, n), make([]int, n)
@@ -199,8 +198,7 @@ func (l *lane) recentUntil(now time.Duration) []recent {
 	return slices.Clone(l.recents)
 }
 
-// recentAt looks back from a time. The calls are in the order in which they ended, except
-// those that ended within moments of each other.
+// recentAt looks back from a time. Calls that ended within moments of each other may be in any order.
 func recentAt(ended []callRecord, at time.Duration) recent {
 	const moments = time.Second
 	var last, lately []callRecord

@@ -111,8 +111,7 @@ func (t *requestTally) countSent() {
 
 func (t *requestTally) countHeld() { t.lane.count(held, t.lane.clock()) }
 
-// newTransport returns the transport of one client: no proxy, and no limit of connections
-// that could hold a client back before its policy does.
+// newTransport has no proxy, and no limit of connections that could hold a client back before its policy does.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		DialContext:         dial,
@@ -122,8 +121,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// dial connects. A closed connection does not linger: every attempt that times out costs
-// one, and if each kept its port for a minute, as usual, a few runs could use up all ports.
+// dial makes connections that do not linger: if each kept its port for a minute, a few runs could use up all ports.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, address)
@@ -133,8 +131,7 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return conn, err
 }
 
-// countingTransport counts requests for the call that they belong to. It also counts those that fail for want of ports or
-// open files on this machine: they distort the figures, and are reported.
+// countingTransport counts requests for their call, and those that fail for want of ports or open files here: they distort figures.
 type countingTransport struct {
 	base       http.RoundTripper
 	dialErrors *atomic.Int64
@@ -171,8 +168,7 @@ func once(s setting, base http.RoundTripper, url string) (caller, error) {
 	return retries(nil)(s, base, url)
 }
 
-// retries makes the loop that everybody has written: try, wait, try again, as often as allowed, whatever failed and however
-// other callers fare. wait returns the wait before the nth retry.
+// retries makes the loop that everybody has written: it tries again whatever failed. wait returns the wait before the nth retry.
 func retries(wait func(n int) time.Duration) func(setting, http.RoundTripper, string) (caller, error) {
 	return func(s setting, base http.RoundTripper, url string) (caller, error) {
 		httpClient := &http.Client{Transport: base}

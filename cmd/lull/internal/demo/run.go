@@ -19,8 +19,7 @@ type result struct {
 	hedgers     []tailFigures  // tail
 }
 
-// runDemo starts a backend for each client, sends them all the same calls, takes the backends down and brings them back, and
-// measures. When ctx ends it stops, and returns what it measured until then.
+// runDemo sends all clients the same calls, takes the backends down and up, and measures: if ctx ends, what there is until then.
 func runDemo(ctx context.Context, s setting, v view) (result, error) {
 	start := time.Now()
 	clock := func() time.Duration { return time.Since(start) }
@@ -111,8 +110,7 @@ func outage(ctx context.Context, s setting, lanes []*lane, clock func() time.Dur
 	}
 }
 
-// arrivals returns the times at which calls begin: a Poisson process, as of many users who know nothing of each other. They
-// do not wait for earlier calls to end. Every client gets the same arrivals.
+// arrivals are the times at which calls begin, the same for all clients: a Poisson process, as of users who do not wait for others.
 func arrivals(s setting) []time.Duration {
 	random := rand.New(rand.NewPCG(s.Seed, 0))
 	mean := float64(time.Second) / s.offered()

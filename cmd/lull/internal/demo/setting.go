@@ -44,12 +44,10 @@ func (s setting) workers() int { return s.Scenario.workers(s) }
 
 func (s setting) outageEnd() time.Duration { return s.OutageAt + s.Outage }
 
-// normalEnd returns the end of the time that counts as normal: calls that begin later may
-// still be under way when the outage begins.
+// normalEnd is the end of what counts as normal: calls that begin later may be under way when the outage begins.
 func (s setting) normalEnd() time.Duration { return s.OutageAt - s.Timeout }
 
-// patience returns how long to wait for calls to end once the last one has begun. Their own
-// waits are milliseconds; a second for each is ample.
+// patience is how long to wait for the last calls. Their own waits are milliseconds; a second for each is ample.
 func (s setting) patience() time.Duration {
 	return time.Duration(s.Attempts) * (s.Timeout + time.Second)
 }
@@ -150,8 +148,7 @@ func (f Command) rejectForeignFlags(l *problem.List, which scenario) {
 	reject("--hedge-delay", f.HedgeDelay, "it left out with --scenario storm, where nobody hedges; it is for --scenario tail")
 }
 
-// A scenario is the part of the demo that differs between storm and tail. In storm backends go down and calls are retried.
-// In tail some requests are slow and calls are hedged. The rest of this package is for both.
+// A scenario is what differs between storm (backends go down, calls are retried) and tail (requests are slow, calls are hedged).
 type scenario interface {
 	clients() []client // in the order in which they are shown
 	defaults() defaults

@@ -25,8 +25,7 @@ type stormScenario struct{}
 
 func (stormScenario) clients() []client { return stormClients }
 
-// usualAttempts is what a loop written by hand makes. Unless the flag says otherwise, lull makes as
-// many as its zero policy does.
+// usualAttempts is what a loop written by hand makes.
 const usualAttempts = 3
 
 func (stormScenario) defaults() defaults {

@@ -72,8 +72,7 @@ var tailClients = []client{
 	}, newLull(setting.hedgePolicy)},
 }
 
-// newNaiveHedger is the hedger that everybody has written: a timer, a second request, and a channel of which one answer is
-// read. It asks neither whether everything is slow nor whether that answer is a success.
+// newNaiveHedger is the hedger that everybody has written: it asks neither whether all is slow nor whether the answer is a success.
 func newNaiveHedger(s setting, base http.RoundTripper, url string) (caller, error) {
 	httpClient := &http.Client{Transport: base}
 	return func(ctx context.Context) bool {

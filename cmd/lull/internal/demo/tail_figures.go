@@ -39,8 +39,7 @@ type periodFigures struct {
 	FailureRate     float64
 }
 
-// beforeEnd is the end of the time that counts as normal: calls that begin later may
-// still be under way when everything turns slow.
+// beforeEnd is the end of what counts as normal: calls that begin later may be under way when everything turns slow.
 func (s setting) beforeEnd() time.Duration { return s.OutageAt - slowest }
 
 func (tailScenario) measure(r *result, l *lane) {
@@ -95,8 +94,7 @@ func period(ended []callRecord, n counts, from, to time.Duration) *periodFigures
 
 func timeOrNever(d time.Duration) *float64 { return knownMilliseconds(d, d != never) }
 
-// successPercentile returns the time within which so many of a thousand calls succeeded. A call that
-// failed counts as one that takes for ever, so that failing makes nobody look quick.
+// successPercentile is the time within which so many of a thousand calls succeeded. A call that failed takes for ever.
 func successPercentile(calls []callRecord, permille int) time.Duration {
 	var took []time.Duration
 	for _, c := range calls {
@@ -112,8 +110,7 @@ func successPercentile(calls []callRecord, permille int) time.Duration {
 	return took[rank-1]
 }
 
-// worstSecond returns the highest extraLoad of any second between two times, in steps of a
-// tick; of all that time if it is shorter.
+// worstSecond returns the highest extraLoad of any second between two times, or of all that time if it is shorter.
 func worstSecond(n counts, from, to time.Duration) float64 {
 	from, to = (from + tick - 1).Truncate(tick), to.Truncate(tick)
 	width := min(peakSecond, to-from)
@@ -128,8 +125,7 @@ func extraLoad(n counts, from, to time.Duration) float64 {
 	return ratio(float64(sum(n[extra], from, to)), float64(sum(n[begun], from, to)))
 }
 
-// stopTime returns how long after everything turned slow a second began in which no extra
-// request was sent. False if there is none while everything is slow.
+// stopTime is how long after everything turned slow a second without extra requests began. False: none did while it was slow.
 func stopTime(s setting, end time.Duration, n counts) (time.Duration, bool) {
 	first := (s.OutageAt + tick - 1).Truncate(tick)
 	for from := first; from+peakSecond <= min(s.outageEnd(), end); from += tick {
@@ -140,8 +136,7 @@ func stopTime(s setting, end time.Duration, n counts) (time.Duration, bool) {
 	return 0, false
 }
 
-// tailCutTime returns the time from the end of the slow time until, of the calls that begin in
-// any three seconds, 99 % succeed sooner than a slow request does.
+// tailCutTime is the time until, of the calls of any three seconds, 99 % succeed sooner than a slow request does.
 func tailCutTime(s setting, end time.Duration, ended []callRecord) (time.Duration, bool) {
 	return s.recovered(end, recentP99, ended,
 		func(c callRecord) bool { return c.ok && c.took < quickestSlow },
@@ -232,8 +227,7 @@ func cell(ms *float64) string {
 	return fmt.Sprintf("%.0f", *ms)
 }
 
-// findings are how quick the clients were before, how many of their calls failed while
-// everything was slow, how they hedged then, and whose hedges the backend could not bear.
+// findings are how quick clients were before, how they failed and hedged while all was slow, and whose hedges were too many.
 func (tailScenario) findings(r result) []string {
 	s := r.setting
 	if s.Outage > 0 && r.measured < s.outageEnd() {

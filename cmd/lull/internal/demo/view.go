@@ -15,8 +15,7 @@ type view interface {
 	end(snapshot)
 }
 
-// newView returns a picture if progress is a terminal that can show one, and plain lines
-// otherwise: for files and pipes, with NO_COLOR set, on a dumb or a small terminal.
+// newView returns a picture if progress is a terminal that can show one. Files, NO_COLOR and small terminals get plain lines.
 func newView(s setting, progress io.Writer, getenv func(string) string) view {
 	file, _ := term.Terminal(progress, getenv)
 	if !term.StyleOf(progress, getenv).Colours() {
@@ -89,8 +88,7 @@ func (p *picture) end(s snapshot) {
 	io.WriteString(p.out, strings.Join(draw(s, columns, 0), "\n")+"\n\n")
 }
 
-// draw returns the lines of the picture, none wider than columns, with empty lines between
-// the clients if there are enough rows.
+// draw returns the lines of the picture, none wider than columns. There are empty lines between clients if rows allow it.
 func draw(s snapshot, columns, rows int) []string {
 	set := s.setting
 	of, words := set.Scenario, set.Scenario.words()

@@ -138,8 +138,7 @@ type codes struct {
 	signal bool
 }
 
-// Codes up to 125 are the command's own; shells and lull use 126 and 127 for commands that
-// cannot be run, and more for signals.
+// Codes up to 125 are the command's own; 126 and 127 mean that it cannot be run, and more are for signals.
 const defaultCodes = "1-125,signal"
 
 func (c codes) has(e attemptError) bool {

@@ -115,8 +115,7 @@ func (p *pipe) feed(to io.Writer, over <-chan struct{}) error {
 	}
 }
 
-// wait waits until there is more than at, and reports whether there is. If there is none because it cannot be read,
-// the error is why.
+// wait waits until there is more than at, and reports whether there is. The error is why it cannot be read.
 func (p *pipe) wait(at int64, over <-chan struct{}) (more bool, err error) {
 	for {
 		p.mu.Lock()

@@ -119,8 +119,7 @@ func (r *runner) attempt(ctx context.Context) error {
 	return e
 }
 
-// endInTime ends the command when ctx does, unless that was for a signal: the command has it too. It also ends it when
-// its input is cut short, and then returns why.
+// endInTime ends the command when ctx does, unless by a signal, which it has too, or when its input is cut short; it returns why.
 func (r *runner) endInTime(ctx context.Context, c *exec.Cmd, cut <-chan error, over <-chan struct{}) (unread error) {
 	select {
 	case <-over:
@@ -220,15 +219,13 @@ type startError struct{ error }
 
 func (e startError) Unwrap() error { return e.error }
 
-// inputError is the error of a standard input that could not be read to its end: what the command did with a part of
-// it is no success.
+// inputError is the error of an input that was cut short: what the command did with a part of it is no success.
 type inputError struct{ error }
 
 func (e inputError) Error() string { return "standard input was cut short: " + e.error.Error() }
 func (e inputError) Unwrap() error { return e.error }
 
-// exitError returns the error of lull for that of the call, with its exit code. In terms of the command line it says why the
-// command was not repeated.
+// exitError returns the error of lull for that of the call, with its exit code and why the command was not repeated.
 func (r *runner) exitError(err error) error {
 	if e, ok := errors.AsType[startError](err); ok {
 		return cli.Fail(startCode(e), cli.CannotRun(r.argv[0], e.error))

@@ -144,8 +144,7 @@ func run[T any](env cli.Env, ctx *kong.Context, do func(cli.Env, T) error, comma
 
 const program = "lull-queue"
 
-// Start replaces this process with lull-queue, and returns only if that fails. On Windows,
-// where no process can be replaced, it runs lull-queue to its end.
+// Start replaces this process with lull-queue. Where that cannot be done (Windows), it runs lull-queue to its end.
 func Start(env cli.Env, args []string) error {
 	path, err := find()
 	if err != nil {

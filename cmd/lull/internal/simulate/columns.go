@@ -8,8 +8,7 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// A column of the table: two lines of heading, a cell for each summary, and what it
-// means. Package sim computes what the meanings describe.
+// A column has two lines of heading, a cell for each summary, and a meaning, which package sim computes.
 type column struct {
 	above, head   string
 	cell          func(sim.Summary) string
@@ -165,9 +164,8 @@ func allAtOnce(s sim.Scenario) bool {
 	return len(s.Topics) == 0 && !slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Arrivals.Kind != sim.AtOnce })
 }
 
-// recoveryCell is the time to recover: "12.3 s", "never", of several seeds "3/5 12.3 s"; "-" if there is nothing to recover
-// from, "few calls" if they are too few for a verdict, and "?" if the run was interrupted before it recovered. Where few
-// calls are made, it is known less exactly: "18 ±40 s".
+// recoveryCell is "12.3 s", "never", of several seeds "3/5 12.3 s", where few calls are made "18 ±40 s"; "-" if there is nothing to
+// recover from, "few calls" if they are too few for a verdict, "?" if the run was interrupted before.
 func recoveryCell(m sim.Summary) string {
 	measured, cut, few := 0, 0, 0
 	half := m.Recovery.Half

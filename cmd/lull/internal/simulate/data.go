@@ -19,8 +19,7 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// A figure is a number in a file. It has nine significant digits, fewer than a float, so
-// that two files do not differ by the last bits of a sum.
+// A figure is a number in a file. It has nine digits, so that files do not differ by the last bits of a sum.
 type figure float64
 
 func (f figure) String() string {
@@ -51,9 +50,8 @@ func figuresOf(values []float64) []figure {
 	return all
 }
 
-// jsonSimulation is the output of --json. Fields whose names end in _s are in seconds, rates are per second, shares are from
-// 0 to 1. The same version, seed and arguments give the same bytes on any machine, with any number of workers. Fields may be
-// added; none changes its meaning.
+// jsonSimulation is the output of --json. Names in _s are seconds, rates are per second, shares from 0 to 1. The same version, seed and
+// arguments give the same bytes on any machine. Fields may be added; none changes its meaning.
 type jsonSimulation struct {
 	Schema   int    `json:"schema"` // 1
 	Scenario any    `json:"scenario"`
@@ -66,8 +64,7 @@ type jsonSimulation struct {
 	Sweep       *jsonSweep        `json:"sweep,omitempty"`
 }
 
-// jsonPolicy is a policy that is compared. A preset may have options that are code and not
-// data; only its name stands for them.
+// jsonPolicy is a policy that is compared. A preset may have options that are code: only its name stands for them.
 type jsonPolicy struct {
 	Name   string `json:"name"`
 	Title  string `json:"title"`
@@ -97,8 +94,7 @@ type run struct {
 	Steps json.RawMessage
 }
 
-// fieldsOf are the fields that are written of some types, in their order (see [writeStruct]). The fields' own comments say what
-// they count.
+// fieldsOf are the fields of some types that are written, in their order (see [writeStruct]).
 var fieldsOf = map[reflect.Type]string{
 	reflect.TypeFor[jsonSummary](): "Contender.Name Success Amplification WorstTenSeconds=worst_10s PeakOverNormal Held P99=p99_s Wasted Refused " +
 		"Recovery=recovery_s!Recovered Recovered Runs",
@@ -160,9 +156,8 @@ func runOf(r sim.Result) run {
 	return run{r, jsonText(map[string]any{"step_s": figure(r.Series.Step.Seconds()), "values": values})}
 }
 
-// plainData returns a scenario or a policy as JSON: every field that is not zero, named
-// in snake_case, in the order of declaration. A duration is in seconds and its name ends
-// in _s; a negative one, which means "none", is -1. Enumerations are written by name.
+// plainData returns every field that is not zero as JSON, in snake_case and in its order. A duration is in seconds, with a name in _s,
+// and -1 for "none".
 func plainData(v any) json.RawMessage {
 	var b bytes.Buffer
 	writeData(&b, reflect.ValueOf(v))
@@ -211,9 +206,8 @@ func writeData(b *bytes.Buffer, v reflect.Value) {
 	}
 }
 
-// writeStruct writes the fields of a struct that are listed, or all that are not zero. An entry of a list is the name of a
-// field, or the path to it. "=key" writes it under another name, "?" at the end leaves it out if it is zero, and
-// "!Field" makes it null if that field is zero.
+// writeStruct writes the listed fields, or all that are not zero. An entry is a field, or the path to it. "=key" renames it, "?" at the
+// end leaves it out if it is zero, and "!Field" makes it null if that field is zero.
 func writeStruct(b *bytes.Buffer, v reflect.Value) {
 	list := strings.Fields(fieldsOf[v.Type()])
 	if len(list) == 0 {
@@ -275,9 +269,8 @@ func snakeCase(name string) string {
 	return b.String()
 }
 
-// printSeriesCSV prints a line for every point of every series: contender, seed, end of
-// the step in seconds, name of the series as in JSON (refused.REASON for calls that
-// ended without success, backlog.TOPIC for messages that are not handled), value.
+// printSeriesCSV prints a line for each point: contender, seed, end of the step in seconds, series as in JSON (also refused.REASON and
+// backlog.TOPIC), value.
 func printSeriesCSV(w io.Writer, o outcome) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"contender", "seed", "time_s", "series", "value"})

@@ -140,8 +140,7 @@ func seedTable(columns []column, all []sim.Summary) report.Figures {
 	return pageTable(append([]column{seed}, columns...), runs)
 }
 
-// markBest marks the best figure of each column, and those that cannot be told from it: their confidence intervals touch, or
-// their texts are the same. Where all figures are alike, none is marked.
+// markBest marks the best figure of each column, and those that are not certainly worse. Where all are alike, none is marked.
 func markBest(t report.Figures, columns []column, all []sim.Summary) {
 	for k, c := range columns {
 		var alike []int
@@ -163,8 +162,7 @@ func markBest(t report.Figures, columns []column, all []sim.Summary) {
 	}
 }
 
-// rank returns the estimate by which a column ranks a summary: the greater its mean, the better. It reports false if the
-// summary cannot be the best.
+// rank returns the estimate by which a column ranks a summary, the greater the better; false: it cannot be the best.
 func rank(c column, m sim.Summary) (e sim.Estimate, ok bool) {
 	sign := -1.0
 	switch c.name {

@@ -43,8 +43,7 @@ func (s simulation) flights() (all []cells.Cell) {
 
 func (s simulation) runs() int { return len(s.flights()) }
 
-// run simulates every cell, some of them side by side, and shows the progress. When ctx ends it returns what was computed
-// until then, marked as interrupted.
+// run simulates every cell and shows the progress. If ctx ends it returns what there is, marked as interrupted.
 func (s simulation) run(ctx context.Context, p *term.Progress) (outcome, error) {
 	// A run keeps what it allocates until it ends. So there is little to collect, and each collection looks at everything.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
@@ -118,8 +117,7 @@ type estimate struct {
 	horizon   time.Duration
 }
 
-// estimate adds up all runs: their time, divided by how many run side by side, and the
-// memory of the largest ones that may run at the same time.
+// estimate adds up the time of all runs, and the memory of the largest ones that may run at the same time.
 func (s simulation) estimate() estimate {
 	e := estimate{runs: s.runs(), parallel: min(s.where.Parallel, s.runs())}
 	var memory []int64
@@ -187,8 +185,7 @@ func bytesInWords(n int64) string {
 
 const assumedMemory = 4 << 30
 
-// availableMemory returns how many bytes may be used without swapping, from Linux's
-// /proc/meminfo. It ignores the limit of a container.
+// availableMemory is how many bytes may be used without swapping, by Linux's /proc/meminfo. It ignores a container's limit.
 func availableMemory() int64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 
 const mostSparks = 64 // columns of a sparkline
 
-// writeSparklines draws goodput, attempts and the backlog of messages through time, of the
-// first seed, and below them the times of faults.
+// writeSparklines draws goodput, attempts and the backlog of the first seed through time, and the times of faults.
 func writeSparklines(out io.Writer, s sim.Scenario, all []sim.Summary, levels term.Bars) {
 	var step time.Duration
 	seed := ""
@@ -79,8 +78,7 @@ func backlog(r sim.Result) []float64 {
 	return sum
 }
 
-// usual returns the third quartile of the values above zero. A short peak, as when a queue
-// is worked off, does not make normal values look low.
+// usual is the third quartile of the values above zero. So a short peak does not make normal values look low.
 func usual(values []float64) float64 {
 	some := slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v <= 0 })
 	if len(some) == 0 {

@@ -194,17 +194,9 @@ const wantedProcesses = "a number of processes from 1 to 1000G, such as 500, 100
 // processes reads a number that may end in k, M or G.
 func processes(v string) (int, error) {
 	digits, factor := v, 1.0
-	if v != "" {
-		switch v[len(v)-1] {
-		case 'k', 'K':
-			factor = 1e3
-		case 'm', 'M':
-			factor = 1e6
-		case 'g', 'G':
-			factor = 1e9
-		}
-		if factor > 1 {
-			digits = v[:len(v)-1]
+	for suffix, by := range map[string]float64{"k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "g": 1e9, "G": 1e9} {
+		if rest, ok := strings.CutSuffix(v, suffix); ok {
+			digits, factor = rest, by
 		}
 	}
 	n, err := strconv.ParseFloat(digits, 64)
@@ -267,8 +259,7 @@ func (c contender) data() cells.Contender {
 	return cells.ContenderOf(c.Contender, "")
 }
 
-// contendersOf returns the policies of those names and files, in that order; nil if any
-// of them is wrong. Without names they are those that the scenario is for.
+// contendersOf returns the policies of names and files, or those that the scenario is for; nil if any is wrong.
 func contendersOf(asked []string, s sim.Scenario) ([]contender, error) {
 	switch {
 	case len(asked) > 0:
@@ -321,8 +312,7 @@ func presetContender(name string) (sim.Contender, error) {
 	return sim.Contender{Name: p.Name, Title: p.Title, Policy: p.Policy, Options: p.Options(), Verdict: p.Reads.Verdict, Holds: p.Holds}, err
 }
 
-// namedPolicies returns the policies that fleets and hops of the scenario name. A name is
-// looked up among the contenders first, then among the presets; sim knows "none".
+// namedPolicies are those that fleets and hops name, of the contenders or else of the presets; sim knows "none".
 func namedPolicies(s sim.Scenario, contenders []contender) ([]cells.Contender, error) {
 	known := map[string]bool{"": true, "none": true}
 	var named []cells.Contender

@@ -47,8 +47,7 @@ func mapOf(ctx context.Context, s simulation, p *term.Progress) (stabilityMap, e
 	}})
 }
 
-// fleetSizes returns the sizes of the fleet for which there is a map: the scenario's own, a hundredth
-// of it and a hundred times as many.
+// fleetSizes are those that have a map: the scenario's own, a hundredth of it and a hundred times as many.
 func fleetSizes(s sim.Scenario) []int {
 	n := 0
 	for _, f := range s.Fleets {
@@ -203,8 +202,7 @@ type jsonStability struct {
 	Maps     []jsonZone `json:"maps"`
 }
 
-// jsonZone is the map of one policy and one size of the fleet: for each outage at how many of the
-// loads it comes back by itself, and at how many it does with help.
+// jsonZone is the map of a policy and a fleet: for each outage, at how many loads it comes back by itself, and with help.
 type jsonZone struct {
 	Policy    string `json:"policy"`
 	Processes int    `json:"processes"`

@@ -120,8 +120,7 @@ const mapDefinitions = `What the maps show
               or waits
 `
 
-// printMaps prints a sweep: of one field a line for each value and a column for each
-// policy, of two fields a map for each policy.
+// printMaps prints a sweep: of one field a column for each policy, of two fields a map for each.
 func printMaps(w io.Writer, o outcome) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprint(out, o.text())

@@ -94,8 +94,7 @@ func writeFleets(out io.Writer, s sim.Scenario, columns []column, all []sim.Summ
 	}
 }
 
-// ofFleets returns a summary for each policy and fleet, and the columns that fleets have. The summaries are nil if there is
-// only one fleet.
+// ofFleets returns a summary for each policy and fleet, with their columns; nil if there is one fleet.
 func ofFleets(s sim.Scenario, columns []column, all []sim.Summary) (some []column, fleets []sim.Summary) {
 	apart := func(m sim.Summary) bool { return len(m.Results) > 0 && len(m.Results[0].Fleets) > 0 }
 	if !slices.ContainsFunc(all, apart) {
@@ -166,8 +165,7 @@ func printExplanation(w io.Writer, s sim.Scenario) error {
 
 const muchLoad = 1.5
 
-// findings returns sentences: which policies recovered first and which did not, or with which fewest messages died; which
-// sent most attempts, and which repeated operations that they must not.
+// findings are sentences: who recovered or lost the fewest messages, who sent most, who repeated what must not be repeated.
 func findings(s sim.Scenario, all []sim.Summary) (lines term.Sentences) {
 	list := func(intro string, of func(sim.Summary) (value float64, text string, ok bool)) bool {
 		return lines.List(intro, term.Ranked(all, func(m sim.Summary) (float64, string, bool) {

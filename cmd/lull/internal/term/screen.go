@@ -37,8 +37,7 @@ func Terminal(out io.Writer, getenv func(string) string) (*os.File, bool) {
 // A Style marks words by colour. The zero Style marks nothing: it is that of files and pipes.
 type Style struct{ colours bool }
 
-// StyleOf returns the style of what is written to out: without colours, unless out is a terminal
-// and the user has not set NO_COLOR (https://no-color.org).
+// StyleOf has colours if out is a terminal and the user has not set NO_COLOR (https://no-color.org).
 func StyleOf(out io.Writer, getenv func(string) string) Style {
 	_, ok := Terminal(out, getenv)
 	return Style{ok && getenv("NO_COLOR") == ""}
@@ -54,8 +53,7 @@ func (s Style) In(escapes, text string) string {
 	return escapes + text + Reset
 }
 
-// Mark returns text with the words in colour that the first group of re matches. colours has the
-// escape sequences of each word.
+// Mark returns text with the words in colour that the first group of re matches. colours has the escape sequences of each.
 func (s Style) Mark(text string, re *regexp.Regexp, colours map[string]string) string {
 	if !s.colours {
 		return text
@@ -83,8 +81,7 @@ const (
 	progressSeldom = 10 * time.Second       // elsewhere
 )
 
-// Progress shows how far something has come: one line that is written over on a
-// terminal, a line every ten seconds elsewhere.
+// Progress shows how far something is: a line that is written over on a terminal, a line every ten seconds elsewhere.
 type Progress struct {
 	out         io.Writer // nil: shows nothing
 	terminal    bool

@@ -14,8 +14,7 @@ import (
 // Width is how wide text is.
 const Width = 80
 
-// Fill returns words in lines of at most Width columns: the first line begins with start,
-// the others are indented as deep. Numbers keep their units.
+// Fill returns lines of at most Width columns, the first with start, the others as deep. Numbers keep their units.
 func Fill(start, text string) string {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(strings.TrimLeft(start, "\n")))
 	return strings.Join(filled(start, indent, unbroken(text)), "\n") + "\n"
@@ -87,11 +86,7 @@ func unbroken(text string) []string {
 }
 
 func isUnit(word string) bool {
-	switch strings.TrimRight(word, ".,;:)") {
-	case "µs", "ms", "s", "min", "h", "%":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"µs", "ms", "s", "min", "h", "%"}, strings.TrimRight(word, ".,;:)"))
 }
 
 // Pad appends blanks to text until it is width columns wide.
@@ -113,8 +108,7 @@ func Printable(s string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// Table prints rows in columns, the first one to the left and the others to the right. A
-// table that is wider than most is printed in pieces, each with the first column.
+// Table prints rows, the first column to the left, the others to the right; in pieces, each with the first, if it is wider than most.
 func Table(out io.Writer, rows [][]string, most int) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

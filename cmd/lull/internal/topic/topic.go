@@ -20,8 +20,7 @@ var pages embed.FS
 // Names are all topics, in the order in which they are listed.
 var Names = []string{"policies", "values", "files", "formats", "budget", "breaker", "jitter", "reasons", "exit-codes", "environment"}
 
-// Page returns the text of a topic, in lines of at most 80 columns, and reports whether there is
-// such a topic. The name may be in any case, and have blanks for hyphens.
+// Page returns the text of a topic, if there is one. The name may be in any case, and have blanks for hyphens.
 func Page(name string) (text string, ok bool) {
 	data, err := pages.ReadFile(strings.ReplaceAll(strings.ToLower(name), " ", "-") + ".txt")
 	if err != nil {

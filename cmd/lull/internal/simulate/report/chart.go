@@ -166,8 +166,7 @@ type chart struct {
 // Dense reports whether lines have so many points that they are drawn finer.
 func (c chart) Dense() bool { return c.Steps > 250 }
 
-// A line is that of one contender. Path and Band are in steps and values; Low and High are
-// the least and the greatest value of both.
+// A line is that of one contender. Path and Band are in steps and values, Low and High the extremes of both.
 type line struct {
 	contender
 	Path, Band string
@@ -179,8 +178,7 @@ type line struct {
 // drawable is about how many bytes of paths a page may have.
 const drawable = 1 << 20
 
-// charts draws all quantities. absent has sentences for those that have nothing to show.
-// thinned reports whether lines have fewer points than there were steps.
+// charts draws all quantities. absent has sentences for those without values. thinned: lines have fewer points than steps.
 func charts(p Page, cs []contender) (all []chart, absent []string, thinned bool) {
 	steps, step := extent(p)
 	if steps == 0 {

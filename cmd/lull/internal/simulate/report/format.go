@@ -18,10 +18,8 @@ func number(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v):
 		return "–"
-	case a < 9.995:
-		return trimmed(v, 2)
 	case a < 99.95:
-		return trimmed(v, 1)
+		return three(v)
 	case a < 9999.5:
 		return grouped(v)
 	case a < 999950:
@@ -120,8 +118,7 @@ func grouped(v float64) string {
 	return s
 }
 
-// A scale is a vertical axis from Lo at the bottom to Hi at the top, in the units of the
-// paths: decimal logarithms if the axis is logarithmic.
+// A scale is a vertical axis from Lo at the bottom to Hi at the top: decimal logarithms if it is logarithmic.
 type scale struct {
 	Lo, Hi float64
 	Ticks  []tick
@@ -167,8 +164,7 @@ func atLeast(v float64) int {
 	return k
 }
 
-// linear returns an axis from zero to at least high, in at most six round steps. The axis of
-// a count has no ticks between whole numbers.
+// linear returns an axis from zero to at least high, in at most six round steps; of a count, in whole ones.
 func linear(high float64, counted bool, text func(float64) string) scale {
 	if !(high > 0) {
 		high = 1

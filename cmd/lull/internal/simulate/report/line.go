@@ -12,9 +12,8 @@ type point struct {
 	y float64
 }
 
-// medianOf returns the median of the seeds at each step, a value that one of them had: of an
-// even number the lower of the two in the middle. Where some seeds recovered and some did
-// not, a mean would show what none did. low and high are the least and the greatest value.
+// medianOf returns the median and the extremes of the seeds at each step. A seed had that median, the lower of two: where some seeds
+// recovered and some did not, a mean would show what none did.
 func medianOf(seeds [][]float64) (median, low, high []float64) {
 	n := 0
 	for _, s := range seeds {
@@ -39,8 +38,7 @@ func medianOf(seeds [][]float64) (median, low, high []float64) {
 	return median, low, high
 }
 
-// thin returns at most limit points: the lowest and the highest of each interval, at their
-// own steps, so that no peak is lost.
+// thin returns at most limit points: the extremes of each interval, at their own steps, so that no peak is lost.
 func thin(values []float64, limit int) []point {
 	n := len(values)
 	var points []point

@@ -232,8 +232,7 @@ type MapCell struct{ Text, More, Class, Tip string }
 type Window struct {
 	From, To time.Duration
 	Kind     string // fault or surge
-	// Mark is the text above the charts, What the sentence in the list. Of a fault that
-	// repeats only the first window has them.
+	// Mark is above the charts, What in the list. A fault that repeats has them at its first window.
 	Mark, What string
 }
 
@@ -257,8 +256,7 @@ func (w placedWindow) RowY() int { return 11 + rowHeight*w.Row }
 
 const rowHeight = 15
 
-// arranged returns the windows with their places. There is room for the marks on a
-// phone without overlap; if three rows are too few, marks become the numbers of the list.
+// arranged places the windows. Marks do not overlap on a phone; if three rows are too few, they are numbers of the list.
 func arranged(all []Window, horizon time.Duration) []placedWindow {
 	ws := make([]placedWindow, len(all))
 	for i, w := range all {

@@ -22,8 +22,7 @@ type rabbit struct {
 	reading lullamqp.LettersConfig
 }
 
-// openAMQP connects. ?management=URL is the address of the management plugin's HTTP API,
-// with the same user: it has facts that AMQP does not show.
+// openAMQP connects. ?management=URL is the management plugin's HTTP API, which has facts that AMQP does not show.
 func openAMQP(ctx context.Context, u *url.URL) (Broker, error) {
 	server := *u
 	q := server.Query()

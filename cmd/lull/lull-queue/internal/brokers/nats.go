@@ -83,8 +83,7 @@ func (s *stream) Sender(ctx context.Context, name string) (queue.Sender, error) 
 
 const mostSubjects = 10
 
-// noSubject returns the error for a subject that no stream has. It lists the subjects of the
-// stream with that name if there is one, else of all streams.
+// noSubject returns the error for a subject that no stream has, with the subjects of the stream of that name, or of all.
 func (s *stream) noSubject(ctx context.Context, name string) error {
 	var there []string
 	what := "no stream has this subject"
