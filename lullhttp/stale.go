@@ -288,13 +288,24 @@ func (s *staleResponses) mayStore(req *http.Request, resp *http.Response, c cach
 }
 
 // selecting returns the names of the request's fields that choose a response with the header h; false
-// if nothing can choose it.
+// if nothing can choose it. A response with a Content-Encoding is for those who asked as its caller
+// did: http.Transport decompresses for a caller that did not ask.
 func (s *staleResponses) selecting(h http.Header) ([]string, bool) {
 	names, ok := varyNames(h)
-	if at, have := slices.BinarySearch(names, "Authorization"); ok && s.Private && !have {
-		names = slices.Insert(names, at, "Authorization")
+	if ok && s.Private {
+		names = withName(names, "Authorization")
+	}
+	if ok && len(h["Content-Encoding"]) > 0 {
+		names = withName(names, "Accept-Encoding")
 	}
 	return names, ok
+}
+
+func withName(names []string, name string) []string {
+	if at, have := slices.BinarySearch(names, name); !have {
+		names = slices.Insert(names, at, name)
+	}
+	return names
 }
 
 func headerSize(h http.Header) (n int64) {

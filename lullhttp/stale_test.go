@@ -163,6 +163,9 @@ func TestTheCasesOfTheCacheTests(t *testing.T) {
 		"a quote that does not end":        {stored: `Cache-Control: max-age=3600", private`},
 		"an empty field is not absent":     {stored: "Cache-Control: max-age=5000;;Vary: Foo", first: "Foo: "},
 		"both are empty":                   {stored: "Cache-Control: max-age=5000;;Vary: Foo", first: "Foo: ", second: "Foo: ", served: true},
+		"encoded, for who did not ask":     {stored: "Content-Encoding: x", first: "Accept-Encoding: x"},
+		"encoded, for who asked":           {stored: "Content-Encoding: x", first: "Accept-Encoding: x", second: "Accept-Encoding: x", served: true},
+		"encoded without a question":       {stored: "Content-Encoding: x", served: true},
 		"a Range":                          {stored: "Cache-Control: max-age=2", second: "Range: bytes=0-1"},
 		"a condition":                      {stored: "Cache-Control: max-age=2", second: `If-None-Match: "a"`},
 	} {
