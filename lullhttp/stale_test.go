@@ -166,6 +166,7 @@ func TestTheCasesOfTheCacheTests(t *testing.T) {
 		"encoded, for who did not ask":     {stored: "Content-Encoding: x", first: "Accept-Encoding: x"},
 		"encoded, for who asked":           {stored: "Content-Encoding: x", first: "Accept-Encoding: x", second: "Accept-Encoding: x", served: true},
 		"encoded without a question":       {stored: "Content-Encoding: x", served: true},
+		"a field of the connection's":      {stored: "Cache-Control: max-age=2, must-revalidate;;Connection: Cache-Control", after: later},
 		"a Range":                          {stored: "Cache-Control: max-age=2", second: "Range: bytes=0-1"},
 		"a condition":                      {stored: "Cache-Control: max-age=2", second: `If-None-Match: "a"`},
 	} {

@@ -37,7 +37,12 @@ func encodeHeader(resp *http.Response, length int, requested, answered time.Time
 	h := resp.Header.Clone()
 	for _, line := range h["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
-			h.Del(strings.TrimSpace(name))
+			switch name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name {
+			case "Cache-Control", "Pragma", "Vary", hdrAge, hdrDate, "Expires", "Content-Encoding":
+				// Never a connection's (RFC 9110, 7.6.1), and without them more would be allowed.
+			default:
+				delete(h, name)
+			}
 		}
 	}
 	for _, key := range notStored {
