@@ -175,9 +175,16 @@ func (r *run) continueAfter(op *operation, v Verdict, rest bool) engine.Result {
 	if v.Kind != KindSuccess {
 		r.call.NestedIn(inbound.From(r.ctx).Attempt())
 	}
+	reported := 0
+	if rest {
+		reported = r.call.Attempts() // the attempt that broke off: it had ended with Drive
+	}
 	for {
 		now := r.d.Now()
 		r.times.attemptEnded(r.call.Attempts(), r.call.Began(), now, true)
+		if r.call.Attempts() == reported {
+			r.times.reported()
+		}
 		var step engine.Step
 		if rest && v.Kind == KindSuccess {
 			step = r.call.Continued(now, random)

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // Rule 17: the driver's own time between attempts is part of the wait, and a call ends at its
@@ -221,6 +222,7 @@ func TestContinueReportsLikeDrive(t *testing.T) {
 		if r.Reason != c.reason || r.Attempts != 2 || r.OutcomeUnknown != c.unknown || r.Degrades() != c.fallback {
 			t.Errorf("%s: %+v", name, r)
 		}
+		check.Equal(t, end.EndedAttempt, 0, "%s: the attempt whose end is reported: Drive has reported it", name)
 		if end.Kind != event.CallEnded || end.Attempt != 2 || end.Fallback != c.fallback || end.OutcomeUnknown != c.unknown {
 			t.Errorf("%s: %+v", name, end)
 		}
