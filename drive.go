@@ -112,16 +112,18 @@ func (d *Dependency) Continue(ctx context.Context, spec engine.Spec, made int, v
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
 	r := run{d: d, ctx: ctx, operation: spec.Operation, start: now}
-	if err := ctx.Err(); err != nil {
-		return r.ended(&op, now, doneFor(endedBy(err)), v)
-	}
+	r.times.notIdempotent, r.times.fallback = spec.NotIdempotent, spec.Fallback
 	if t, ok := ctx.Deadline(); ok {
 		if r.callerDeadline = d.wiring.Deadline(t); spec.Deadline == 0 || r.callerDeadline < spec.Deadline {
 			spec.Deadline = r.callerDeadline
 		}
 	}
 	var step engine.Step
-	if r.call, step = d.state.Resume(now, spec, max(made, 1)); step.Done {
+	r.call, step = d.state.Resume(now, spec, max(made, 1))
+	if err := ctx.Err(); err != nil && !step.Done {
+		step = r.call.Stop(now, endedBy(err), d.wiring.rand)
+	}
+	if step.Done {
 		return r.ended(&op, now, step, v)
 	}
 	defer r.endAfterPanic()
@@ -173,9 +175,16 @@ func (r *run) continueAfter(op *operation, v Verdict, rest bool) engine.Result {
 	if v.Kind != KindSuccess {
 		r.call.NestedIn(inbound.From(r.ctx).Attempt())
 	}
+	reported := 0
+	if rest {
+		reported = r.call.Attempts() // the attempt that broke off: it had ended with Drive
+	}
 	for {
 		now := r.d.Now()
 		r.times.attemptEnded(r.call.Attempts(), r.call.Began(), now, true)
+		if r.call.Attempts() == reported {
+			r.times.reported()
+		}
 		var step engine.Step
 		if rest && v.Kind == KindSuccess {
 			step = r.call.Continued(now, random)

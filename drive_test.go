@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/check"
 )
 
 // Rule 17: the driver's own time between attempts is part of the wait, and a call ends at its
@@ -194,4 +195,36 @@ func TestProgressOfNoAttempt(t *testing.T) {
 			t.Errorf("%v after %d attempts", err, attempts)
 		}
 	})
+}
+
+// Continue reports as Drive does: the attempts that were made, also if the caller has gone by then; a
+// fallback that was announced; and that nobody knows what came of a write.
+func TestContinueReportsLikeDrive(t *testing.T) {
+	cut := lull.Verdict{Kind: lull.KindTransient, Code: "unexpected_eof"}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx               context.Context
+		spec              engine.Spec
+		reason            lull.Reason
+		fallback, unknown bool
+	}{
+		"the attempts are used up": {ctx: t.Context(), spec: engine.Spec{Fallback: true}, reason: engine.AttemptsExhausted, fallback: true},
+		"the caller has gone":      {ctx: gone, spec: engine.Spec{Fallback: true}, reason: engine.Canceled},
+		"a write":                  {ctx: t.Context(), spec: engine.Spec{Fallback: true, NotIdempotent: true}, reason: engine.NotIdempotent, unknown: true},
+	} {
+		var end lull.Event
+		d, err := lull.NewDependency("files", lull.Policy{Attempts: 2}, lull.WithObserver(observe(func(_ context.Context, e lull.Event) { end = e })))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := d.Continue(c.ctx, c.spec, 2, cut, nil, nil, nil)
+		if r.Reason != c.reason || r.Attempts != 2 || r.OutcomeUnknown != c.unknown || r.Degrades() != c.fallback {
+			t.Errorf("%s: %+v", name, r)
+		}
+		check.Equal(t, end.EndedAttempt, 0, "%s: the attempt whose end is reported: Drive has reported it", name)
+		if end.Kind != event.CallEnded || end.Attempt != 2 || end.Fallback != c.fallback || end.OutcomeUnknown != c.unknown {
+			t.Errorf("%s: %+v", name, end)
+		}
+	}
 }

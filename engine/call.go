@@ -333,12 +333,13 @@ func (c *Call) Attempt(now time.Duration, random func() uint64) Step {
 	return c.finish(now, Limited, random)
 }
 
-// recheck returns why no attempt may begin after a wait, or Success.
+// recheck returns why no attempt may begin after a wait, or Success. The breaker has admitted the first
+// attempt of a call; after Resume that may be a retry, if Next was called first (lull.Dependency.Continue).
 func (c *Call) recheck(now time.Duration) Reason {
 	switch {
 	case now >= c.deadline:
 		return Deadline
-	case c.attempts > 0 && !c.closed(now) && c.attempts > c.attemptsBefore:
+	case (c.attempts > c.attemptsBefore || c.shown != noAttempt) && !c.closed(now):
 		return CircuitOpen
 	}
 	return Success

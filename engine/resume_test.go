@@ -239,3 +239,21 @@ func TestContinuedIsASuccessForAllButTheBudget(t *testing.T) {
 		t.Errorf("it has cost %v tokens, want 1", spent)
 	}
 }
+
+// Nothing is retried through an open circuit, also if the attempts before were made elsewhere: here the
+// circuit opens during the wait for the rest of an answer. That shows the breaker nothing.
+func TestNothingIsContinuedThroughAnOpenCircuit(t *testing.T) {
+	s := newDependency(t, lull.Policy{Timeouts: lull.TimeoutsAlways}).State()
+	now := time.Hour
+	c, step := s.Resume(now, engine.Spec{}, 1)
+	if step.Done {
+		t.Fatal(step.Reason)
+	}
+	if step = c.Next(now, failed, nil); step.Done {
+		t.Fatal(step.Reason)
+	}
+	s.Breaker().ForceOpen(now)
+	if step = c.Attempt(now+step.Wait, nil); !step.Done || step.Reason != engine.CircuitOpen {
+		t.Errorf("%+v", step)
+	}
+}

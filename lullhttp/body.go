@@ -2,6 +2,7 @@ package lullhttp
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +19,15 @@ const (
 	drainBytes = 64 << 10
 	drainTime  = time.Second
 )
+
+// drainLimit returns how long a call may still drain a body that has this time left, beside the
+// deadline of ctx.
+func drainLimit(ctx context.Context, left time.Duration) time.Duration {
+	if until, bounded := ctx.Deadline(); bounded {
+		left = min(left, time.Until(until))
+	}
+	return max(min(left, drainTime), 0)
+}
 
 // drain reads the rest of body within these limits and within the time that the call has left, and
 // closes it. detached is the attempt's context.

@@ -71,7 +71,8 @@ func shorten(d *time.Duration, value string) {
 }
 
 // cutDirective returns the first directive of a list, with its value unquoted, and what follows its
-// comma. A quoted value may have commas in it. An open quote lasts until the end.
+// comma. A quoted value may have commas in it. A quote that does not end may hide any directive, so it
+// is a no-store.
 func cutDirective(line string) (name, value, rest string) {
 	end, quoted := len(line), false
 	for i := 0; i < end; i++ {
@@ -83,6 +84,9 @@ func cutDirective(line string) (name, value, rest string) {
 		case c == ',' && !quoted:
 			end = i
 		}
+	}
+	if quoted {
+		return "no-store", "", ""
 	}
 	if end < len(line) {
 		rest = line[end+1:]

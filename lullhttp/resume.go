@@ -146,8 +146,15 @@ func (b *resumingBody) resume() error {
 	v.NeverSent = false
 	r := b.dependency.Continue(ctx, spec, b.made, v, x.attempt, x.discard, x.lastError)
 	b.made = r.Attempts
+	if x.resp == nil && r.Reason == engine.Success {
+		return &resumeError{b.broken, x.err} // for the classifier this error is an answer
+	}
 	if x.resp == nil || r.Reason != engine.Success {
-		x.discard(drainTime)
+		left := drainTime
+		if b.deadline > 0 {
+			left = b.deadline - b.dependency.Now()
+		}
+		x.discard(drainLimit(ctx, left))
 		return &resumeError{b.broken, b.dependency.Error(spec.Operation, r, x.err)}
 	}
 	part := x.bindContext(x.resp).Body

@@ -399,6 +399,55 @@ func TestNoRestAfterTheDeadline(t *testing.T) {
 	}
 }
 
+// The body of an answer that is not the rest is not drained beyond the deadline (rule 17), and an error
+// that the classifier takes for an answer is none.
+func TestTheEndOfACallThatIsNotResumed(t *testing.T) {
+	p := eager
+	p.Attempts, p.Deadline = 2, 2*time.Second
+	n := 0
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		if n++; n == 1 {
+			sendCut(w, r, 10)
+		}
+		time.Sleep(1900 * time.Millisecond)
+		w.WriteHeader(503)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}
+	read := func(t *testing.T, c *http.Client) error {
+		resp := must(c.Get(host))
+		defer resp.Body.Close()
+		_, err := io.ReadAll(resp.Body)
+		return err
+	}
+	inBubble(t, p, handler, func(t *testing.T, c *http.Client, _ *atomic.Int64) {
+		began := time.Now()
+		if err := read(t, c); !errors.Is(err, lull.ErrAttemptsExhausted) {
+			t.Error(err)
+		}
+		check.Equal(t, time.Since(began), p.Deadline, "the time of the call")
+	}, lullhttp.WithResume())
+
+	n = 0
+	own := errors.New("own")
+	base := roundTrip(func(*http.Request) (*http.Response, error) {
+		if n++; n == 1 {
+			return &http.Response{StatusCode: 200, ContentLength: 9, Header: http.Header{"Etag": {contentTag}}, Body: io.NopCloser(strings.NewReader("part"))}, nil
+		}
+		return nil, own
+	})
+	err := read(t, client(t, p, lullhttp.WithBase(base), lullhttp.WithResume(), lullhttp.WithClassifier(func(_ *http.Response, err error) lull.Verdict {
+		switch err {
+		case nil, own:
+			return lull.Verdict{Kind: lull.KindSuccess}
+		}
+		return lull.Verdict{Kind: lull.KindTransient}
+	})))
+	if e, is := errors.AsType[*lull.Error](err); is || !errors.Is(err, own) || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err, e)
+	}
+}
+
 // A body that falls silent is continued, too, by the rule for timeouts.
 func TestASilentBodyIsResumed(t *testing.T) {
 	n := 0

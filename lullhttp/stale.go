@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"net/http"
 	"slices"
@@ -33,15 +34,15 @@ type Stale struct {
 	// and Expires is never fresh. Zero: not at all.
 	For time.Duration
 	// Private: all requests through the Transport are made for one user. Then responses that are
-	// private, or answer a request with credentials, are stored, too. Otherwise they are not, by the
-	// rules for shared caches; a Cookie counts as credentials.
+	// private, or answer a request with credentials, are stored, too, and a Store must be that user's
+	// alone. Otherwise they are not, by the rules for shared caches; a Cookie counts as credentials.
 	Private bool
 	// Entries and Bytes bound what is stored in memory; a quarter of Bytes is kept for bodies that are
 	// being read, also if there is a Store. Zero means DefaultStaleEntries and DefaultStaleBytes.
 	Entries int
 	Bytes   int64
-	// EntryBytes is the most that a response may have, with its header. Larger ones are not stored,
-	// nor are bodies of more than a quarter of Bytes. Zero means DefaultStaleEntryBytes.
+	// EntryBytes is the most that a response may have, with its header: at most an eighth of Bytes.
+	// Larger ones are not stored. Zero means DefaultStaleEntryBytes, or that eighth.
 	EntryBytes int64
 	// Store replaces the memory of the Transport. It may be shared with other processes.
 	Store StaleStore
@@ -56,9 +57,10 @@ type Stale struct {
 // revalidate what is stored. What may be stored and served follows RFC 9111 and RFC 5861: the
 // Cache-Control of both sides, Vary, Expires, Age, and Pragma. Responses of 200, 203, 204, 300, 301
 // and 308 are stored when their body has been read to its end. A stored one is dropped when the same
-// GET is answered by what may not be stored, or by 404 or 410, and when a request that may change it
-// (POST, PUT, ...) succeeds for its URL or for one that the response names. Requests with a Range or a
-// condition neither fill the store nor are served from it. Cookies are not stored.
+// GET is answered by what may not be stored, or a GET, HEAD or DELETE of its URL by 404 or 410, and when
+// a request that may change it (POST, PUT, ...) succeeds for its URL or for one that the response names.
+// Requests with a Range, a condition or a key that is not canonical neither fill the store nor are
+// served from it. Cookies are not stored.
 //
 // The error is nil and the body in memory, even if the deadline of the request's context has passed.
 // A body that is stored is copied once as it is read.
@@ -68,11 +70,14 @@ func WithStale(s Stale) Option {
 			return fmt.Errorf("lullhttp: WithStale(%+v): want no negative number", s)
 		}
 		s.Entries, s.Bytes = cmp.Or(s.Entries, DefaultStaleEntries), cmp.Or(s.Bytes, DefaultStaleBytes)
-		s.EntryBytes = cmp.Or(s.EntryBytes, DefaultStaleEntryBytes)
+		if s.EntryBytes > s.Bytes/8 {
+			return fmt.Errorf("lullhttp: WithStale: EntryBytes is %d, want at most an eighth of Bytes (%d): others would not be kept while they are read", s.EntryBytes, s.Bytes)
+		}
+		s.EntryBytes = cmp.Or(s.EntryBytes, min(DefaultStaleEntryBytes, s.Bytes/8))
 		if s.Store == nil {
 			s.Store = newMemoryStore(s.Entries, s.Bytes-s.Bytes/4)
 		}
-		t.stale = &staleResponses{Stale: s}
+		t.stale = &staleResponses{Stale: s, seed: maphash.MakeSeed()}
 		return nil
 	}
 }
@@ -81,21 +86,39 @@ func WithStale(s Stale) Option {
 type staleResponses struct {
 	Stale
 	reading atomic.Int64 // bytes kept of bodies that are being read
+	seed    maphash.Seed
+	dropped [512]atomic.Uint32 // how often keys were dropped, by a hash of the key
+}
+
+// drops returns the counter of the drops of key. If it changes while a response is under way, that
+// is not stored: it may be from before the change for which the key was dropped.
+func (s *staleResponses) drops(key string) *atomic.Uint32 {
+	return &s.dropped[maphash.String(s.seed, key)%uint64(len(s.dropped))]
+}
+
+func (s *staleResponses) drop(key string) {
+	s.drops(key).Add(1) // first: see store
+	s.Store.Delete(key)
 }
 
 // answers reports whether the request may be answered by what is stored, if its call fails.
 func (s *staleResponses) answers(req *http.Request) bool {
-	return (req.Method == "" || req.Method == http.MethodGet) && !parseCacheControl(req.Header).noStore && !isConditional(req.Header) && !hasBody(req)
+	return (req.Method == "" || req.Method == http.MethodGet) && !parseCacheControl(req.Header).noStore && !isConditional(req.Header) && !hasBody(req) && hasCanonicalKeys(req.Header)
 }
 
 // roundTrip is RoundTrip for WithStale.
 func (s *staleResponses) roundTrip(t *Transport, req *http.Request) (*http.Response, error) {
 	requested := time.Now()
+	key := urlKey(req, nil)
+	drops := s.drops(key).Load()
 	call := t.makeCall
 	if t.resumes {
 		call = t.roundTripResuming
 	}
 	resp, err := call(req)
+	if err == nil && isGone(req, resp) {
+		s.drop(key)
+	}
 	if req.Method != "" && req.Method != http.MethodGet {
 		if err == nil && resp.StatusCode < 400 {
 			s.invalidate(req, resp)
@@ -108,7 +131,7 @@ func (s *staleResponses) roundTrip(t *Transport, req *http.Request) (*http.Respo
 	o, degrades := Outcome{}, false
 	if err == nil {
 		if o = OutcomeOf(resp); o.Reason == engine.Success || o.Stale {
-			s.record(req, resp, requested)
+			s.record(req, resp, requested, key, drops)
 			return resp, nil
 		}
 		degrades = engine.Result{Reason: o.Reason, OutcomeUnknown: o.Verdict.OutcomeUnknown(t.specOf(req).NotIdempotent)}.Degrades()
@@ -116,21 +139,21 @@ func (s *staleResponses) roundTrip(t *Transport, req *http.Request) (*http.Respo
 		o, degrades = failedOutcome(e), e.Degrades()
 	}
 	if !degrades {
-		if err == nil && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone) {
-			s.Store.Delete(urlKey(req, nil))
-		}
 		return resp, err
 	}
-	older := s.answer(t, req, o)
+	older := s.answer(t, req, key, o)
 	if older == nil {
 		return resp, err
 	}
 	if err == nil {
-		within := drainTime
-		if until, bounded := req.Context().Deadline(); bounded {
-			within = max(min(within, time.Until(until)), 0)
+		if cookies := resp.Header["Set-Cookie"]; len(cookies) > 0 {
+			older.Header["Set-Cookie"] = cookies // RFC 6265, 3: those of failures count
 		}
-		drain(resp.Body, within, driver.Detached{})
+		left := drainTime
+		if limit := t.Dependency(req).Policy().Deadline; limit > 0 {
+			left = limit - time.Since(requested)
+		}
+		drain(resp.Body, drainLimit(req.Context(), left), driver.Detached{})
 	}
 	o.Stale = true
 	o.record(older)
@@ -146,16 +169,36 @@ var errNothingStored = errors.New("lullhttp: WithStale has no response that may 
 
 // answer returns what is served instead of the failure o, or nil. Observers learn of it, as of the
 // fallback of lull.DoOr.
-func (s *staleResponses) answer(t *Transport, req *http.Request, o Outcome) (older *http.Response) {
+func (s *staleResponses) answer(t *Transport, req *http.Request, key string, o Outcome) (older *http.Response) {
 	d, failure := t.Dependency(req), errNothingStored
 	began := d.Now()
 	if !errors.Is(req.Context().Err(), context.Canceled) {
-		if older = s.find(req, parseCacheControl(req.Header), time.Now()); older != nil {
+		if older = s.find(req, key, parseCacheControl(req.Header), time.Now()); older != nil {
 			failure = nil
 		}
 	}
 	d.FallbackEnded(req.Context(), t.specOf(req).Operation, engine.Result{Reason: o.Reason, Attempts: o.Attempts, Elapsed: o.Elapsed + d.Now() - began, Verdict: o.Verdict}, failure)
 	return older
+}
+
+// isGone reports whether a response is an answer, and no failure to answer, that the request's URL
+// has nothing. A DELETE that is repeated is answered so by the work of the attempt before.
+func isGone(req *http.Request, resp *http.Response) bool {
+	switch req.Method {
+	case "", http.MethodGet, http.MethodHead, http.MethodDelete:
+		return (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone) && !engine.Result{Reason: OutcomeOf(resp).Reason}.Degrades()
+	}
+	return false
+}
+
+// hasCanonicalKeys reports whether h.Get finds every field of h.
+func hasCanonicalKeys(h http.Header) bool {
+	for key := range h {
+		if http.CanonicalHeaderKey(key) != key {
+			return false
+		}
+	}
+	return true
 }
 
 // failedOutcome returns the outcome of a call that ended with e. The reason is that of the layer next
@@ -186,18 +229,17 @@ func (s *staleResponses) invalidate(req *http.Request, resp *http.Response) {
 	case http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return
 	}
-	s.Store.Delete(urlKey(req, nil))
+	s.drop(urlKey(req, nil))
 	for _, key := range [...]string{"Location", "Content-Location"} {
 		at, err := req.URL.Parse(resp.Header.Get(key))
 		if err == nil && at.Scheme == req.URL.Scheme && canonicalHost(at.Scheme, at.Host) == hostOf(req) {
-			s.Store.Delete(urlKey(req, at))
+			s.drop(urlKey(req, at))
 		}
 	}
 }
 
 // find returns the stored response that may be served at now, or nil.
-func (s *staleResponses) find(req *http.Request, asked cacheControl, now time.Time) *http.Response {
-	key := urlKey(req, nil)
+func (s *staleResponses) find(req *http.Request, key string, asked cacheControl, now time.Time) *http.Response {
 	value, ok := s.Store.Get(key)
 	since, names, varies := decodeVary(value)
 	if ok && varies {
@@ -257,7 +299,7 @@ func (s *staleResponses) mayStore(req *http.Request, resp *http.Response, c cach
 	default:
 		return false
 	}
-	if c.noStore || c.noCache || len(resp.Trailer) > 0 {
+	if c.noStore || c.noCache || len(resp.Trailer) > 0 || !hasCanonicalKeys(resp.Header) {
 		return false
 	}
 	if s.Private {
@@ -268,13 +310,24 @@ func (s *staleResponses) mayStore(req *http.Request, resp *http.Response, c cach
 }
 
 // selecting returns the names of the request's fields that choose a response with the header h; false
-// if nothing can choose it.
+// if nothing can choose it. A response with a Content-Encoding is for those who asked as its caller
+// did: http.Transport decompresses for a caller that did not ask.
 func (s *staleResponses) selecting(h http.Header) ([]string, bool) {
 	names, ok := varyNames(h)
-	if at, have := slices.BinarySearch(names, "Authorization"); ok && s.Private && !have {
-		names = slices.Insert(names, at, "Authorization")
+	if ok && s.Private {
+		names = withName(names, "Authorization")
+	}
+	if ok && len(h["Content-Encoding"]) > 0 {
+		names = withName(names, "Accept-Encoding")
 	}
 	return names, ok
+}
+
+func withName(names []string, name string) []string {
+	if at, have := slices.BinarySearch(names, name); !have {
+		names = slices.Insert(names, at, name)
+	}
+	return names
 }
 
 func headerSize(h http.Header) (n int64) {
@@ -286,36 +339,52 @@ func headerSize(h http.Header) (n int64) {
 	return n
 }
 
-// record stores a response when its body has been read, if it may be stored.
-func (s *staleResponses) record(req *http.Request, resp *http.Response, requested time.Time) {
+// record stores a response when its body has been read, if it may be stored. drops is what the key's
+// counter was before the request.
+func (s *staleResponses) record(req *http.Request, resp *http.Response, requested time.Time, key string, drops uint32) {
 	answered := time.Now()
 	names, one := s.selecting(resp.Header)
 	if !one || !s.mayStore(req, resp, parseCacheControl(resp.Header)) || max(resp.ContentLength, headerSize(resp.Header)) > s.EntryBytes {
-		s.Store.Delete(urlKey(req, nil))
+		s.drop(key)
 		return
 	}
 	b := &recordingBody{ReadCloser: resp.Body, s: s, length: resp.ContentLength}
-	key := urlKey(req, nil)
 	variant := variantKey(key, req, names)
 	kept := &http.Response{StatusCode: resp.StatusCode, Header: resp.Header.Clone(), Uncompressed: resp.Uncompressed}
 	b.store = func(body []byte) {
 		head := encodeHeader(kept, len(body), requested, answered)
-		if int64(len(head)+len(body)) > s.EntryBytes {
+		if int64(len(head)+len(body)) > s.EntryBytes || s.drops(key).Load() != drops {
 			return
 		}
-		if len(names) > 0 {
-			value, _ := s.Store.Get(key)
-			if _, have, ok := decodeVary(value); !ok || !slices.Equal(have, names) {
-				s.Store.Set(key, encodeVary(answered, names))
-			}
+		s.set(key, variant, names, answered, slices.Concat(head, body))
+		if s.drops(key).Load() != drops { // it was dropped between
+			s.Store.Delete(key)
 		}
-		s.Store.Set(variant, slices.Concat(head, body))
 	}
 	if bodiless(resp) {
 		b.store(nil)
 		return
 	}
 	resp.Body = b
+}
+
+// set stores a response, unless what is stored was answered later.
+func (s *staleResponses) set(key, variant string, names []string, answered time.Time, response []byte) {
+	value, _ := s.Store.Get(key)
+	if _, have, ok := decodeVary(value); !ok || !slices.Equal(have, names) {
+		if storedAt(value).After(answered) {
+			return
+		}
+		if len(names) > 0 {
+			s.Store.Set(key, encodeVary(answered, names))
+		}
+	}
+	if len(names) > 0 {
+		if value, _ = s.Store.Get(variant); storedAt(value).After(answered) {
+			return
+		}
+	}
+	s.Store.Set(variant, response)
 }
 
 // A recordingBody keeps what is read of a body, and stores it at the end.

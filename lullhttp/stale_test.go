@@ -165,6 +165,13 @@ func TestTheCasesOfTheCacheTests(t *testing.T) {
 		"expires":                          {stored: "Date: Sat, 01 Jan 2000 00:00:00 GMT;;Expires: Sat, 01 Jan 2000 01:00:00 GMT", limit: -1, after: 59 * time.Minute, served: true},
 		"expires, passed":                  {stored: "Date: Sat, 01 Jan 2000 00:00:00 GMT;;Expires: Sat, 01 Jan 2000 01:00:00 GMT", limit: -1, after: 61 * time.Minute},
 		"expires is no date":               {stored: "Expires: 0", limit: -1, after: later},
+		"a quote that does not end":        {stored: `Cache-Control: max-age=3600", private`},
+		"an empty field is not absent":     {stored: "Cache-Control: max-age=5000;;Vary: Foo", first: "Foo: "},
+		"both are empty":                   {stored: "Cache-Control: max-age=5000;;Vary: Foo", first: "Foo: ", second: "Foo: ", served: true},
+		"encoded, for who did not ask":     {stored: "Content-Encoding: x", first: "Accept-Encoding: x"},
+		"encoded, for who asked":           {stored: "Content-Encoding: x", first: "Accept-Encoding: x", second: "Accept-Encoding: x", served: true},
+		"encoded without a question":       {stored: "Content-Encoding: x", served: true},
+		"a field of the connection's":      {stored: "Cache-Control: max-age=2, must-revalidate;;Connection: Cache-Control", after: later},
 		"a Range":                          {stored: "Cache-Control: max-age=2", second: "Range: bytes=0-1"},
 		"a condition":                      {stored: "Cache-Control: max-age=2", second: `If-None-Match: "a"`},
 	} {
@@ -201,6 +208,36 @@ func TestTheHeaderOfAStaleResponse(t *testing.T) {
 		if !maps.EqualFunc(resp.Header, want, slices.Equal) {
 			t.Errorf("%v, want %v", resp.Header, want)
 		}
+	}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))
+}
+
+// The cookies of the answers that failed come with the stale response. A 204 has no Content-Length
+// (RFC 9110, 8.6). Neither the body of a failure nor its drain lasts beyond the deadline of the policy.
+func TestAStaleResponseInsteadOfAnAnswer(t *testing.T) {
+	n := 0
+	p := eager
+	p.Deadline, p.Attempts = 2*time.Second, 1
+	handler := func(w http.ResponseWriter, r *http.Request) {
+		if n++; n == 1 {
+			w.WriteHeader(204)
+			return
+		}
+		time.Sleep(1900 * time.Millisecond)
+		w.Header().Set("Set-Cookie", "a=1")
+		w.WriteHeader(503)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}
+	inBubble(t, p, handler, func(t *testing.T, c *http.Client, _ *atomic.Int64) {
+		getWith(t, c, host)
+		began := time.Now()
+		resp, _, err := getWith(t, c, host)
+		if err != nil || resp.StatusCode != 204 || !lullhttp.OutcomeOf(resp).Stale {
+			t.Fatal(resp, err)
+		}
+		check.Equal(t, time.Since(began), p.Deadline, "the time of the call")
+		check.Equal(t, resp.Header.Get("Set-Cookie"), "a=1", "Set-Cookie")
+		check.Equal(t, len(resp.Header.Values("Content-Length")), 0, "Content-Length")
 	}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))
 }
 
@@ -241,6 +278,114 @@ func TestUnsafeRequestsInvalidate(t *testing.T) {
 				t.Errorf("%+v: %v", c, err)
 			}
 		}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))
+	}
+}
+
+// A response that is under way when its URL is dropped may be older than the change, so it is not
+// stored. Of two responses to one GET the one that was answered later stays, whichever is read first.
+func TestWhatIsReadLaterIsNotNewer(t *testing.T) {
+	for name, c := range map[string]struct {
+		method, header, want string
+	}{
+		"a POST": {"POST", "", ""}, "a POST, variants": {"POST", "Vary: Foo", ""},
+		"a HEAD that finds nothing": {"HEAD", "", ""},
+		"a GET":                     {"GET", "", "new"}, "a GET, variants": {"GET", "Vary: Foo", "new"},
+	} {
+		var n atomic.Int32
+		handler := func(w http.ResponseWriter, r *http.Request) {
+			setHeader(w.Header(), c.header)
+			switch n := n.Add(1); {
+			case n == 1:
+				io.WriteString(w, "ol")
+				w.(http.Flusher).Flush()
+				time.Sleep(2 * time.Second)
+				io.WriteString(w, "d")
+			case n > 2:
+				panic(http.ErrAbortHandler)
+			case r.Method == "HEAD":
+				w.WriteHeader(404)
+			default:
+				io.WriteString(w, "new")
+			}
+		}
+		inBubble(t, eager, handler, func(t *testing.T, client *http.Client, _ *atomic.Int64) {
+			first := must(client.Get(host))
+			time.Sleep(time.Second)
+			second := must(client.Do(must(http.NewRequest(c.method, host, nil))))
+			for _, resp := range []*http.Response{second, first} {
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+			if _, body, _ := getWith(t, client, host); body != c.want {
+				t.Errorf("%s: %q, want %q", name, body, c.want)
+			}
+		}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))
+	}
+}
+
+// Who asks for a resource that is gone learns it, by whatever method or condition. A 404 that the user
+// has declared to be transient is no such answer, nor is one to a POST.
+func TestWhatIsGoneIsDropped(t *testing.T) {
+	for _, c := range []struct {
+		method, header string
+		opts           []lullhttp.Option
+		dropped        bool
+	}{
+		{method: "HEAD", dropped: true}, {method: "DELETE", dropped: true}, {method: "GET", header: `If-None-Match: "a"`, dropped: true},
+		{method: "GET", header: "Cache-Control: no-store", dropped: true},
+		{method: "POST"}, {method: "OPTIONS"},
+		{method: "HEAD", opts: []lullhttp.Option{lullhttp.WithStatus(404, lull.KindTransient)}},
+	} {
+		n := 0
+		handler := func(w http.ResponseWriter, r *http.Request) {
+			switch n++; {
+			case n == 1:
+				io.WriteString(w, "stored")
+			case r.Header.Get("Fail") == "":
+				w.WriteHeader(404)
+			default:
+				panic(http.ErrAbortHandler)
+			}
+		}
+		inBubble(t, eager, handler, func(t *testing.T, client *http.Client, _ *atomic.Int64) {
+			getWith(t, client, host)
+			req := must(http.NewRequest(c.method, host, nil))
+			setHeader(req.Header, c.header)
+			must(client.Do(req)).Body.Close()
+			if _, _, err := getWith(t, client, host, "Fail: 1"); (err != nil) != c.dropped {
+				t.Errorf("%+v: %v", c, err)
+			}
+		}, append(c.opts, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))...)
+	}
+}
+
+// Fields whose keys are not canonical count, too: here they would make the response one user's.
+func TestKeysThatAreNotCanonicalAreNotOverlooked(t *testing.T) {
+	for name, c := range map[string]struct{ request, response string }{
+		"the request's": {request: "authorization"}, "the response's": {response: "cache-control"},
+	} {
+		n := 0
+		base := roundTrip(func(*http.Request) (*http.Response, error) {
+			if n++; n > 1 {
+				return nil, io.ErrUnexpectedEOF
+			}
+			h := http.Header{}
+			if c.response != "" {
+				h[c.response] = []string{"private"}
+			}
+			return &http.Response{StatusCode: 200, ContentLength: 2, Body: io.NopCloser(strings.NewReader("ok")), Header: h}, nil
+		})
+		client := client(t, eager, lullhttp.WithBase(base), lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))
+		req := must(http.NewRequest("GET", host, nil))
+		if c.request != "" {
+			req.Header[c.request] = []string{"A"}
+		}
+		resp := must(client.Do(req))
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if _, body, err := getWith(t, client, host); err == nil {
+			t.Errorf("%s: %q", name, body)
+		}
 	}
 }
 
@@ -713,7 +858,7 @@ func TestStaleResponsesConcurrently(t *testing.T) {
 }
 
 func TestStaleIsValidated(t *testing.T) {
-	for _, s := range []lullhttp.Stale{{For: -1}, {Entries: -1}, {Bytes: -1}, {EntryBytes: -1}} {
+	for _, s := range []lullhttp.Stale{{For: -1}, {Entries: -1}, {Bytes: -1}, {EntryBytes: -1}, {EntryBytes: lullhttp.DefaultStaleBytes/8 + 1}, {Bytes: 1 << 10, EntryBytes: 1 << 10}} {
 		if _, err := lullhttp.New(lull.Policy{}, lullhttp.WithStale(s)); err == nil {
 			t.Errorf("%+v is accepted", s)
 		}

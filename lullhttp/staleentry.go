@@ -37,13 +37,21 @@ func encodeHeader(resp *http.Response, length int, requested, answered time.Time
 	h := resp.Header.Clone()
 	for _, line := range h["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
-			h.Del(strings.TrimSpace(name))
+			switch name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name {
+			case "Cache-Control", "Pragma", "Vary", hdrAge, hdrDate, "Expires", "Content-Encoding":
+				// Never a connection's (RFC 9110, 7.6.1), and without them more would be allowed.
+			default:
+				delete(h, name)
+			}
 		}
 	}
 	for _, key := range notStored {
 		delete(h, key)
 	}
-	h["Content-Length"] = []string{strconv.Itoa(length)}
+	delete(h, "Content-Length")
+	if resp.StatusCode != http.StatusNoContent { // RFC 9110, 8.6
+		h["Content-Length"] = []string{strconv.Itoa(length)}
+	}
 	h[hdrRequested] = []string{strconv.FormatInt(requested.UnixNano(), 10)}
 	h[hdrAnswered] = []string{strconv.FormatInt(answered.UnixNano(), 10)}
 	if resp.Uncompressed {
@@ -81,6 +89,22 @@ func decodeResponse(value []byte, req *http.Request) (r storedResponse, ok bool)
 	}
 	resp.Body, resp.Close = io.NopCloser(bytes.NewReader(body)), false
 	return storedResponse{resp, time.Unix(0, requested), time.Unix(0, answered), parseCacheControl(resp.Header)}, true
+}
+
+// storedAt returns when a stored response was answered, or since when a list counts; zero for
+// anything else.
+func storedAt(value []byte) time.Time {
+	if since, _, ok := decodeVary(value); ok {
+		return since
+	}
+	head, _, _ := bytes.Cut(value, []byte("\r\n\r\n"))
+	_, rest, _ := bytes.Cut(head, []byte("\r\n"+hdrAnswered+": "))
+	at, _, _ := bytes.Cut(rest, []byte("\r\n"))
+	ns, err := strconv.ParseInt(string(at), 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
 }
 
 // age returns how old the response is at now (RFC 9111, 4.2.3).
@@ -132,8 +156,12 @@ func variantKey(key string, req *http.Request, names []string) string {
 	}
 	sum := sha256.New()
 	for _, name := range names {
+		if len(req.Header[name]) == 0 { // one that is there but empty is another (RFC 9111, 4.1)
+			fmt.Fprintf(sum, "%s\n", name)
+			continue
+		}
 		values := make([]string, 0, 2)
-		for _, v := range req.Header.Values(name) {
+		for _, v := range req.Header[name] {
 			values = append(values, strings.Trim(v, " \t"))
 		}
 		fmt.Fprintf(sum, "%s: %q\n", name, strings.Join(values, ", "))
@@ -164,10 +192,12 @@ func encodeVary(since time.Time, names []string) []byte {
 }
 
 func decodeVary(value []byte) (since time.Time, names []string, ok bool) {
-	rest, ok := strings.CutPrefix(string(value), varyMark)
-	at, list, _ := strings.Cut(rest, " ")
+	if !bytes.HasPrefix(value, []byte(varyMark)) {
+		return time.Time{}, nil, false
+	}
+	at, list, _ := strings.Cut(string(value[len(varyMark):]), " ")
 	ns, err := strconv.ParseInt(at, 10, 64)
-	if !ok || err != nil || list == "" {
+	if err != nil || list == "" {
 		return time.Time{}, nil, false
 	}
 	return time.Unix(0, ns), strings.Split(list, ","), true
