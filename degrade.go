@@ -14,8 +14,9 @@ import (
 
 // DoOr is [Do] with another answer for bad times: an older value, a default, a part of the whole.
 // If the call fails and [Error.Degrades], fallback gets the call's error, and its result is the
-// result. It does not run for a permanent failure, after the caller has gone, or if a write may
-// have been carried out. A nil fallback never runs.
+// result. It does not run for a permanent failure, for an error of which nothing is known (mark it,
+// as for Do), after the caller has gone, or if a write may have been carried out. A nil fallback
+// never runs.
 //
 // fallback runs once, on the caller's goroutine and in ctx. It is no attempt: the dependency's
 // budget, breaker and limits neither pay nor learn. The time of the call may be used up, and if

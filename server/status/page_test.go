@@ -6,16 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
@@ -359,6 +364,25 @@ func TestTheJSONIsWhole(t *testing.T) {
 	body := ask(p, "GET", "/?format=json", "").Body.String()
 	check.Equal(t, json.Valid([]byte(body)), true, "valid: %s", body)
 	check.Equal(t, strings.Contains(body, "null"), false, "a null: %s", body)
+}
+
+// The comment of the package has each field of the JSON, and no other.
+func TestTheFieldsOfTheJSON(t *testing.T) {
+	_, list, _ := strings.Cut(string(must.Have(os.ReadFile("doc.go"))), "is absent:\n//\n")
+	list, _, _ = strings.Cut(list, "\n//\n")
+	fields := map[string]bool{}
+	for _, f := range strings.FieldsFunc(list, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) }) {
+		fields[f] = true
+	}
+	have := map[string]bool{}
+	for _, part := range []any{snapshot{}, dependency{}, circuit{}, budget{}, limit{}, throttle{}, reason{}, failure{}} {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.IsExported() {
+				have[name] = true
+			}
+		}
+	}
+	check.Equal(t, fmt.Sprint(slices.Sorted(maps.Keys(fields))), fmt.Sprint(slices.Sorted(maps.Keys(have))), "fields")
 }
 
 // Circuits are forced by a POST alone, from the page's own site, and only if the program allows it.
