@@ -422,13 +422,16 @@ func TestAPanicLeavesTheOutcomeUnknown(t *testing.T) {
 	}
 }
 
-// A driver of its own announces a fallback with the Spec, plain or hedged, and reports its end.
+// A driver of its own announces a fallback with the Spec, plain, hedged or for the rest of an answer, and reports its end.
 func TestDriversAnnounceFallbacks(t *testing.T) {
 	for name, drive := range map[string]func(*lull.Dependency, engine.Spec) engine.Result{
 		"plain": func(d *lull.Dependency, s engine.Spec) engine.Result {
 			return d.Drive(t.Context(), s, func(context.Context) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient, Code: "503"} }, nil, nil)
 		},
 		"hedged": func(d *lull.Dependency, s engine.Spec) engine.Result { return d.DriveHedged(t.Context(), s, failing{}) },
+		"the rest": func(d *lull.Dependency, s engine.Spec) engine.Result {
+			return d.Continue(t.Context(), s, 1, lull.Verdict{Kind: lull.KindTransient, Code: "cut"}, func(context.Context) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient, Code: "503"} }, nil, nil)
+		},
 	} {
 		var seen ends
 		d := newDependency(t, lull.Policy{Attempts: 1}, lull.WithObserver(&seen))

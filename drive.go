@@ -112,6 +112,7 @@ func (d *Dependency) Continue(ctx context.Context, spec engine.Spec, made int, v
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
 	r := run{d: d, ctx: ctx, operation: spec.Operation, start: now}
+	r.times.notIdempotent, r.times.fallback = spec.NotIdempotent, spec.Fallback
 	if err := ctx.Err(); err != nil {
 		return r.ended(&op, now, doneFor(endedBy(err)), v)
 	}
