@@ -228,7 +228,7 @@ func TestTheLatestErrors(t *testing.T) {
 	})
 }
 
-type panics struct{ error }
+type panics struct{}
 
 func (panics) Error() string { panic("in Error") }
 
