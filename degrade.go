@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull/engine"
@@ -13,8 +14,9 @@ import (
 
 // DoOr is [Do] with another answer for bad times: an older value, a default, a part of the whole.
 // If the call fails and [Error.Degrades], fallback gets the call's error, and its result is the
-// result. It does not run for a permanent failure, after the caller has gone, or if a write may
-// have been carried out. A nil fallback never runs.
+// result. It does not run for a permanent failure, for an error of which nothing is known (mark it,
+// as for Do), after the caller has gone, or if a write may have been carried out. A nil fallback
+// never runs.
 //
 // fallback runs once, on the caller's goroutine and in ctx. It is no attempt: the dependency's
 // budget, breaker and limits neither pay nor learn. The time of the call may be used up, and if
@@ -39,17 +41,17 @@ func DoOr[T any](ctx context.Context, d *Dependency, op func(context.Context) (T
 	if !isPlain[T]() {
 		owned.Close(addressable(out), true)
 	}
-	ending := fallbackRun{ctx, d, e, d.Now(), errFallbackPanicked}
+	ending := fallbackRun{ctx, d, e, d.Now(), errNoReturn}
 	defer ending.report()
 	out, err = fallback(ctx, e)
 	ending.err = err
-	if err != nil && !errors.Is(err, e) {
+	if first, ok := errors.AsType[*Error](err); err != nil && (!ok || first != e) {
 		err = fmt.Errorf("%w; its fallback: %w", e, err)
 	}
 	return out, err
 }
 
-var errFallbackPanicked = errors.New("the fallback panicked")
+var errNoReturn = errors.New("the fallback panicked, or ended its goroutine")
 
 // fallbackRun is a fallback that runs.
 type fallbackRun struct {
@@ -91,14 +93,46 @@ func (e *Error) Degrades() bool {
 }
 
 func degrades(r engine.Result, last error) bool {
-	var below *Error
-	if errors.As(last, &below) && below != nil {
-		switch {
-		case below.OutcomeUnknown:
-			return false
-		case r.Verdict.Code == engine.CodeRetriedBelow:
-			return below.Degrades()
-		}
+	if r.OutcomeUnknown || unknownBelow(last, false) {
+		return false
+	}
+	if below, ok := errors.AsType[*Error](last); ok && below != nil && r.Verdict.Code == engine.CodeRetriedBelow {
+		return below.Degrades()
 	}
 	return r.Degrades()
+}
+
+// unknownBelow reports whether err has a call of lull below of which nobody knows what it has done,
+// and it matters: to that call, or because the one above it is not idempotent.
+func unknownBelow(err error, notIdempotent bool) bool {
+	for err != nil {
+		below := (*Error)(nil)
+		switch e := err.(type) {
+		case *Error:
+			below = e
+		case interface{ Unwrap() []error }:
+			return slices.ContainsFunc(e.Unwrap(), func(branch error) bool { return unknownBelow(branch, notIdempotent) })
+		case interface{ As(any) bool }:
+			e.As(&below)
+		}
+		if below != nil {
+			return below.OutcomeUnknown || notIdempotent && below.mayHaveActed()
+		}
+		err = errors.Unwrap(err)
+	}
+	return false
+}
+
+// mayHaveActed reports whether an attempt of the call was sent, and the last one was not answered
+// for good.
+func (e *Error) mayHaveActed() bool {
+	switch {
+	case e.Attempts == 0:
+		return false
+	case e.Verdict.NeverSent:
+		return e.Attempts > 1 // it was idempotent
+	case e.Verdict.Code == engine.CodeRetriedBelow:
+		return unknownBelow(e.Last, true)
+	}
+	return e.Verdict.OutcomeUnknown(true)
 }

@@ -214,6 +214,13 @@ func TestTheErrorOfAFallback(t *testing.T) {
 	if v := lull.Classify(err); v.Code != engine.CodeRetriedBelow {
 		t.Errorf("a call above gets %+v", v)
 	}
+	// Also if it makes calls, and returns their errors beside what it got.
+	_, err = lull.DoOr(t.Context(), d, fail, func(_ context.Context, e *lull.Error) (int, error) {
+		return 0, errors.Join(&lull.Error{Dependency: "other"}, e)
+	})
+	if e, ok := errors.AsType[*lull.Error](err); !ok || e.Dependency != d.Name() {
+		t.Errorf("the first error is not the call's: %v", err)
+	}
 	// A fallback that returns what it got adds nothing.
 	_, err = lull.DoOr(t.Context(), d, fail, func(_ context.Context, e *lull.Error) (int, error) { return 0, e })
 	if _, same := err.(*lull.Error); !same {
@@ -318,6 +325,9 @@ func TestWhenTheOutcomeIsUnknown(t *testing.T) {
 		{lull.Verdict{Kind: engine.KindCanceled}, true, true}, // the caller left in the midst of it
 		{lull.Verdict{Kind: engine.KindCallerTransient}, true, true},
 		{lull.Verdict{Kind: lull.KindPermanent, Code: "404"}, true, false},
+		{lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeTimeout}, true, true}, // a mark made it permanent
+		{lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeTimeout, NeverSent: true}, true, false},
+		{lull.Verdict{Kind: lull.KindPermanent, Code: engine.CodeTimeout}, false, false},
 		{lull.Verdict{Kind: lull.KindUnclassified, Code: engine.CodeUnclassified}, true, false},
 		{lull.Verdict{Kind: engine.KindCallerSide}, true, false},
 		{lull.Verdict{Kind: lull.KindSuccess}, true, false},
@@ -346,13 +356,82 @@ func TestWhenTheOutcomeIsUnknown(t *testing.T) {
 	}
 }
 
-// A driver of its own announces a fallback with the Spec, plain or hedged, and reports its end.
+// What a call below may have done, the call above may have done, however deep it is and whatever marks it. No fallback runs.
+func TestAnUnknownOutcomeBelow(t *testing.T) {
+	blip := lull.Transient(errBlip)
+	below := func(err error, opts ...lull.CallOption) error {
+		e := lull.Run(t.Context(), newDependency(t, lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Kind: backoff.Immediate}}), func(context.Context) error { return err }, opts...)
+		if e == nil {
+			t.Fatal("no error")
+		}
+		return e
+	}
+	refused := newDependency(t, lull.Policy{})
+	refused.Breaker().ForceOpen(refused.Now())
+	unknown, known, unsent := below(blip, lull.NotIdempotent()), below(blip), lull.Run(t.Context(), refused, succeed)
+	for name, c := range map[string]struct {
+		err           error
+		notIdempotent bool
+		want          bool
+	}{
+		"a write":                        {unknown, false, true},
+		"a write, marked":                {lull.Transient(unknown), false, true},
+		"a write, two below":             {below(unknown), false, true},
+		"a write, two below, marked":     {lull.Transient(below(unknown)), false, true},
+		"a write, marked twice":          {lull.Permanent(below(lull.Transient(unknown))), false, true},
+		"a write beside another call":    {lull.Transient(errors.Join(known, unknown)), false, true},
+		"a write that was not sent":      {lull.NeverSent(unknown), false, false},
+		"what may be repeated":           {known, false, false},
+		"what may be repeated below":     {known, true, true}, // but not by this call
+		"that, two below":                {below(known), true, true},
+		"an answer":                      {below(lull.Permanent(errBlip)), true, false},
+		"an answer after a failure":      {lull.Permanent(errBlip), true, false},
+		"refused":                        {unsent, true, false},
+		"refused, two below":             {below(unsent), true, false},
+		"never sent, after what was not": {below(lull.NeverSent(blip)), true, true}, // the first may have been
+	} {
+		var seen ends
+		opts := []lull.CallOption{}
+		if c.notIdempotent {
+			opts = append(opts, lull.NotIdempotent())
+		}
+		d := newDependency(t, lull.Policy{Attempts: 1}, lull.WithObserver(&seen))
+		ran := false
+		_, err := lull.DoOr(t.Context(), d, func(context.Context) (int, error) { return 0, c.err }, func(_ context.Context, e *lull.Error) (int, error) {
+			ran = true
+			return 0, e
+		}, opts...)
+		e, ok := err.(*lull.Error)
+		if !ok || e.OutcomeUnknown != c.want || seen[0].OutcomeUnknown != c.want || c.want && (ran || seen[0].Fallback || e.Degrades()) {
+			t.Errorf("%s: %+v; %+v; the fallback ran: %v", name, e, seen[0], ran)
+		}
+	}
+}
+
+// Nobody knows what an operation did that panicked.
+func TestAPanicLeavesTheOutcomeUnknown(t *testing.T) {
+	for _, notIdempotent := range []bool{false, true} {
+		var seen ends
+		d := newDependency(t, lull.Policy{}, lull.WithObserver(&seen))
+		func() {
+			defer func() { recover() }()
+			d.Drive(t.Context(), engine.Spec{NotIdempotent: notIdempotent}, func(context.Context) lull.Verdict { panic("oh") }, nil, nil)
+		}()
+		check.Equal(t, seen[0].Reason, engine.Panicked, "the reason")
+		check.Equal(t, seen[0].OutcomeUnknown, notIdempotent, "an unknown outcome")
+	}
+}
+
+// A driver of its own announces a fallback with the Spec, plain, hedged or for the rest of an answer, and reports its end.
 func TestDriversAnnounceFallbacks(t *testing.T) {
 	for name, drive := range map[string]func(*lull.Dependency, engine.Spec) engine.Result{
 		"plain": func(d *lull.Dependency, s engine.Spec) engine.Result {
 			return d.Drive(t.Context(), s, func(context.Context) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient, Code: "503"} }, nil, nil)
 		},
 		"hedged": func(d *lull.Dependency, s engine.Spec) engine.Result { return d.DriveHedged(t.Context(), s, failing{}) },
+		"the rest": func(d *lull.Dependency, s engine.Spec) engine.Result {
+			return d.Continue(t.Context(), s, 1, lull.Verdict{Kind: lull.KindTransient, Code: "cut"}, func(context.Context) lull.Verdict { return lull.Verdict{Kind: lull.KindTransient, Code: "503"} }, nil, nil)
+		},
 	} {
 		var seen ends
 		d := newDependency(t, lull.Policy{Attempts: 1}, lull.WithObserver(&seen))

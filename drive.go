@@ -165,7 +165,8 @@ func doneFor(why Reason) engine.Step {
 }
 
 func (r *run) panicked(now time.Duration) {
-	r.observeEnd(nil, now, doneFor(engine.Panicked), Verdict{Kind: KindPermanent, Code: engine.CodePanic}, false, false)
+	unknown := r.times.notIdempotent && r.times.ended > 0
+	r.observeEnd(nil, now, doneFor(engine.Panicked), Verdict{Kind: KindPermanent, Code: engine.CodePanic}, unknown, false)
 }
 
 // continueAfter makes the rest of the call after an attempt that ended with v. rest: its attempts are
@@ -381,7 +382,7 @@ func (r *run) ended(op *operation, now time.Duration, step engine.Step, v Verdic
 		if res.Reason != engine.Canceled {
 			r.d.failed(now, last)
 		}
-		res.OutcomeUnknown = res.Attempts > 0 && v.OutcomeUnknown(r.times.notIdempotent)
+		res.OutcomeUnknown = res.Attempts > 0 && (v.OutcomeUnknown(r.times.notIdempotent) || !v.NeverSent && unknownBelow(last, r.times.notIdempotent))
 	}
 	r.observeLayers(op, now, step.Reason)
 	r.observeEnd(op, now, step, v, res.OutcomeUnknown, r.times.fallback && degrades(res, last))

@@ -30,7 +30,8 @@ type Error struct {
 	Cause      error         // Canceled, Deadline: what ended the caller's context, if that did
 
 	// OutcomeUnknown: the operation may have been carried out, and must not be carried out twice.
-	// Find out whether it was before you repeat it (docs/errors.md).
+	// Find out whether it was before you repeat it (docs/errors.md). It is also set if a call of
+	// lull that failed below had that outcome.
 	OutcomeUnknown bool
 
 	classifier string // the driver's option that the text names; empty: WithClassifier

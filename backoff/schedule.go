@@ -46,7 +46,8 @@ type Schedule struct {
 	Factor float64
 	// FastFirst makes the first retry immediate; the waits begin with the second. It is for
 	// failures that the next attempt seldom meets: a conflict of optimistic locking, one bad host
-	// of many, chance. In an outage it wastes that retry. Rate-limited failures wait all the same.
+	// of many, chance. In an outage it wastes that retry. Rate-limited failures, those for which the
+	// server asked to wait, and timeouts (lull.Policy has the rule) wait all the same.
 	FastFirst bool
 }
 

@@ -31,7 +31,9 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with situati
 	c.recordEvidence(shows)
 	if c.hinted && shows != noEvidence {
 		c.hinted = false
-		c.s.memory().recordHintedRetry(v)
+		if shows != givenTooLittle {
+			c.s.memory().recordHintedRetry(v)
+		}
 	}
 	switch v.Kind {
 	case KindSuccess:
@@ -50,7 +52,7 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with situati
 	if v.Kind == KindOverloaded {
 		return done(Overloaded)
 	}
-	if timedOut(v) {
+	if timedOut(v) && shows != givenTooLittle {
 		c.s.memory().recordTimeout(c.began)
 	}
 	if with.stopReason != Success {

@@ -178,6 +178,68 @@ func TestRule16AFailureBeforeAShortDeadlineCounts(t *testing.T) {
 	}
 }
 
+// Rule 16: a caller that gives less than a success takes shows no queue in which the attempts of others wait.
+func TestRule16AShortDeadlineShowsNoQueue(t *testing.T) {
+	for _, c := range []struct {
+		given time.Duration // by the other caller
+		want  lull.Reason
+	}{{5 * ms, engine.Success}, {2 * time.Second, engine.Unanswered}} {
+		d := newDependency(t, engine.Policy{AttemptTimeout: time.Second})
+		now := time.Duration(0)
+		for range 100 {
+			now += 50 * ms
+			called(d, now, time.Minute, 20*ms, success)
+		}
+		mine := begun(t, d, now+ms)
+		timeout := lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}
+		step := mine.Next(now+ms+time.Second, timeout, nil)
+		if step.Done {
+			t.Fatal(step.Reason)
+		}
+		called(d, now+10*ms, c.given, min(c.given, time.Second), timeout)
+		if step = mine.Attempt(now+ms+time.Second+step.Wait, nil); step.Reason != c.want {
+			t.Errorf("beside a caller that gave %v: %v, want %v", c.given, step.Reason, c.want)
+		}
+	}
+}
+
+// Rule 16: retries at the time that the server asked for stay free if those that failed were given less than a success takes.
+func TestRule16AShortDeadlineDoesNotSpoilHints(t *testing.T) {
+	for _, c := range []struct {
+		left time.Duration // for the retry
+		free bool
+	}{{5 * ms, true}, {2 * time.Second, false}} {
+		d := newDependency(t, engine.Policy{AttemptTimeout: time.Second, Breaker: breaker.Config{Off: true}})
+		now := time.Duration(0)
+		for range 100 {
+			now += 50 * ms
+			called(d, now, time.Minute, 20*ms, success)
+		}
+		hint := lull.Verdict{Kind: lull.KindRateLimited, Code: "429", After: 10 * ms}
+		hinted := func(left time.Duration) (spent float64) {
+			now += 50 * ms
+			before := d.Budget().Balance(now)
+			call, _ := d.State().Start(now, engine.Spec{Deadline: now + 11*ms + left})
+			call.Attempt(now, nil)
+			step := call.Next(now+ms, hint, func() uint64 { return 0 })
+			spent = before - d.Budget().Balance(now+ms)
+			if step.Done || call.Attempt(now+ms+step.Wait, nil).Done {
+				t.Fatal(step.Reason)
+			}
+			call.Next(now+11*ms+min(left, time.Second), lull.Verdict{Kind: lull.KindTransient, Code: engine.CodeTimeout}, nil)
+			call.Abandon(now + 11*ms + left)
+			now += left
+			return spent
+		}
+		for range 10 {
+			hinted(c.left)
+		}
+		if spent := hinted(time.Minute); (spent == 0) != c.free {
+			t.Errorf("after retries that were given %v a retry at the time of a hint costs %g", c.left, spent)
+		}
+	}
+}
+
 // Rule 16: a dependency that hangs opens the circuit no later if all its callers have deadlines
 // shorter than AttemptTimeout, whatever was known before.
 func TestRule16AHangIsNoticedThoughAllDeadlinesAreShort(t *testing.T) {

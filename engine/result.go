@@ -6,7 +6,7 @@ import "time"
 type Result struct {
 	Reason Reason
 	// OutcomeUnknown: the operation may have been carried out, and must not be carried out twice
-	// ([Verdict.OutcomeUnknown] of the last attempt).
+	// ([Verdict.OutcomeUnknown] of the last attempt, or of a call of lull that it made).
 	OutcomeUnknown bool
 
 	Attempts int           // 0 if the call was refused before the first

@@ -109,11 +109,14 @@ func (v Verdict) Failed(by CutOff) Verdict {
 // OutcomeUnknown reports whether nobody knows what an attempt that ended with v has done, and it
 // matters: one step of it may have been carried out (CodeOutcomeUnknown), or the operation is not
 // idempotent, and the attempt was sent and not answered for good. A failure of which nothing is
-// known (KindUnclassified) is not counted: it may be an answer.
+// known (KindUnclassified) is not counted: it may be an answer. A timeout that a mark made permanent
+// is none.
 func (v Verdict) OutcomeUnknown(notIdempotent bool) bool {
 	switch v.Kind {
 	case KindTransient, KindRateLimited, KindOverloaded, KindCanceled, KindCallerTransient:
 		return v.Code == CodeOutcomeUnknown || notIdempotent && !v.NeverSent
+	case KindPermanent:
+		return v.Code == CodeOutcomeUnknown || notIdempotent && !v.NeverSent && v.Code == CodeTimeout // by a mark
 	}
 	return v.Code == CodeOutcomeUnknown
 }

@@ -31,9 +31,9 @@ import (
 // hedges, probes.
 //
 // While a breaker is open, the calls that it refuses, and those that pass and are given up
-// (Reason.GaveUp), are Debug, too. They are counted: the line of its closing has
-// refused and failed (and degraded, if fallbacks have answered), and once a minute a line of level Warn has the counts so far and the last
-// failure.
+// (Reason.GaveUp), are Debug, too, unless their outcome is unknown. They are counted: the line of
+// its closing has refused and failed (and degraded, if fallbacks have answered), and once a minute a
+// line of level Warn has the counts so far and the last failure.
 func NewLog(l *slog.Logger) Observer {
 	if l == nil {
 		l = slog.Default()

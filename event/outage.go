@@ -43,7 +43,7 @@ func (o *logObserver) countedFallback(e Event) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was := o.outages[e.Dependency]
-	if was == nil || was.refused == 0 {
+	if was == nil || was.refused == 0 || !e.Reason.GaveUp() {
 		return false
 	}
 	if e.Err == nil {
@@ -96,7 +96,7 @@ func (o *logObserver) changed(ctx context.Context, e Event) []slog.Attr {
 // call needs no line of its own.
 func (o *logObserver) counted(ctx context.Context, e Event) bool {
 	refused := e.Reason == engine.CircuitOpen && e.Attempt == 0
-	if !refused && !e.Reason.GaveUp() {
+	if !e.Reason.GaveUp() || e.OutcomeUnknown { // somebody has to look at the last
 		return false
 	}
 	now := time.Now()

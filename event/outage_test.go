@@ -133,3 +133,21 @@ func TestTheLogOfFallbacksInAnOutage(t *testing.T) {
 		t.Errorf("%v in\n%s", n, out)
 	}
 }
+
+// What was not counted has a line of its own in an outage, too: a call that may have been carried out, and the failure of the
+// fallback of a call that was not given up.
+func TestTheLogOfAnOutageLosesNothing(t *testing.T) {
+	log, out, count := lines()
+	o := event.NewLog(log)
+	o.Observe(t.Context(), opened("a"))
+	o.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "a", Reason: engine.CircuitOpen})
+	o.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "a", Reason: engine.AttemptsExhausted, Attempt: 1, OutcomeUnknown: true})
+	if n := count(); n["call failed"] != 1 || !strings.Contains(out.String(), "outcome_unknown=true") {
+		t.Errorf("an unknown outcome: %s", out)
+	}
+	o.Observe(t.Context(), lull.Event{Kind: event.CallEnded, Dependency: "a", Reason: engine.Limited, Fallback: true})
+	o.Observe(t.Context(), lull.Event{Kind: event.FallbackEnded, Dependency: "a", Reason: engine.Limited, Err: errors.New("nothing stored")})
+	if n := count(); n["call failed, and has a fallback"] != 1 || n["call failed, and its fallback"] != 1 {
+		t.Errorf("a fallback: %s", out)
+	}
+}

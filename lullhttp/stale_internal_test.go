@@ -72,7 +72,7 @@ func TestParseCacheControl(t *testing.T) {
 		{[]string{`ext="a, no-store", max-age=5`}, func(c *cacheControl) { c.maxAge = 5 * time.Second }},
 		{[]string{`ext="a\", no-store", max-age=5`}, func(c *cacheControl) { c.maxAge = 5 * time.Second }},
 		{[]string{`ext="ab\\", no-store`}, func(c *cacheControl) { c.noStore = true }},
-		{[]string{`ext="open, no-store`}, func(*cacheControl) {}},
+		{[]string{`ext="open, no-store`}, func(c *cacheControl) { c.noStore = true }}, // a quote that is never closed hides nothing
 		{[]string{`no-cache="Set-Cookie, X", private="A"`}, func(c *cacheControl) { c.noCache, c.private = true, true }},
 		{[]string{`max-age="7", s-maxage = 8`}, func(c *cacheControl) { c.maxAge, c.sharedMaxAge = 7*time.Second, 8*time.Second }},
 		{[]string{"max-age=9, max-age=3", "max-age=5"}, func(c *cacheControl) { c.maxAge = 3 * time.Second }},

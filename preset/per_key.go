@@ -16,7 +16,8 @@ import (
 // and have some seconds of video left. The registry must hold the keys of half a minute: one that
 // has left it comes back with a new budget. If many callers share a process, let them wait for the
 // same call, since only one of them gets the retry.
-// lab/study/README.md has 25 million players.
+// For lullhttp pass lullhttp.WithDependencies a function that returns the registry's dependency for
+// the key in the request. lab/study/README.md has 25 million players.
 func PerKey() lull.Policy {
 	const every = 30 * time.Second
 	return lull.Policy{

@@ -14,9 +14,19 @@
 // five seconds. With ?format=json, or if the request's Accept header names application/json and not
 // text/html, the answer is JSON.
 //
+// In JSON times are in seconds, and what a dependency does not have is absent:
+//
+//	time, dependencies: [name, watched, observed, waiting_for_retry, failed_last_minute,
+//	    circuit: {state, forced, open_for, probe_in, last_change, last_change_ago},
+//	    budget: {tokens, stock}, limit: {in_flight, most, waiting_for_room}, throttle: {refusal, rate, wait},
+//	    last_minute: [reason, meaning, calls, without_attempt, hedges],
+//	    last_errors: [code, kind, operation, attempt, text, ago, times]]
+//
+// Failures and errors are counted only of a dependency that has the page as an observer (observed).
+//
 // Serve it only to people who may read error texts, since these can contain private data. Circuits can be
 // forced open and closed on it only if Page.ForceCircuits is set.
 //
-// It keeps at most 10 kB for each of at most 1024 names, however much fails. A call that succeeds at once costs
-// about 10 ns more with it as the observer, a call that fails or is refused 50 ns.
+// It keeps at most 10 kB for each of at most 1024 names, however much fails; those that have failed last. A call
+// that succeeds at once costs about 10 ns more with it as the observer, a call that fails or is refused 50 ns.
 package status

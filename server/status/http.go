@@ -60,6 +60,9 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.force(w, r)
 	default:
 		w.Header().Set("Allow", "GET, HEAD")
+		if p.ForceCircuits {
+			w.Header().Set("Allow", "GET, HEAD, POST")
+		}
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 	}
 }
@@ -86,8 +89,12 @@ func wantsJSON(r *http.Request) bool {
 	if format := r.URL.Query().Get("format"); format != "" {
 		return format == "json"
 	}
-	accept := strings.ToLower(strings.Join(r.Header.Values("Accept"), ","))
-	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
+	named := map[string]bool{}
+	for one := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
+		mediaType, _, _ := strings.Cut(one, ";")
+		named[strings.ToLower(strings.TrimSpace(mediaType))] = true
+	}
+	return named["application/json"] && !named["text/html"]
 }
 
 // refresh returns after how many seconds the browser shall load the page again; zero: never.

@@ -2,6 +2,9 @@ package status
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -52,10 +55,14 @@ type failure struct {
 // Observe implements lull.Observer.
 func (p *Page) Observe(_ context.Context, e lull.Event) {
 	p.init()
-	t := p.tallies.Get(key(e.Dependency))
+	name := key(e.Dependency)
 	if e.Kind == event.CallEnded && e.Reason == engine.Success && e.Attempt == 1 {
+		if p.tallies.Len() < maxTallies { // else it would take the place of one that has failed
+			p.tallies.Get(name)
+		}
 		return
 	}
+	t := p.tallies.Get(name)
 	now := max(time.Since(p.began), 1)
 	t.mu.Lock()
 	switch {
@@ -78,12 +85,15 @@ func (p *Page) Observe(_ context.Context, e lull.Event) {
 	}
 }
 
-// key returns the name under which something is counted and shown.
+// key returns the name under which something is counted and shown: valid UTF-8, since JSON has no other and a browser
+// sends no other. What is too long ends with a hash, so that two names have two keys.
 func key(name string) string {
 	if len(name) > maxName {
-		return clip(name, maxName)
+		sum := fnv.New32a()
+		io.WriteString(sum, name)
+		return fmt.Sprintf("%s%08x", clip(name, maxName-8), sum.Sum32())
 	}
-	return name
+	return strings.ToValidUTF8(name, "\uFFFD")
 }
 
 // slot returns the slot of the time. The lock is held.

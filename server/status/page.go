@@ -17,7 +17,8 @@ type Page struct {
 	// ForceCircuits shows buttons that force the circuit of a dependency open or closed, or end that. They send a
 	// POST with the fields "dependency" (its name: all that have it are meant) and "circuit" ("open", "closed" or
 	// "auto"). What a browser sends from another site is refused. Who else may send one is for the handler before
-	// the page to decide. It must be set before the first request.
+	// the page to decide, which should also refuse hosts that it does not know: a name of somebody else that leads
+	// to this server (DNS rebinding) is the page's own site for a browser. It must be set before the first request.
 	ForceCircuits bool
 
 	once    sync.Once
@@ -44,8 +45,11 @@ func (p *Page) init() {
 func (p *Page) Watch(deps ...*lull.Dependency) { p.WatchAll(slices.Values(slices.Clone(deps))) }
 
 // WatchAll shows all dependencies that all yields when somebody asks for the page, such as those of a
-// lull.Registry (WatchAll(registry.All)).
+// lull.Registry (WatchAll(registry.All)). nil shows none.
 func (p *Page) WatchAll(all iter.Seq[*lull.Dependency]) {
+	if all == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.listers = append(p.listers, all)

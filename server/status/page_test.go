@@ -6,19 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
+	budgets "github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
@@ -286,6 +293,9 @@ func TestPageOrJSON(t *testing.T) {
 		{"", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", false},
 		{"", "text/html, application/json", false},
 		{"", "application/json", true},
+		{"", "application/json-seq", false},
+		{"", "x/application/json", false},
+		{"", "text/html-not, application/json;charset=utf-8", true},
 		{"", "Application/JSON; q=0.9, text/plain", true},
 		{"?format=json", "text/html", true},
 		{"?format=html", "application/json", false},
@@ -296,6 +306,83 @@ func TestPageOrJSON(t *testing.T) {
 		check.Equal(t, json.Valid(w.Body.Bytes()), c.json, "%+v", c)
 		check.Equal(t, w.Header().Get("Vary"), "Accept", "%+v", c)
 	}
+}
+
+// Two names are two rows, however long they are, and whatever bytes they have.
+func TestEveryNameHasARow(t *testing.T) {
+	long := strings.Repeat("x", 2*maxName)
+	p := &Page{ForceCircuits: true}
+	for _, name := range []string{long + "a", long + "b", "c\xff"} {
+		d := must.Have(lull.NewDependency(name, lull.Policy{}, lull.WithObserver(p)))
+		p.Watch(d)
+		lull.Run(t.Context(), d, func(context.Context) error { return lull.Permanent(errDown) })
+	}
+	var s snapshot
+	must.Succeed(json.Unmarshal(ask(p, "GET", "/?format=json", "").Body.Bytes(), &s))
+	check.Equal(t, len(s.Dependencies), 3, "rows")
+	for _, d := range s.Dependencies {
+		check.Equal(t, d.Failed, 1, "failed calls of %s", d.Name)
+		check.Equal(t, ask(p, "POST", "/", "circuit=open&dependency="+url.QueryEscape(d.Name)).Code, http.StatusSeeOther, "forcing %s", d.Name)
+		forced := 0
+		p.dependencies(func(d *lull.Dependency) {
+			if d.Breaker().Forced() {
+				forced++
+				d.Breaker().Auto(d.Now())
+			}
+		})
+		check.Equal(t, forced, 1, "circuits forced with %s", d.Name)
+	}
+}
+
+// Names that do well take no place of those that have failed.
+func TestSuccessesDisplaceNoFailure(t *testing.T) {
+	p := new(Page)
+	p.Observe(t.Context(), lull.Event{Dependency: "d", Reason: engine.Permanent, EndedAttempt: 1, Attempt: 1, Err: errDown})
+	for i := range 3 * maxTallies {
+		p.Observe(t.Context(), lull.Event{Dependency: fmt.Sprint(i), Attempt: 1, EndedAttempt: 1, Verdict: lull.Verdict{Kind: lull.KindSuccess}})
+	}
+	check.Equal(t, shown(t, p, "d").Failed, 1, "failed calls")
+}
+
+// odd is a budget of the program's own, with that balance.
+type odd struct {
+	budgets.Budget
+	balance float64
+}
+
+func (b odd) Balance(time.Duration) float64 { return b.balance }
+
+// JSON is whole whatever is watched: lists are lists, and numbers are numbers.
+func TestTheJSONIsWhole(t *testing.T) {
+	p := new(Page)
+	p.WatchAll(nil)
+	p.Watch(nil, must.Have(lull.NewDependency("quiet", lull.Policy{})))
+	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		d := must.Have(lull.NewDependency(fmt.Sprint(x), lull.Policy{}, lull.WithBudget(func() budgets.Budget { return odd{must.Have(budgets.New(budgets.Config{})), x} })))
+		p.Watch(d)
+	}
+	body := ask(p, "GET", "/?format=json", "").Body.String()
+	check.Equal(t, json.Valid([]byte(body)), true, "valid: %s", body)
+	check.Equal(t, strings.Contains(body, "null"), false, "a null: %s", body)
+}
+
+// The comment of the package has each field of the JSON, and no other.
+func TestTheFieldsOfTheJSON(t *testing.T) {
+	_, list, _ := strings.Cut(string(must.Have(os.ReadFile("doc.go"))), "is absent:\n//\n")
+	list, _, _ = strings.Cut(list, "\n//\n")
+	fields := map[string]bool{}
+	for _, f := range strings.FieldsFunc(list, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) }) {
+		fields[f] = true
+	}
+	have := map[string]bool{}
+	for _, part := range []any{snapshot{}, dependency{}, circuit{}, budget{}, limit{}, throttle{}, reason{}, failure{}} {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(part)) {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.IsExported() {
+				have[name] = true
+			}
+		}
+	}
+	check.Equal(t, fmt.Sprint(slices.Sorted(maps.Keys(fields))), fmt.Sprint(slices.Sorted(maps.Keys(have))), "fields")
 }
 
 // Circuits are forced by a POST alone, from the page's own site, and only if the program allows it.
@@ -334,6 +421,9 @@ func TestForcing(t *testing.T) {
 		w := ask(c.of, c.method, c.target, c.form, c.header...)
 		check.Equal(t, w.Code, c.status, "%s %s %s %v: the status", c.method, c.target, c.form[:min(len(c.form), 40)], c.header)
 		check.Equal(t, d.Breaker().State(d.Now()).String(), c.state, "%s %s %s %v: the circuit", c.method, c.target, c.form[:min(len(c.form), 40)], c.header)
+		if c.status == http.StatusMethodNotAllowed {
+			check.Equal(t, strings.Contains(w.Header().Get("Allow"), "POST"), c.of == p, "%s: Allow has POST", c.method)
+		}
 		if c.status == http.StatusSeeOther {
 			check.Equal(t, strings.HasPrefix(w.Header().Get("Location"), "?"), true, "the way back: %s", w.Header().Get("Location"))
 		}

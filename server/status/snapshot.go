@@ -83,10 +83,10 @@ func (p *Page) read() snapshot {
 	p.dependencies(func(d *lull.Dependency) { add(stateOf(d)) })
 	for name := range p.tallies.All {
 		if !watched[name] {
-			add(dependency{Name: name})
+			add(dependency{Name: name, LastMinute: []reason{}, Errors: []failure{}})
 		}
 	}
-	slices.SortStableFunc(s.Dependencies, func(a, b dependency) int {
+	slices.SortFunc(s.Dependencies, func(a, b dependency) int {
 		return cmp.Or(cmp.Compare(b.Circuit.State, a.Circuit.State), cmp.Compare(b.Failed, a.Failed), cmp.Compare(a.Name, b.Name))
 	})
 	return s
@@ -94,7 +94,7 @@ func (p *Page) read() snapshot {
 
 func stateOf(d *lull.Dependency) dependency {
 	now := d.Now()
-	s := dependency{Name: key(d.Name()), Watched: true, Waiting: d.State().Waiting()}
+	s := dependency{Name: key(d.Name()), Watched: true, Waiting: d.State().Waiting(), LastMinute: []reason{}, Errors: []failure{}}
 	if b := d.Breaker(); b != nil {
 		s.Circuit = circuit{State: b.State(now).String(), Forced: b.Forced(), ProbeIn: seconds(b.RetryAt(now) - now)}
 		if at, ok := b.OpenedAt(now); ok {
@@ -102,9 +102,9 @@ func stateOf(d *lull.Dependency) dependency {
 		}
 	}
 	if b := d.Budget(); b != nil {
-		s.Budget = &budget{Tokens: min(b.Balance(now), math.MaxFloat64)} // JSON has no infinity
+		s.Budget = &budget{Tokens: finite(b.Balance(now))}
 		if stocked, ok := b.(interface{ Stock() float64 }); ok {
-			s.Budget.Stock = min(stocked.Stock(), math.MaxFloat64)
+			s.Budget.Stock = finite(stocked.Stock())
 		}
 	}
 	if l := d.Limiter(); l != nil {
@@ -157,4 +157,12 @@ func (t *tally) lastMinute(tick int64) []reason {
 // seconds returns d in seconds, to the millisecond, and at least zero.
 func seconds(d time.Duration) float64 {
 	return float64(max(d, 0).Round(time.Millisecond)/time.Millisecond) / 1000
+}
+
+// finite returns what JSON can have: no infinity, and 0 for what is not a number.
+func finite(x float64) float64 {
+	if math.IsNaN(x) {
+		return 0
+	}
+	return min(max(x, -math.MaxFloat64), math.MaxFloat64)
 }
