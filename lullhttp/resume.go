@@ -204,6 +204,8 @@ func (b *resumingBody) check(resp *http.Response) error {
 		return fmt.Errorf("lullhttp: the request for the rest was answered with %d, not 206: the resource has changed, or the server has no ranges", resp.StatusCode)
 	case strongETag(resp.Header) != b.etag:
 		return fmt.Errorf("lullhttp: the rest has the ETag %q, not %q", resp.Header.Get("Etag"), b.etag)
+	case strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "multipart/byteranges"):
+		return fmt.Errorf("lullhttp: the rest comes in several parts, and one was asked for")
 	case resp.Uncompressed || resp.Header.Get("Content-Encoding") != b.encoding:
 		return fmt.Errorf("lullhttp: the rest has another Content-Encoding")
 	case !ok || r.first != b.next || r.complete != r.last+1 || b.length >= 0 && r.complete != b.length,

@@ -127,6 +127,7 @@ func TestARestThatMayBeAnotherIsRefused(t *testing.T) {
 		"two ranges":               answer(206, rest, "Etag", contentTag, "Content-Range", full, "Content-Range", full),
 		"no range":                 answer(206, rest, "Etag", contentTag),
 		"multipart/byteranges":     answer(206, []byte("--x\r\n"), "Etag", contentTag, "Content-Type", "multipart/byteranges; boundary=x"),
+		"parts beside a range":     answer(206, rest, "Etag", contentTag, "Content-Range", full, "Content-Type", "Multipart/Byteranges; boundary=x"),
 		"a changed ETag":           answer(206, rest, "Etag", `"v2"`, "Content-Range", full),
 		"a weak ETag":              answer(206, rest, "Etag", `W/"v1"`, "Content-Range", full),
 		"no ETag":                  answer(206, rest, "Content-Range", full),

@@ -368,11 +368,15 @@ func (s *staleResponses) record(req *http.Request, resp *http.Response, requeste
 	resp.Body = b
 }
 
-// set stores a response, unless what is stored was answered later.
+// set stores a response, unless what is stored was answered later. A time to come is of a wrong clock.
 func (s *staleResponses) set(key, variant string, names []string, answered time.Time, response []byte) {
+	isNewer := func(value []byte) bool {
+		at := storedAt(value)
+		return at.After(answered) && !at.After(time.Now())
+	}
 	value, _ := s.Store.Get(key)
 	if _, have, ok := decodeVary(value); !ok || !slices.Equal(have, names) {
-		if storedAt(value).After(answered) {
+		if isNewer(value) {
 			return
 		}
 		if len(names) > 0 {
@@ -380,7 +384,7 @@ func (s *staleResponses) set(key, variant string, names []string, answered time.
 		}
 	}
 	if len(names) > 0 {
-		if value, _ = s.Store.Get(variant); storedAt(value).After(answered) {
+		if value, _ = s.Store.Get(variant); isNewer(value) {
 			return
 		}
 	}

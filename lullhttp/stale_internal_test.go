@@ -151,6 +151,23 @@ func TestRule19StaleMemoryIsBounded(t *testing.T) {
 	runtime.KeepAlive(tr)
 }
 
+// What another process has stored with a clock that is ahead does not keep newer responses out.
+func TestAClockThatIsAheadKeepsNothingOut(t *testing.T) {
+	now := time.Now()
+	s := &staleResponses{Stale: Stale{Store: newMemoryStore(9, 1<<20)}}
+	stored := func(at time.Time, names ...string) string {
+		s.set("key", map[bool]string{true: "variant", false: "key"}[len(names) > 0], names, at, encodeHeader(&http.Response{StatusCode: 200}, 0, at, at))
+		value, _ := s.Store.Get("key")
+		return storedAt(value).Sub(now).String()
+	}
+	check.Equal(t, stored(now.Add(time.Hour)), "1h0m0s", "stored, by a clock that is ahead")
+	check.Equal(t, stored(now.Add(-time.Minute)), "-1m0s", "stored in its place")
+	check.Equal(t, stored(now.Add(-time.Hour)), "-1m0s", "stored in the place of a newer one")
+	check.Equal(t, stored(now.Add(-time.Hour), "Foo"), "-1m0s", "stored in the place of a newer one without Vary")
+	check.Equal(t, stored(now.Add(-time.Second), "Foo"), "-1s", "the list in the place of an older response")
+	check.Equal(t, stored(now.Add(-time.Minute)), "-1s", "stored in the place of a newer list")
+}
+
 // Whatever stands in the field, times are absent or not negative, and the order of members does not
 // matter. What is quoted is no directive.
 func FuzzCacheControl(f *testing.F) {

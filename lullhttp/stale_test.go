@@ -359,6 +359,23 @@ func TestWhatIsGoneIsDropped(t *testing.T) {
 	}
 }
 
+// A base transport may return no header at all, as test doubles do.
+func TestAResponseWithoutAHeaderIsStored(t *testing.T) {
+	n := 0
+	base := roundTrip(func(*http.Request) (*http.Response, error) {
+		if n++; n > 1 {
+			return nil, io.ErrUnexpectedEOF
+		}
+		return &http.Response{StatusCode: 200, ContentLength: 2, Body: io.NopCloser(strings.NewReader("ok"))}, nil
+	})
+	tr := transport(t, eager, lullhttp.WithBase(base), lullhttp.WithStale(lullhttp.Stale{For: time.Hour}), lullhttp.WithResume())
+	for range 2 {
+		resp := must(tr.RoundTrip(must(http.NewRequest("GET", host, nil))))
+		body := must(io.ReadAll(resp.Body))
+		check.Equal(t, string(body), "ok", "body")
+	}
+}
+
 // Fields whose keys are not canonical count, too: here they would make the response one user's.
 func TestKeysThatAreNotCanonicalAreNotOverlooked(t *testing.T) {
 	for name, c := range map[string]struct{ request, response string }{

@@ -35,6 +35,9 @@ var notStored = [...]string{"Connection", "Keep-Alive", "Proxy-Authenticate", "P
 // encodeHeader returns the stored form of a response without its body, which has the given length.
 func encodeHeader(resp *http.Response, length int, requested, answered time.Time) []byte {
 	h := resp.Header.Clone()
+	if h == nil { // a base transport may leave it out
+		h = make(http.Header, 3)
+	}
 	for _, line := range h["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
 			switch name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name {
