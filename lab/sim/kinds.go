@@ -115,3 +115,27 @@ func (k FaultKind) MarshalText() ([]byte, error) { return []byte(k.String()), ni
 func (k PoolKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 func (k DistributionKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// text and what is allowed.
+func (k *ArrivalKind) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("ArrivalKind", arrivalKinds, k, text)
+}
+
+func (o *Order) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("Order", orders, o, text)
+}
+
+func (k *FaultKind) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("FaultKind", faultKinds, k, text)
+}
+
+// UnmarshalText takes what MarshalText gives, in any case. The error names the
+// text and what is allowed.
+func (k *PoolKind) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("PoolKind", poolKinds, k, text)
+}
+
+func (k *DistributionKind) UnmarshalText(text []byte) error {
+	return choice.Unmarshal("DistributionKind", distributionKinds, k, text)
+}
