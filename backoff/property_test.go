@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -154,9 +155,7 @@ func TestRule12SchedulesAreSharedWithoutASideEffect(t *testing.T) {
 			wg.Go(func() { got[i] = alone(uint64(i)) })
 		}
 		wg.Wait()
-		if got != want {
-			t.Errorf("%+v: callers side by side got other waits than alone", s)
-		}
+		check.Equal(t, got, want, "%+v: waits of callers side by side, and alone", s)
 	}
 	// Plain data: it can be compared, and be a key.
 	if (map[Schedule]bool{{Cap: 5}: true})[Schedule{Cap: 5}] != true {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 const longest = time.Duration(math.MaxInt64)
@@ -49,9 +51,7 @@ func TestCeilings(t *testing.T) {
 	} {
 		retry := c.from
 		for _, want := range c.want {
-			if got := c.s.Ceiling(retry); got != want {
-				t.Errorf("%s: Ceiling(%d) = %v, want %v", c.name, retry, got, want)
-			}
+			check.Equal(t, c.s.Ceiling(retry), want, "%s: Ceiling(%d)", c.name, retry)
 			retry++
 			if retry < 0 && c.from > 0 {
 				break // the table ran past the largest int
@@ -111,9 +111,7 @@ func TestEthernet(t *testing.T) {
 		if s.Base != 0 {
 			slot = s.Base
 		}
-		if got := s.Limit(); got != 15 {
-			t.Errorf("Limit() = %d, want 15 retries after the first attempt", got)
-		}
+		check.Equal(t, s.Limit(), 15, "Limit()")
 		r := random(1)
 		for retry := 1; retry <= 15; retry++ {
 			window := time.Duration(math.Pow(2, math.Min(float64(retry), 10)))
@@ -129,9 +127,7 @@ func TestEthernet(t *testing.T) {
 			if len(seen) != int(window) {
 				t.Errorf("retry %d: %d different waits, want %d", retry, len(seen), window)
 			}
-			if got := s.Max(retry); got != (window-1)*slot {
-				t.Errorf("Max(%d) = %v, want %v", retry, got, (window-1)*slot)
-			}
+			check.Equal(t, s.Max(retry), (window-1)*slot, "Max(%d)", retry)
 		}
 	}
 	if d := (Schedule{Kind: Ethernet, Base: longest}).Delay(15, 0, highest); d < 0 {
@@ -141,9 +137,7 @@ func TestEthernet(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	for kind, want := range map[Kind]int{Exponential: 0, Linear: 0, Constant: 0, Immediate: 1, Ethernet: 15, 77: 0} {
-		if got := (Schedule{Kind: kind}).Limit(); got != want {
-			t.Errorf("%v: Limit() = %d, want %d", kind, got, want)
-		}
+		check.Equal(t, (Schedule{Kind: kind}).Limit(), want, "%v: Limit()", kind)
 	}
 }
 
@@ -168,9 +162,7 @@ func TestDrawsOnlyWhenNeeded(t *testing.T) {
 	} {
 		n := 0
 		c.s.Delay(c.retry, 0, func() uint64 { n++; return 42 })
-		if n != c.want {
-			t.Errorf("%+v, retry %d: %d draws, want %d", c.s, c.retry, n, c.want)
-		}
+		check.Equal(t, n, c.want, "%+v, retry %d: draws", c.s, c.retry)
 	}
 }
 
@@ -178,9 +170,7 @@ func TestDelayDoesNotAllocate(t *testing.T) {
 	r := random(1)
 	for _, s := range []Schedule{{}, {Factor: 1.7}, {Jitter: Decorrelated}, {Jitter: Proportional}, {Kind: Linear}, {Kind: Ethernet}} {
 		var prev time.Duration
-		if n := testing.AllocsPerRun(100, func() { prev = s.Delay(5, prev, r) }); n != 0 {
-			t.Errorf("%+v: %v allocations", s, n)
-		}
+		check.Equal(t, testing.AllocsPerRun(100, func() { prev = s.Delay(5, prev, r) }), 0, "%+v: allocations", s)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -51,8 +52,6 @@ func TestValidate(t *testing.T) {
 		err := c.s.Validate()
 		fields := problem.Fields(err)
 		slices.Sort(fields)
-		if got := strings.Join(fields, " "); got != c.want {
-			t.Errorf("%+v: problems in %q, want %q (%v)", c.s, got, c.want, err)
-		}
+		check.Equal(t, strings.Join(fields, " "), c.want, "%+v: problems (%v)", c.s, err)
 	}
 }

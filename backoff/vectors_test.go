@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -56,9 +57,7 @@ func TestEnvoyVectors(t *testing.T) {
 		ceiling := c.Base // in the words of the source: doubles up to max
 		for i, r := range c.Random {
 			retry := i + 1
-			if got := s.Ceiling(retry); got != ms(ceiling) {
-				t.Errorf("base %d max %d: Ceiling(%d) = %v, want %v", c.Base, c.Max, retry, got, ms(ceiling))
-			}
+			check.Equal(t, s.Ceiling(retry), ms(ceiling), "base %d max %d: Ceiling(%d)", c.Base, c.Max, retry)
 			got := s.Delay(retry, 0, fraction(r%ceiling, ceiling))
 			if want := ms(c.DelayMS[i]); got < want || got > want+1 {
 				t.Errorf("base %d max %d: Delay(%d) = %v, want %v", c.Base, c.Max, retry, got, want)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -411,9 +412,7 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[ChangeReason]int) {
 			}
 			t.Errorf("seed %d step %d: change %d differs:\nbreaker %+v\nmodel   %+v", seed, step, k, heard[k:], m.changes[k:])
 		}
-		if b.state() != m.state {
-			t.Errorf("seed %d step %d: breaker is %v, model %v", seed, step, b.state(), m.state)
-		}
+		check.Equal(t, b.state(), m.state, "seed %d step %d: state", seed, step)
 		if gen := b.word.Load() >> stateBits; gen < lastGen || gen == lastGen && before != b.word.Load() {
 			t.Errorf("seed %d step %d: generation %d after %d", seed, step, gen, lastGen)
 		} else {
@@ -439,9 +438,7 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[ChangeReason]int) {
 func compareReadings(t *testing.T, seed uint64, step int, now time.Duration, b *Breaker, m *model) {
 	t.Helper()
 	got, at := b.State(now), b.RetryAt(now)
-	if b.Forced() != m.forced {
-		t.Errorf("seed %d step %d: forced is %v, want %v", seed, step, b.Forced(), m.forced)
-	}
+	check.Equal(t, b.Forced(), m.forced, "seed %d step %d: forced", seed, step)
 	switch {
 	case m.c.MetricsOnly || m.state == Closed:
 		if got != Closed || at != 0 {

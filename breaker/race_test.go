@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -79,9 +80,7 @@ func raceEverything(t *testing.T, c Config) {
 	now := time.Duration(clock.Load()) + time.Hour
 	b.ForceClosed(now)
 	b.Auto(now)
-	if n := run(b, now, 9, Success); n != 9 {
-		t.Errorf("at the end %d of 9 calls are admitted", n)
-	}
+	check.Equal(t, run(b, now, 9, Success), 9, "calls admitted at the end")
 	if calls, failures, _ := b.Counts(now); !c.CanStartLate() && (calls != 9 || failures != 0) {
 		t.Errorf("at the end: Counts %d, %d, want 9, 0", calls, failures)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -42,9 +43,7 @@ func TestHealthAndRepeatedRefusalsWriteNothing(t *testing.T) {
 	a.stock.fill(flowing.stock.terms)
 	a.window.Store(flowing.window.Load())
 	readOnly("calls on a full account with a window", func() { earnMany(a, 0, 10) })
-	if got := flowing.Balance(0); got != DefaultStock+1 {
-		t.Errorf("a balance of %v, want a stock of 2 and 1 in the window", got)
-	}
+	check.Equal(t, flowing.Balance(0), DefaultStock+1, "the balance")
 	a.window.Store(nil)
 	wrote := false
 	defer func() {

@@ -116,9 +116,8 @@ func TestGRPCKeepsThreeDecimals(t *testing.T) {
 		for range 1000 {
 			b.Failed(0)
 		}
-		if b.Done(0, true, 0, 0); b.Tokens() != want {
-			t.Errorf("ratio %v: a success puts back %v, want %v", ratio, b.Tokens(), want)
-		}
+		b.Done(0, true, 0, 0)
+		check.Equal(t, b.Tokens(), want, "ratio %v: tokens after a success", ratio)
 	}
 	// A ratio written in three decimals keeps all of them.
 	for milli := int64(1); milli < 20_000; milli++ {
@@ -183,9 +182,7 @@ func TestOtherBudgetsMarkTheEdge(t *testing.T) {
 				}
 			}
 			for range 3 {
-				if g := b.Withdraw(2e9, Transient, never); g != (Grant{}) {
-					t.Errorf("%s: a further refusal: %+v, want nothing new", name, g)
-				}
+				check.Equal(t, b.Withdraw(2e9, Transient, never), Grant{}, "%s: a further refusal", name)
 			}
 		}
 		drain()

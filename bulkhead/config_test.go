@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -38,9 +39,7 @@ func TestValidate(t *testing.T) {
 		err := c.c.Validate()
 		fields := problem.Fields(err)
 		slices.Sort(fields)
-		if got := strings.Join(fields, " "); got != c.want {
-			t.Errorf("%+v: problems in %q, want %q (%v)", c.c, got, c.want, err)
-		}
+		check.Equal(t, strings.Join(fields, " "), c.want, "%+v: problems (%v)", c.c, err)
 		l, newErr := New(c.c)
 		if (newErr != nil) != (err != nil) || (l == nil) != (err != nil) {
 			t.Errorf("%+v: New returned %v, %v; Validate %v", c.c, l, newErr, err)

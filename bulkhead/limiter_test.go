@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/stripe"
 )
@@ -41,9 +42,7 @@ func TestCells(t *testing.T) {
 		for range lostStepsForCells {
 			l.contended()
 		}
-		if got := l.cells.Load() != nil; got != want {
-			t.Errorf("limit %d: cells after contention: %v", limit, got)
-		}
+		check.Equal(t, l.cells.Load() != nil, want, "limit %d: cells after contention", limit)
 		if limit == 0 {
 			continue
 		}
@@ -63,9 +62,8 @@ func TestCells(t *testing.T) {
 		}
 		for n := range limit {
 			l.Release()
-			if stripe.Here().Move(); l.InFlight() != limit-n-1 {
-				t.Errorf("limit %d: %d in flight, want %d", limit, l.InFlight(), limit-n-1)
-			}
+			stripe.Here().Move()
+			check.Equal(t, l.InFlight(), limit-n-1, "limit %d: in flight", limit)
 		}
 		if !want {
 			continue
@@ -88,12 +86,8 @@ func TestNoLimit(t *testing.T) {
 				t.Fatal("refused without a limit")
 			}
 		}
-		if l.Join(0, new(Waiter)) != Admitted {
-			t.Error("Join was not admitted without a limit")
-		}
-		if got := l.InFlight(); got != 10_001 {
-			t.Errorf("InFlight() = %d, want 10001", got)
-		}
+		check.Equal(t, l.Join(0, new(Waiter)), Admitted, "Join without a limit")
+		check.Equal(t, l.InFlight(), 10_001, "InFlight()")
 		l.word.Store(MaxLimit) // what a program that never releases comes to
 		if l.TryAcquire() {
 			t.Error("the count in flight would have run into the count of waiters")
@@ -112,23 +106,17 @@ func TestNoAllocations(t *testing.T) {
 	striped := must.Have(New(Config{InFlight: 1000}))
 	striped.makeCells(4)
 	for _, l := range []*Limiter{l, striped} {
-		if n := testing.AllocsPerRun(100, func() { l.TryAcquire(); l.Release() }); n != 0 {
-			t.Errorf("TryAcquire and Release: %v allocations", n)
-		}
+		check.Equal(t, testing.AllocsPerRun(100, func() { l.TryAcquire(); l.Release() }), 0, "TryAcquire and Release: allocations")
 	}
 	l.TryAcquire()
 	w := Waiter{Admit: func() {}}
 	if n := testing.AllocsPerRun(100, func() { l.Join(0, &w); l.Release() }); n != 0 {
 		t.Errorf("Join, and a Release that hands over: %v allocations", n)
 	}
-	if n := testing.AllocsPerRun(100, func() { l.Join(0, &w); l.Leave(&w) }); n != 0 {
-		t.Errorf("Join and Leave: %v allocations", n)
-	}
+	check.Equal(t, testing.AllocsPerRun(100, func() { l.Join(0, &w); l.Leave(&w) }), 0, "Join and Leave: allocations")
 	refuse := must.Have(New(Config{InFlight: 1}))
 	refuse.TryAcquire()
-	if n := testing.AllocsPerRun(100, func() { refuse.TryAcquire() }); n != 0 {
-		t.Errorf("a refusal: %v allocations", n)
-	}
+	check.Equal(t, testing.AllocsPerRun(100, func() { refuse.TryAcquire() }), 0, "a refusal: allocations")
 }
 
 func BenchmarkTryAcquireRelease(b *testing.B) {

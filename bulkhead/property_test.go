@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/internal/stripe"
@@ -181,9 +182,7 @@ func contend(t *testing.T, limit, stripes int) {
 	for l.TryAcquire() {
 		free++
 	}
-	if free != limit {
-		t.Errorf("%d permits are left of %d", free, limit)
-	}
+	check.Equal(t, free, limit, "permits left")
 }
 
 // Permits that come back on several goroutines at once still reach the waiters,

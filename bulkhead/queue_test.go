@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -24,9 +25,7 @@ func TestJoin(t *testing.T) {
 			t.Errorf("%v with deadline %v, want queued with %v", got, w.Deadline, now+3*time.Second)
 		}
 	}
-	if got := l.Join(0, d); got != Refused {
-		t.Errorf("third in a queue of two: %v", got)
-	}
+	check.Equal(t, l.Join(0, d), Refused, "third in a queue of two")
 	if !l.Leave(d) {
 		t.Error("one who was refused owns a permit")
 	}
@@ -36,9 +35,7 @@ func TestJoin(t *testing.T) {
 	if l.TryAcquire() || l.Join(0, nil) != Refused {
 		t.Error("overtook those who wait")
 	}
-	if len(admitted) != 0 {
-		t.Errorf("Admit was called for %v, who were admitted at once or not at all", admitted)
-	}
+	check.Equal(t, len(admitted), 0, "calls of Admit, for %v", admitted)
 
 	l.Release() // to b
 	if l.Leave(b) {
@@ -53,13 +50,9 @@ func TestJoin(t *testing.T) {
 		t.Errorf("%d in flight, %d waiting, admitted %v; want 1, 0, [1]", l.InFlight(), l.Waiting(), admitted)
 	}
 	l.Release()
-	if l.InFlight() != 0 {
-		t.Errorf("%d in flight at the end", l.InFlight())
-	}
+	check.Equal(t, l.InFlight(), 0, "in flight at the end")
 	// A waiter can be used again, and what it was before does not stick to it.
-	if got := l.Join(0, b); got != Admitted {
-		t.Errorf("again: %v", got)
-	}
+	check.Equal(t, l.Join(0, b), Admitted, "again")
 	if l.Join(0, c) != Queued || !l.Leave(c) {
 		t.Error("c could not leave the second time")
 	}
@@ -72,9 +65,8 @@ func TestDeadlineDoesNotOverflow(t *testing.T) {
 		0: math.MaxInt64, 1: math.MaxInt64, math.MaxInt64: math.MaxInt64, -5: math.MaxInt64 - 5, math.MinInt64: -1,
 	} {
 		var w Waiter
-		if l.Join(now, &w); w.Deadline != want {
-			t.Errorf("now %v: deadline %v, want %v", now, w.Deadline, want)
-		}
+		l.Join(now, &w)
+		check.Equal(t, w.Deadline, want, "now %v: deadline", now)
 		l.Leave(&w)
 	}
 }
@@ -86,9 +78,7 @@ func TestStrangers(t *testing.T) {
 	there.Join(0, new(Waiter))
 	var w Waiter
 	here.Join(0, &w)
-	if got := there.Join(0, &w); got != Refused {
-		t.Errorf("waiting in two queues: %v", got)
-	}
+	check.Equal(t, there.Join(0, &w), Refused, "waiting in two queues")
 	if !there.Leave(&w) || here.Waiting() != 1 || there.Waiting() != 1 {
 		t.Errorf("leaving the wrong queue: %d and %d waiting, want 1 and 1", here.Waiting(), there.Waiting())
 	}
@@ -149,9 +139,7 @@ func TestAPanickingAdmitHarmsNobodyElse(t *testing.T) {
 		}()
 		l.Release()
 	}()
-	if !slices.Equal(called, []int{0, 1, 2, 3, 4}) {
-		t.Errorf("called %v, want all five", called)
-	}
+	check.Slices(t, called, []int{0, 1, 2, 3, 4}, "called")
 	if l.InFlight() != 0 || l.Waiting() != 0 {
 		t.Errorf("%d in flight, %d waiting", l.InFlight(), l.Waiting())
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
@@ -88,16 +89,10 @@ func TestValidate(t *testing.T) {
 		{Config{Attempts: 9, Percentile: 9, Window: -9, MinSamples: -9, MinDelay: -9, MaxDelay: -9, Share: 9}, "Attempts Percentile Window MinSamples MinDelay MaxDelay Share"},
 	} {
 		err := c.c.Validate()
-		if got := strings.Join(problem.Fields(err), " "); got != c.want {
-			t.Errorf("%+v: problems in %q, want %q (%v)", c.c, got, c.want, err)
-		}
+		check.Equal(t, strings.Join(problem.Fields(err), " "), c.want, "%+v: problems (%v)", c.c, err)
 		h, newErr := New(c.c)
-		if (newErr != nil) != (err != nil) {
-			t.Errorf("%+v: New says %v, Validate %v", c.c, newErr, err)
-		}
-		if on := err == nil && c.c.Attempts > 1; (h != nil) != on {
-			t.Errorf("%+v: New returns %v, want a Hedger: %v", c.c, h, on)
-		}
+		check.Equal(t, newErr != nil, err != nil, "%+v: New says %v, Validate %v", c.c, newErr, err)
+		check.Equal(t, h != nil, err == nil && c.c.Attempts > 1, "%+v: New returns %v", c.c, h)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -46,9 +47,7 @@ func TestCostNoAllocations(t *testing.T) {
 			h.Counts(now)
 		}
 		call()
-		if n := testing.AllocsPerRun(10_000, call); n != 0 {
-			t.Errorf("%s: %v allocations a call, want 0", name, n)
-		}
+		check.Equal(t, testing.AllocsPerRun(10_000, call), 0, "%s: allocations a call", name)
 	}
 }
 
@@ -62,16 +61,12 @@ func TestCostMemory(t *testing.T) {
 	if n := unsafe.Sizeof(latencies{}); n > 416 {
 		t.Errorf("what is learned takes %d bytes, want 416 at most", n)
 	}
-	if n := unsafe.Sizeof(page{}); n != 768 {
-		t.Errorf("a doubling takes %d bytes, want 768", n)
-	}
+	check.Equal(t, unsafe.Sizeof(page{}), 768, "bytes of a doubling")
 	if n := 2 * doublings * unsafe.Sizeof(page{}); n > 34<<10 {
 		t.Errorf("all doublings take %d bytes, want 34 KiB at most", n)
 	}
 	p := must.Have(Prepare(Config{Attempts: 2}))
-	if n := testing.AllocsPerRun(100, func() { sink = p.New() }); n != 1 {
-		t.Errorf("a hedger of a plan takes %v allocations, want 1", n)
-	}
+	check.Equal(t, testing.AllocsPerRun(100, func() { sink = p.New() }), 1, "allocations of a plan's hedger")
 	// Few calls, or none that is late, are not remembered.
 	h := p.New()
 	if n := testing.AllocsPerRun(1000, func() {

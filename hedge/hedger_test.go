@@ -1,10 +1,10 @@
 package hedge
 
 import (
-	"slices"
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -34,9 +34,7 @@ func TestOff(t *testing.T) {
 	}
 	// A Flight that one hedger made, and another is asked about.
 	f := must.Have(New(Config{Attempts: 2, Delay: ms})).Start(0)
-	if why := new(Hedger).Fire(0, &f); why != Off {
-		t.Errorf("a zero Hedger says %v", why)
-	}
+	check.Equal(t, new(Hedger).Fire(0, &f), Off, "a zero Hedger")
 	f = must.Have(New(Config{Attempts: 2})).Start(0)
 	new(Hedger).Done(0, &f, true)
 	(*Hedger)(nil).Done(0, &f, true)
@@ -68,9 +66,7 @@ func TestTimesOfGRPC(t *testing.T) {
 			}
 			began = append(began, now)
 		}
-		if !slices.Equal(began, c.want) {
-			t.Errorf("delay %v: attempts begin at %v, want %v", c.delay, began, c.want)
-		}
+		check.Slices(t, began, c.want, "delay %v: attempts begin at", c.delay)
 		if why := h.Fire(now, &f); why != AttemptsInUse || f.Reason() != AttemptsInUse || h.InFlight() != 3 {
 			t.Errorf("one more: %v, with %d in flight", why, h.InFlight())
 		}
@@ -99,9 +95,7 @@ func TestInFlight(t *testing.T) {
 		}
 	}
 	h.Release()
-	if why := h.Fire(2*ms, &flights[4]); why != TooManyInFlight {
-		t.Errorf("asked again, it says %v", why)
-	}
+	check.Equal(t, h.Fire(2*ms, &flights[4]), TooManyInFlight, "asked again")
 	f := h.Start(0)
 	if why := h.Fire(ms, &f); why != Granted || h.InFlight() != 3 {
 		t.Errorf("after one has ended: %v, %d in flight", why, h.InFlight())
@@ -109,9 +103,7 @@ func TestInFlight(t *testing.T) {
 	for range 10 { // more than there are
 		h.Release()
 	}
-	if h.InFlight() != 0 {
-		t.Errorf("%d in flight after all have ended", h.InFlight())
-	}
+	check.Equal(t, h.InFlight(), 0, "in flight after all have ended")
 	f = h.Start(0)
 	if why := h.Fire(ms, &f); why != Granted || h.InFlight() != 1 {
 		t.Errorf("after too many have ended: %v, %d in flight", why, h.InFlight())

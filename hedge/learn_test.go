@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
@@ -135,9 +136,7 @@ func TestLosersTimesAreNotLatencies(t *testing.T) {
 		}
 		if first := edge(slices.Min(p.ended)); edge(early.cut[0]) < first {
 			early.cut = slices.DeleteFunc(early.cut, func(d time.Duration) bool { return edge(d) >= first })
-			if got := early.learn(t, percentile); got != without {
-				t.Errorf("seed %d: losers that say nothing move the percentile from %v to %v", seed, without, got)
-			}
+			check.Equal(t, early.learn(t, percentile), without, "seed %d: percentile with losers that say nothing", seed)
 		}
 		// Those that were cut short beyond the percentile count as the time that they would
 		// have taken, whatever that is.

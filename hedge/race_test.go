@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -57,9 +58,7 @@ func TestRaceEverythingAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	t.Logf("%d calls, %d with a delay, %d hedges", calls.Load(), delays.Load(), hedges.Load())
-	if h.InFlight() != 0 {
-		t.Errorf("%d hedges in flight at the end", h.InFlight())
-	}
+	check.Equal(t, h.InFlight(), 0, "hedges in flight at the end")
 	if n := hedges.Load(); n == 0 || float64(n) > 0.1*float64(calls.Load()) {
 		t.Errorf("%d hedges for %d calls", n, calls.Load())
 	}

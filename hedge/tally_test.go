@@ -6,6 +6,8 @@ import (
 	"sort"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // edges are the upper edges of all buckets: 32 steps of 1.024 µs, another 32, and then
@@ -54,14 +56,10 @@ func TestTallySlots(t *testing.T) {
 			tl.add(slot, time.Duration(n+1)*7*time.Millisecond)
 		}
 	}
-	if n := tl.total(span{5, slots}); n != 1+2+3+4+5+6 {
-		t.Errorf("%d in all slots, want 21", n)
-	}
+	check.Equal(t, tl.total(span{5, slots}), 1+2+3+4+5+6, "in all slots")
 	if n := tl.total(span{1, 3}); n != 2+1+6 { // slots 1, 0 and 5
 		t.Errorf("%d in three slots back from the second, want 9", n)
 	}
 	tl.clear(5)
-	if n := tl.total(span{1, 3}); n != 2+1 {
-		t.Errorf("%d after one was cleared, want 3", n)
-	}
+	check.Equal(t, tl.total(span{1, 3}), 2+1, "after one was cleared")
 }

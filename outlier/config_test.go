@@ -29,9 +29,7 @@ func TestZerosAreTheDefaults(t *testing.T) {
 		if v.zero.Off {
 			b.factor, b.minHosts, b.minCalls = a.factor, a.minHosts, a.minCalls // do not matter
 		}
-		if a != b {
-			t.Errorf("%+v\nis %+v\nnot %+v", v.zero, a, b)
-		}
+		check.Equal(t, a, b, "%+v", v.zero)
 	}
 }
 

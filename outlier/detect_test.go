@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -180,9 +181,7 @@ func TestUpToHalfAreFound(t *testing.T) {
 			runs, sum, byRow := max(1, 10/slower), time.Duration(0), 0
 			for seed := range uint64(runs) {
 				out := fallSick(t, n, sick, each, share, well, seed)
-				if len(out) != sick {
-					t.Errorf("%d sick, %v of the others' calls fail, seed %d: %d were out", sick, well, seed, len(out))
-				}
+				check.Equal(t, len(out), sick, "%v of the others' calls fail, seed %d: sick ones that are out", well, seed)
 				for _, c := range out {
 					sum += c.At
 					byRow += b2i(c.Reason == Consecutive)

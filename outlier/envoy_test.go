@@ -69,9 +69,7 @@ func TestEnvoyMaxEjectionPercentage(t *testing.T) {
 		s.Update(0, keys(v.Hosts))
 		for _, key := range keys(v.Failing) {
 			calls(t, s, 0, key, 5, FiveXX)
-			if status(t, s, 0, keys(1)[0]).Ejected != (v.Ejected > 0) {
-				t.Errorf("%+v: the first is not the one", v)
-			}
+			check.Equal(t, status(t, s, 0, keys(1)[0]).Ejected, v.Ejected > 0, "%+v: the first is out", v)
 		}
 		check.Equal(t, len(ejected(s, 0)), v.Ejected, "%+v: ejected", v)
 	}

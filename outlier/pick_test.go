@@ -260,9 +260,7 @@ func TestTriedIsAValue(t *testing.T) {
 	tried.Add(all[6]) // the latest now
 	tried.Add(Endpoint{})
 	for i, e := range all {
-		if tried.Has(e) != (i >= 4) {
-			t.Errorf("after adding one again, the %dth of 12: Has is %v", i, tried.Has(e))
-		}
+		check.Equal(t, tried.Has(e), i >= 4, "after adding one again, the %dth of 12: Has", i)
 	}
 	if tried == before || tried.Has(Endpoint{}) {
 		t.Error("nothing moved")

@@ -363,9 +363,7 @@ func TestLeaseIsLost(t *testing.T) {
 			if d := time.Since(began); d >= 10*time.Second || d < 8*time.Second {
 				t.Errorf("cancelled after %v of a lease of 10s", d)
 			}
-			if !errors.Is(context.Cause(ctx), queue.ErrLeaseLost) {
-				t.Errorf("cause %v", context.Cause(ctx))
-			}
+			check.Is(t, context.Cause(ctx), queue.ErrLeaseLost, "cause")
 			time.Sleep(5 * time.Second) // it takes its time, and the message has come again
 			return lull.Permanent(errBlip)
 		}, queue.Config{Lease: 10 * time.Second}).run(t, time.Minute)

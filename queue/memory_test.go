@@ -123,7 +123,7 @@ func BenchmarkMessage(b *testing.B) {
 			var left atomic.Int64
 			left.Store(int64(b.N))
 			ctx, cancel := context.WithCancel(b.Context())
-			c, err := queue.New("orders", m, d, func(_ context.Context, m *queue.Message) error {
+			c := must.Have(queue.New("orders", m, d, func(_ context.Context, m *queue.Message) error {
 				if wait && m.Attempt == 1 {
 					return lull.Transient(errBlip)
 				}
@@ -131,10 +131,7 @@ func BenchmarkMessage(b *testing.B) {
 					cancel()
 				}
 				return nil
-			}, queue.Config{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			}, queue.Config{}))
 			b.ReportAllocs()
 			b.ResetTimer()
 			must.Succeed(c.Run(ctx))

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
@@ -40,9 +41,7 @@ func TestValidateNamesEveryMistake(t *testing.T) {
 		{Config{K: -2}, "K"},
 	} {
 		err := c.cfg.Validate()
-		if got := strings.Join(problem.Fields(err), " "); got != c.want {
-			t.Errorf("%+v: problems with %q, want %q", c.cfg, got, c.want)
-		}
+		check.Equal(t, strings.Join(problem.Fields(err), " "), c.want, "%+v: problems", c.cfg)
 		th, newErr := New(c.cfg)
 		if (th == nil) != (err != nil) || (newErr == nil) != (err == nil) {
 			t.Errorf("%+v: New gives %v, %v", c.cfg, th, newErr)
@@ -68,12 +67,8 @@ func TestZerosAreFilledIn(t *testing.T) {
 		{Config{Mode: Cubic, MinRate: 0.1}, Config{Mode: Cubic, MinRate: 0.1, MaxWait: 10 * sec}, 3},
 	} {
 		got, want := c.cfg.rules(), c.want.rules()
-		if got != want {
-			t.Errorf("%+v: %+v, want %+v", c.cfg, got, want)
-		}
-		if got.recent != c.recent {
-			t.Errorf("%+v: %d slots are recent, want %d", c.cfg, got.recent, c.recent)
-		}
+		check.Equal(t, got, want, "%+v", c.cfg)
+		check.Equal(t, got.recent, c.recent, "%+v: slots are recent", c.cfg)
 	}
 	if r := (Config{MaxWait: -1}).rules(); r.maxWait != 0 {
 		t.Errorf("a negative MaxWait is %v, want none", r.maxWait)
@@ -90,9 +85,7 @@ func TestOffDoesNothing(t *testing.T) {
 				t.Fatalf("%s: wait %v, %t", name, wait, ok)
 			}
 		}
-		if s := th.State(0); s != (Snapshot{}) {
-			t.Errorf("%s: %+v", name, s)
-		}
+		check.Equal(t, th.State(0), Snapshot{}, "%s", name)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -45,12 +46,8 @@ func TestCostNoAllocations(t *testing.T) {
 			}
 		}
 		round()
-		if n := testing.AllocsPerRun(1000, round); n != 0 {
-			t.Errorf("%s: %v allocations, want 0", s.name, n)
-		}
-		if n := testing.AllocsPerRun(100, func() { th.State(now) }); n != 0 {
-			t.Errorf("%s: State makes %v allocations, want 0", s.name, n)
-		}
+		check.Equal(t, testing.AllocsPerRun(1000, round), 0, "%s: allocations", s.name)
+		check.Equal(t, testing.AllocsPerRun(100, func() { th.State(now) }), 0, "%s: allocations of State", s.name)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -121,9 +122,7 @@ func TestFallEvery(t *testing.T) {
 				}
 			}
 		}
-		if falls != c.want {
-			t.Errorf("every %v, after %v: %d falls, want %d", c.every, c.after, falls, c.want)
-		}
+		check.Equal(t, falls, c.want, "every %v, after %v: falls", c.every, c.after)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -18,13 +19,11 @@ func TestDrawsOnlyWhenItDecides(t *testing.T) {
 	count := func() uint64 { draws++; return math.MaxUint64 }
 	learns(th, 0, Accepted, 5)
 	learns(th, 0, RateLimited, 5)
-	if th.Start(0, count); draws != 0 {
-		t.Errorf("%d draws when nothing is refused", draws)
-	}
+	th.Start(0, count)
+	check.Equal(t, draws, 0, "draws when nothing is refused")
 	th.Done(0, RateLimited)
-	if th.Start(0, count); draws != 1 {
-		t.Errorf("%d draws, want 1", draws)
-	}
+	th.Start(0, count)
+	check.Equal(t, draws, 1, "draws")
 }
 
 // What was found to be well is relied upon before a time and for so many requests, and no longer.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -123,9 +124,7 @@ func TestVectorsEndToEnd(t *testing.T) {
 			if !near(fill, c.Fill) {
 				t.Errorf("at %v: rate %v, want %v", c.At, fill, c.Fill)
 			}
-			if limiting := th.State(at(c.At)).Limiting; limiting != (c.At >= 2) {
-				t.Errorf("at %v: limiting %t", c.At, limiting)
-			}
+			check.Equal(t, th.State(at(c.At)).Limiting, c.At >= 2, "at %v: limiting", c.At)
 		}
 	}
 }

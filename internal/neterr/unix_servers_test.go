@@ -15,15 +15,12 @@ import (
 
 // The kernel's errors of Unix sockets are those of TestUnixSockets.
 func TestRealUnixSockets(t *testing.T) {
-	dir, err := os.MkdirTemp("", "s") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Have(os.MkdirTemp("", "s")) // the path of a socket must be short
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, "d")
 	dial := func() (net.Conn, error) { return net.Dial("unix", path) }
 
-	_, err = dial()
+	_, err := dial()
 	check(t, err, Class{NeverSent: true, Code: "no_socket"})
 
 	fd := must.Have(syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))

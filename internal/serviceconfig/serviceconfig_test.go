@@ -105,7 +105,7 @@ func TestPublishedValidation(t *testing.T) {
 	if len(v.RetryPolicy) < 20 || len(v.HedgingPolicy) < 9 || len(v.RetryThrottling) < 9 || len(v.Names) < 8 || len(v.Durations) < 17 {
 		t.Fatalf("cases are missing: %+v", v)
 	}
-	check := func(section, field string, c kase, config string) {
+	holds := func(section, field string, c kase, config string) {
 		sc, err := serviceconfig.Parse([]byte(config))
 		if c.Error == nil {
 			check.Equal(t, err, nil, "%s, %s", section, c.Name)
@@ -135,13 +135,13 @@ func TestPublishedValidation(t *testing.T) {
 	}
 	const path = "methodConfig[0]."
 	for _, c := range v.RetryPolicy {
-		check("retryPolicy", path+"retryPolicy", c, `{"methodConfig":[{"name":[{}],"retryPolicy":`+string(c.RetryPolicy)+`}]}`)
+		holds("retryPolicy", path+"retryPolicy", c, `{"methodConfig":[{"name":[{}],"retryPolicy":`+string(c.RetryPolicy)+`}]}`)
 	}
 	for _, c := range v.HedgingPolicy {
-		check("hedgingPolicy", path+"hedgingPolicy", c, `{"methodConfig":[{"name":[{}],"hedgingPolicy":`+string(c.HedgingPolicy)+`}]}`)
+		holds("hedgingPolicy", path+"hedgingPolicy", c, `{"methodConfig":[{"name":[{}],"hedgingPolicy":`+string(c.HedgingPolicy)+`}]}`)
 	}
 	for _, c := range v.RetryThrottling {
-		check("retryThrottling", "retryThrottling", c, `{"retryThrottling":`+string(c.RetryThrottling)+`}`)
+		holds("retryThrottling", "retryThrottling", c, `{"retryThrottling":`+string(c.RetryThrottling)+`}`)
 	}
 	for _, n := range v.Names {
 		list := "[" + n.Name + "]"
@@ -161,9 +161,7 @@ func TestPublishedValidation(t *testing.T) {
 			if want == "" {
 				want = n.Want
 			}
-			if got := sc.Methods[0].Names[0].Pattern(); got != want {
-				t.Errorf("name %s: %s, want %s", n.Name, got, want)
-			}
+			check.Equal(t, sc.Methods[0].Names[0].Pattern(), want, "name %s", n.Name)
 		}
 	}
 	for _, d := range v.Durations {
@@ -324,16 +322,13 @@ func TestWhatIsNoServiceConfig(t *testing.T) {
 }
 
 func TestWhatIsReadOver(t *testing.T) {
-	c, err := serviceconfig.Parse([]byte(`{
+	c := must.Have(serviceconfig.Parse([]byte(`{
 		"loadBalancingConfig": [{"round_robin": {}}],
 		"methodConfig": [
 			{"waitForReady": true, "name": [{"service": "a.A", "comment": "x"}], "retryPolicy": {"MaxAttempts": 3, "initialBackoff": "0.1s", "maxbackoff": "1s", "backoffMultiplier": 2, "retryableStatusCodes": [14, "unavailable", "Cancelled"], "later": 1}},
 			{"timeout": "1s"}
 		]
-	}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}`)))
 	if want := []string{"methodConfig[0].name[0].comment", "methodConfig[0].retryPolicy.later", "methodConfig[0].waitForReady", "methodConfig[1]", "loadBalancingConfig"}; !slices.Equal(c.Ignored, want) {
 		t.Errorf("ignored %q, want %q", c.Ignored, want)
 	}

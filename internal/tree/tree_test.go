@@ -48,9 +48,7 @@ func TestPlacesOfJSON(t *testing.T) {
 5:2 [0]
 `
 	check.Equal(t, b.String(), want, "b.String()")
-	if got := string(docs[0].Compact()); got != `{"a":[1,"é",{}],"b":null,"c":true}` {
-		t.Error(got)
-	}
+	check.Equal(t, string(docs[0].Compact()), `{"a":[1,"é",{}],"b":null,"c":true}`, "compacted")
 }
 
 func TestSyntaxErrors(t *testing.T) {

@@ -2,10 +2,10 @@ package admission
 
 import (
 	"math"
-	"slices"
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -38,9 +38,7 @@ func TestValidate(t *testing.T) {
 		{Config{Limit: -1, MaxQueue: -1, RetryRatio: nan}, []string{"Limit", "MaxQueue", "RetryRatio"}},
 	} {
 		err := c.config.Validate()
-		if got := problem.Fields(err); !slices.Equal(got, c.fields) {
-			t.Errorf("%+v: problems with %q, want %q: %v", c.config, got, c.fields, err)
-		}
+		check.Slices(t, problem.Fields(err), c.fields, "%+v: fields of %v", c.config, err)
 		if _, err := New(c.config); (err != nil) != (c.fields != nil) {
 			t.Errorf("New(%+v): %v", c.config, err)
 		}

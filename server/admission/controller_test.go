@@ -216,9 +216,7 @@ func TestLastingPressure(t *testing.T) {
 	for now := time.Duration(0); now < 3*time.Second; now += 50 * ms {
 		d := a.Arrive(now, Request{}, &y)
 		// Pressure begins with the first arrival that finds somebody refused.
-		if want := now >= 50*ms+time.Second; d.DontRetry != want {
-			t.Errorf("after %v: %+v", now, d)
-		}
+		check.Equal(t, d.DontRetry, now >= 50*ms+time.Second, "after %v: %+v", now, d)
 		if d.DontRetry && d.RetryAfter < now-50*ms {
 			t.Errorf("after %v of pressure those who do not understand may come back in %v", now, d.RetryAfter)
 		}

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/server/admission"
 )
@@ -63,19 +65,12 @@ func TestWhatTheDocsShow(t *testing.T) {
 		return h, err
 	}
 	for _, handler := range []func(http.Handler) (http.Handler, error){guideTrust, admitting} {
-		h, err := handler(mux)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Have(handler(mux))
 		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil)); w.Code != http.StatusTeapot {
-			t.Errorf("status %d", w.Code)
-		}
+		h.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil))
+		check.Equal(t, w.Code, http.StatusTeapot, "status")
 	}
-	m, err := admission.NewMiddleware(admission.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Have(admission.NewMiddleware(admission.Config{}))
 	warmed := false
 	if err := guideWarming(m, func() { warmed = true }); err != nil || !warmed {
 		t.Errorf("%v, warmed: %v", err, warmed)

@@ -12,7 +12,5 @@ func TestPriorityOf(t *testing.T) {
 		"critical-plus": CriticalPlus, "": Critical, "u=0": Critical} {
 		check.Equal(t, PriorityOf(http.Header{"Lull-Criticality": {v, "sheddable"}}), want, "Lull-Criticality: %s", v)
 	}
-	if PriorityOf(nil) != Critical {
-		t.Error("no header at all means something")
-	}
+	check.Equal(t, PriorityOf(nil), Critical, "the priority without a header")
 }

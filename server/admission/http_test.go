@@ -67,9 +67,7 @@ func TestRefusalIsUnderstood(t *testing.T) {
 	if p, is := lullhttp.ParseProblem(body); !is || p.Hint.Stop || p.Hint.After <= 0 || p.Status != 503 || !json.Valid(body) {
 		t.Errorf("%s: %+v", body, p)
 	}
-	if got := resp.Header.Get("Content-Type"); got != "application/problem+json" {
-		t.Error(got)
-	}
+	check.Equal(t, resp.Header.Get("Content-Type"), "application/problem+json", "type")
 
 	resp = get(h, "Lull-Attempt", "2")
 	hint, said = lullhttp.ParseHint(resp.Header, resp.StatusCode, time.Now()) //clock: the hint is a number of seconds, or none
@@ -264,9 +262,7 @@ func TestRetryAfterInSeconds(t *testing.T) {
 	}
 	h := http.Header{}
 	admission.Decision{DontRetry: true}.SetHeader(h)
-	if len(h) != 0 {
-		t.Errorf("who is admitted is told %v", h)
-	}
+	check.Equal(t, len(h), 0, "headers of who is admitted, %v", h)
 }
 
 // An answer that nobody waits for any longer was of no use.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
@@ -36,14 +37,11 @@ func TestTrust(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var got []seen
-			a, err := admission.New(admission.Config{}, admission.WithRand(seed.Source(t)), admission.WithObserver(func(e admission.Event) {
+			a := must.Have(admission.New(admission.Config{}, admission.WithRand(seed.Source(t)), admission.WithObserver(func(e admission.Event) {
 				if e.Kind != admission.Departure {
 					got = append(got, seen{e.Class, e.Priority})
 				}
-			}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			})))
 			m := must.Have(admission.NewGate(a).Middleware(c.opts...))
 			h := m.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(100 * ms) }))
 			for range 20 {
@@ -51,9 +49,7 @@ func TestTrust(t *testing.T) {
 			}
 			got = nil
 			resp := get(h, header...)
-			if asked := resp.Header.Get("Lull") == "1"; asked != (name != "nobody") {
-				t.Errorf("%s: %v", name, resp.Header)
-			}
+			check.Equal(t, resp.Header.Get("Lull") == "1", name != "nobody", "%s: %v", name, resp.Header)
 			if resp.StatusCode != c.status || fmt.Sprint(got) != fmt.Sprint([]seen{c.want}) {
 				t.Errorf("%s: %d, seen as %v; want %d, %v", name, resp.StatusCode, got, c.status, c.want)
 			}

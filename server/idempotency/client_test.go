@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -61,9 +60,7 @@ func TestWithLullsClient(t *testing.T) {
 		c.times(t, 1)
 		// The first attempt has timed out. The answers to the others ask for 2 s, and so
 		// the third of them comes when it is done, with middling luck.
-		if want := []int{409, 409, 201}; !slices.Equal(n.statuses, want) {
-			t.Errorf("the client saw %v, want %v", n.statuses, want)
-		}
+		check.Slices(t, n.statuses, []int{409, 409, 201}, "the client saw")
 	})
 }
 
@@ -115,7 +112,7 @@ func TestTheGuidesExample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := http.NewServeMux()
 		c := &counter{}
-		err := guide(mux, func(next http.Handler) http.Handler {
+		must.Succeed(guide(mux, func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				session, err := r.Cookie("session")
 				if err != nil {
@@ -124,10 +121,7 @@ func TestTheGuidesExample(t *testing.T) {
 				}
 				next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accountKey{}, session.Value)))
 			})
-		}, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, c))
 		by := func(session string) result {
 			req := httptest.NewRequest("POST", "/payments", strings.NewReader("100"))
 			req.Header.Set("Idempotency-Key", "k")

@@ -39,9 +39,7 @@ func TestValidate(t *testing.T) {
 		{Config{Store: lull.Policy{Hedge: hedge.Config{Attempts: 2}}}, "Store.Hedge.Attempts"},
 	} {
 		err := test.c.Validate()
-		if got := strings.Join(problem.Fields(err), " "); got != test.want {
-			t.Errorf("%+v: %v, want complaints of %q", test.c, err, test.want)
-		}
+		check.Equal(t, strings.Join(problem.Fields(err), " "), test.want, "%+v: %v", test.c, err)
 		if _, err2 := New(&MemoryStore{}, test.c); (err == nil || test.c.Transactional) && (err2 == nil) == test.c.Transactional || err != nil && err2 == nil {
 			t.Errorf("%+v: New: %v", test.c, err2)
 		}

@@ -44,9 +44,7 @@ func TestRule21APanicIsLogged(t *testing.T) {
 					t.Errorf("panic(%v): no %s in %q", v, want, line)
 				}
 			}
-			if strings.Contains(line, "panicsHere") != (v != http.ErrAbortHandler) {
-				t.Errorf("panic(%v): the stack in %q", v, line)
-			}
+			check.Equal(t, strings.Contains(line, "panicsHere"), v != http.ErrAbortHandler, "panic(%v): the stack in %q", v, line)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -81,9 +82,7 @@ func TestOutcomes(t *testing.T) {
 					case after.n == 1:
 						became = "r"
 					}
-					if want := rule[class][i : i+1]; became != want {
-						t.Errorf("the key is %s (%d %s), want %s", became, got.status, got.problem, want)
-					}
+					check.Equal(t, became, rule[class][i:i+1], "the key after %d %s", got.status, got.problem)
 					c.times(t, 1)
 				})
 			})
@@ -137,9 +136,7 @@ func TestPanicGoesUp(t *testing.T) {
 		w := httptest.NewRecorder()
 		func() {
 			defer func() {
-				if v := recover(); v != http.ErrAbortHandler {
-					t.Errorf("the panic came up as %v", v)
-				}
+				check.Equal[any](t, recover(), http.ErrAbortHandler, "the panic that came up")
 				w.WriteHeader(500)
 			}()
 			h.ServeHTTP(w, request("k"))
