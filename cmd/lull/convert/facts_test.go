@@ -143,9 +143,8 @@ func TestMethodsOfRoutes(t *testing.T) {
 				t.Errorf("%s has no place", m.Name)
 			}
 		}
-		if slices.Sort(got); strings.Join(got, " ") != want {
-			t.Errorf("%q, want %q of\n%s", got, want, text)
-		}
+		slices.Sort(got)
+		check.Equal(t, strings.Join(got, " "), want, "names in\n%s", text)
 	}
 }
 
@@ -219,9 +218,8 @@ func TestWhatIsNotKnown(t *testing.T) {
 	} {
 		set, report := readSet(t, text)
 		got := slices.Clone(set.Facts(set.File.Dependencies[0].Name).Unknown)
-		if slices.Sort(got); strings.Join(got, " ") != want {
-			t.Errorf("%q, want %q of\n%s", got, want, text)
-		}
+		slices.Sort(got)
+		check.Equal(t, strings.Join(got, " "), want, "names in\n%s", text)
 		if told := strings.Contains(report.String(), "not known"); strings.Contains(text, "cluster: stock") && told != (want != "") {
 			t.Errorf("told %v of\n%s\n%s", told, text, report)
 		}
@@ -368,9 +366,8 @@ func TestIstioKeepsItsHosts(t *testing.T) {
 	} {
 		first, _ := readSet(t, strings.TrimSuffix(text, "---\n"))
 		got := names(first.File.Dependencies)
-		if slices.Sort(got); strings.Join(got, " ") != want {
-			t.Errorf("%q, want %q of\n%s", got, want, text)
-		}
+		slices.Sort(got)
+		check.Equal(t, strings.Join(got, " "), want, "names in\n%s", text)
 		data, report, err := Write(first, Istio, Options{})
 		if err != nil {
 			t.Fatal(err)

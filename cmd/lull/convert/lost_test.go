@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -131,9 +132,7 @@ func TestFilesThatPeopleHave(t *testing.T) {
 		"route_noretry.yaml": {"static_resources.clusters[0].circuit_breakers.thresholds[0].max_retries"},
 	} {
 		out, err := Convert(open(t, "found/"+name), Lull, Options{})
-		if (err == nil) != (want != nil) {
-			t.Errorf("%s: %v", name, err)
-		}
+		check.Equal(t, err == nil, want != nil, "%s: %v", name, err)
 		for _, path := range want {
 			if !slices.ContainsFunc(out.Report, func(e Entry) bool { return e.Kind == Lost && strings.HasPrefix(path, e.Path) }) {
 				t.Errorf("%s: %s is not reported\n%s", name, path, out.Report)

@@ -22,9 +22,7 @@ import (
 
 func vectors(t *testing.T, name string, into any) {
 	t.Helper()
-	if err := json.Unmarshal(must.Have(os.ReadFile("testdata/"+name)), into); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(json.Unmarshal(must.Have(os.ReadFile("testdata/"+name)), into))
 }
 
 // paths of the losses of a report.
@@ -100,9 +98,7 @@ func TestPublishedEnvoyToGRPC(t *testing.T) {
 			NumRetries int
 			Base, Max  string
 		}
-		if err := json.Unmarshal(c.Want, &want); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(json.Unmarshal(c.Want, &want))
 		got, err := serviceconfig.Parse(out.Data)
 		if err != nil || got.Methods[0].Retry == nil {
 			t.Errorf("%s: %v\n%s", text, err, out.Data)
@@ -176,9 +172,7 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 		case `"default"`:
 			want = v.Default
 		default:
-			if err := json.Unmarshal(c.Want, &want); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(json.Unmarshal(c.Want, &want))
 		}
 		files := []File{istioCase(c.In)}
 		if c.Hash {

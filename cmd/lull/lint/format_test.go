@@ -17,14 +17,11 @@ import (
 // report has findings of all severities, of which some are ignored.
 func someReport(t *testing.T) Report {
 	t.Helper()
-	r, err := Check([]File{
+	r := must.Have(Check([]File{
 		{Name: "dir/a b,c.yaml", Data: []byte("dependencies:\n  a: {budget: {unlimited: true}}\n  b: {backoff: {jitter: none}} # lint:ignore jitter-missing 100% sure\n  c: {breaker: {metrics_only: true}}\n  d: {backoff: {kind: constant}}\n")},
 		{Name: "broken.yaml", Data: []byte("dependencies:\n  a: {atempts: 3}\n")},
 		{Name: `sub\win.yaml`, Data: []byte("services: {a: {calls: [x]}}\n")},
-	}, Options{Off: map[string]string{"backoff-missing": "known"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, Options{Off: map[string]string{"backoff-missing": "known"}}))
 	return r
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -129,15 +130,12 @@ func fly(t *testing.T, w way, inTime, slow bool) uint64 { //clock: it is called 
 	for _, h := range w.hops {
 		p := h.call.to.Policy
 		p.Backoff, p.Budget, p.Breaker = backoff.Schedule{Kind: backoff.Constant}, budget.Config{Unlimited: true}, breaker.Config{Off: true}
-		d, err := lull.NewDependency(h.call.to.Name, p, lull.WithClassifier(func(err error) lull.Verdict {
+		d := must.Have(lull.NewDependency(h.call.to.Name, p, lull.WithClassifier(func(err error) lull.Verdict {
 			if errors.Is(err, errGiven) {
 				return lull.Verdict{Kind: lull.KindOverloaded}
 			}
 			return lull.Verdict{Kind: lull.KindTransient}
-		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		})))
 		deps = append(deps, d)
 	}
 	var bottom atomic.Uint64
@@ -275,9 +273,7 @@ func TestCircles(t *testing.T) {
 		for _, g := range linted(t, "defaults: {attempts: 1}\nservices: {"+services+"}\n").Findings {
 			got = append(got, strings.TrimPrefix(g.Message, "calls go in a circle: "))
 		}
-		if strings.Join(got, "; ") != want {
-			t.Errorf("%s: %v, want %s", services, got, want)
-		}
+		check.Equal(t, strings.Join(got, "; "), want, "%s", services)
 	}
 }
 

@@ -163,11 +163,8 @@ func TestConvertedMethodsHaveOneFinding(t *testing.T) {
 	for i := range 149 {
 		names = append(names, fmt.Sprintf(`{"service": "a.B", "method": "M%d"}`, i))
 	}
-	out, err := convert.Convert([]convert.File{{Name: "x.json", Data: []byte(`{"methodConfig": [{"name": [` + strings.Join(names, ",") + `], "timeout": "60s",
-		"retryPolicy": {"initialBackoff": "0.1s", "maxBackoff": "60s", "backoffMultiplier": 1.3, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`)}}, convert.Lull, convert.Options{GAPIC: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Have(convert.Convert([]convert.File{{Name: "x.json", Data: []byte(`{"methodConfig": [{"name": [` + strings.Join(names, ",") + `], "timeout": "60s",
+		"retryPolicy": {"initialBackoff": "0.1s", "maxBackoff": "60s", "backoffMultiplier": 1.3, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`)}}, convert.Lull, convert.Options{GAPIC: true}))
 	seen := map[string]int{}
 	for _, f := range checked(t, File{Name: "policies.yaml", Data: out.Data}).Findings {
 		if seen[f.Rule]++; seen[f.Rule] > 1 {

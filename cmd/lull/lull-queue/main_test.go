@@ -81,10 +81,7 @@ func (m *memoryBroker) Close() error { return nil }
 // die makes a dead letter.
 func (m *memoryBroker) die(t *testing.T, body string, e queue.Envelope) {
 	t.Helper()
-	err := m.dead.Send(t.Context(), queue.Outgoing{Body: []byte(body), Headers: queue.LetterHeaders(queue.Headers{"kind": "order"}, &e)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(m.dead.Send(t.Context(), queue.Outgoing{Body: []byte(body), Headers: queue.LetterHeaders(queue.Headers{"kind": "order"}, &e)}))
 }
 
 // withLetters runs f with a broker at test://broker that has n letters, in virtual time.

@@ -100,9 +100,7 @@ func TestColumns(t *testing.T) {
 		"success, per call, 10 s, normal, held, p99, wasted, refused, lost, memory": {Fleets: []sim.Fleet{{Link: sim.Link{On: true}}}},
 		"success, per call, 10 s, per s, held, p99, wasted, refused, done":          {Fleets: []sim.Fleet{{Arrivals: sim.Arrivals{Kind: sim.AtOnce}}}},
 	} {
-		if got := strings.Join(cli.Names(columnsFor(s, nil), func(c column) string { return c.head }), ", "); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		check.Equal(t, strings.Join(cli.Names(columnsFor(s, nil), func(c column) string { return c.head }), ", "), want, "columns")
 	}
 }
 

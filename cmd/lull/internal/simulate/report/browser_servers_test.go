@@ -154,9 +154,8 @@ func TestFiguresUnderThePointer(t *testing.T) {
 	}
 	b.eval(`lull.charts[0].plot.focus()`, nil)
 	b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": "ArrowRight"}, nil)
-	if b.eval(key, &said); said[0] != "from 50.5\u00a0s to 51\u00a0s" {
-		t.Errorf("after →: %q", said)
-	}
+	b.eval(key, &said)
+	check.Equal(t, said[0], "from 50.5\u00a0s to 51\u00a0s", "said after →, of %q", said)
 	b.call("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": "Escape"}, nil)
 	if b.eval(key, &said); said[0] != "highest" || said[4] != "none" {
 		t.Errorf("after Escape: %q", said)

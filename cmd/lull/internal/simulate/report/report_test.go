@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -146,9 +145,7 @@ func TestPartialPages(t *testing.T) {
 func TestErrorsOfTheWriter(t *testing.T) {
 	closed, w := io.Pipe()
 	closed.Close()
-	if err := Write(w, full()); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("got %v", err)
-	}
+	check.Is(t, Write(w, full()), io.ErrClosedPipe, "Write to a closed pipe")
 }
 
 // The size is that of 12 contenders and 16 charts, the most that a page is made for.
