@@ -10,6 +10,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -116,18 +118,12 @@ func worldsNamed(t *testing.T, z Size, names ...string) []World {
 // The figures do not depend on how many flights there are side by side, and known flights stand
 // for those that would be flown.
 func TestFlyIsDeterministic(t *testing.T) {
-	rival, err := Preset("full-jitter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rival := must.Have(Preset("full-jitter"))
 	p := Plan{
 		Worlds: worldsNamed(t, Quick, "bh60-at10s-p1-r5-cancel", "peace-err0.2-r50-p1"),
 		Judged: sim.Contender{Name: "lull", Policy: lull.Policy{}}, Rivals: []sim.Contender{rival}, Seeds: 2, Workers: 1,
 	}
-	one, err := Fly(context.Background(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must.Have(Fly(context.Background(), p))
 	p.Workers = 4
 	p.Known = map[Key]Figures{}
 	for i := range one {
@@ -142,10 +138,7 @@ func TestFlyIsDeterministic(t *testing.T) {
 	}
 	flown := 0
 	p.Progress = func(done, of int) { flown = done }
-	four, err := Fly(context.Background(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	four := must.Have(Fly(context.Background(), p))
 	if !reflect.DeepEqual(one, four) {
 		t.Errorf("one worker:\n%+v\nfour, with what is known:\n%+v", one, four)
 	}
@@ -257,9 +250,7 @@ func TestShortfalls(t *testing.T) {
 		for _, f := range c.o.Shortfalls() {
 			got = append(got, string(f.Demand)+" "+f.Rival)
 		}
-		if text := strings.Join(got, ", "); text != c.want {
-			t.Errorf("%s: %q, want %q", c.name, text, c.want)
-		}
+		check.Equal(t, strings.Join(got, ", "), c.want, "%s", c.name)
 	}
 }
 

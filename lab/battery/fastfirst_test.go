@@ -6,24 +6,19 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
 // A first retry at once helps where failures are chance: as many calls succeed, and callers hold less. In an outage of
 // half a second it is wasted. Nowhere is it worse than no retries.
 func TestAFirstRetryAtOnceIsForChanceNotForOutages(t *testing.T) {
-	none, err := Preset(None)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := Fly(context.Background(), Plan{
+	none := must.Have(Preset(None))
+	all := must.Have(Fly(context.Background(), Plan{
 		Worlds: worldsNamed(t, Quick, "peace-err0.2-r50-p10", "blips-crash500ms-p1"),
 		Judged: sim.Contender{Name: "at once", Policy: lull.Policy{Backoff: backoff.Schedule{FastFirst: true}}},
 		Rivals: []sim.Contender{none, {Name: "lull"}}, Seeds: 1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for i := range all {
 		o := &all[i]
 		for _, f := range o.Shortfalls() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -63,16 +64,10 @@ func TestPart(t *testing.T) {
 		p.Worlds = slices.Concat(p.Worlds, worldsNamed(t, Quick, slow...), worldsNamed(t, long, large...))
 	}
 	for _, name := range Rivals[1:6] {
-		c, err := Preset(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Have(Preset(name))
 		p.Rivals = append(p.Rivals, c)
 	}
-	flown, err := Fly(context.Background(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	flown := must.Have(Fly(context.Background(), p))
 	found := make([]bool, len(knownShortfalls))
 	for i := range flown {
 		for _, s := range flown[i].Shortfalls() {

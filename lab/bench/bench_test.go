@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime"
 	"testing"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // With -cpu 1 the benchmarks run on one goroutine, with more in parallel.
@@ -44,9 +46,7 @@ func (s subject) measure(b *testing.B) {
 		call := ready()
 		b.ResetTimer()
 		for range b.N {
-			if err := call(); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(call())
 		}
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -252,9 +253,7 @@ func TestLostAnswer(t *testing.T) {
 	d := b.one()
 	b.equal("attempt", d.Attempt, 2)
 	b.until("it is connected again", o.js.Conn().IsConnected)
-	if err := o.Settle(bg, got, s); !errors.Is(err, queue.ErrLost) {
-		t.Errorf("the same retry once more: %v, want ErrLost", err)
-	}
+	check.Is(t, o.Settle(bg, got, s), queue.ErrLost, "the same retry once more")
 	b.none(500 * time.Millisecond)
 	b.settle(d, queue.Settlement{Outcome: queue.Ack})
 }

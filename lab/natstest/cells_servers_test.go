@@ -15,6 +15,7 @@ import (
 	"time"
 
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue/queuetest"
 )
 
@@ -104,9 +105,7 @@ func TestCellsOfKilledWorkers(t *testing.T) {
 	if want := run(); !bytes.Equal(after, want) {
 		t.Errorf("printed by workers, of which one was killed\n%.2000s\nand by one process\n%.2000s", after, want)
 	}
-	if n := r.msgs(t, "LULL_CELLS"); n != 0 {
-		t.Errorf("%d cells are left in the queue", n)
-	}
+	check.Equal(t, r.msgs(t, "LULL_CELLS"), 0, "cells are left in the queue")
 
 	// A run that is begun again finds the results, and needs no worker.
 	if again := run("--workers", r.url()); !bytes.Equal(again, after) {
@@ -150,7 +149,5 @@ func TestCellsOfAnotherBuild(t *testing.T) {
 	if err := c.Run(); c.ProcessState == nil || c.ProcessState.ExitCode() != 1 || !strings.Contains(errs.String(), "is a dead letter of LULL_CELLS_DEAD: permanent after 1 attempts: it was asked for by another build of lull") {
 		t.Errorf("%v: %s", err, errs.String())
 	}
-	if n := r.msgs(t, "LULL_CELLS"); n != 0 {
-		t.Errorf("%d cells are left in the queue", n)
-	}
+	check.Equal(t, r.msgs(t, "LULL_CELLS"), 0, "cells are left in the queue")
 }

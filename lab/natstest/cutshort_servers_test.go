@@ -4,7 +4,6 @@ package natstest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -117,7 +117,5 @@ func TestRule24ReceiveWithoutAnAnswer(t *testing.T) {
 	}
 	b.until("it answers in time", func() bool { err := receive(); return err == nil || err == context.DeadlineExceeded })
 	r.stop()
-	if err := receive(); !errors.Is(err, queue.ErrUnanswered) {
-		t.Errorf("a server that is away: %v", err)
-	}
+	check.Is(t, receive(), queue.ErrUnanswered, "a server that is away")
 }

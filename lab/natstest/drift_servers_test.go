@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
@@ -138,9 +139,7 @@ func TestMaxAgeAndThePolicy(t *testing.T) {
 			t.Errorf("%v: %q, want %q", x.age, said, x.want)
 		}
 		_, err := lullnats.Open(bg, js, c)
-		if (err != nil) != (x.want != "") {
-			t.Errorf("%v: Open: %v", x.age, err)
-		}
+		check.Equal(t, err != nil, x.want != "", "%v: Open: %v", x.age, err)
 		if _, err := js.Stream(bg, c.Stream); errors.Is(err, jetstream.ErrStreamNotFound) {
 			t.Error("there is no stream")
 		}

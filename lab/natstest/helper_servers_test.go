@@ -12,6 +12,7 @@ import (
 
 	"github.com/lullgo/lull"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -159,9 +160,7 @@ func (b *bench) until(what string, so func() bool) {
 
 func (b *bench) equal(what string, got, want any) {
 	b.Helper()
-	if got != want {
-		b.Errorf("%s: %v, want %v", what, got, want)
-	}
+	check.Equal(b, got, want, "%s", what)
 }
 
 // givenUp waits until the server has given n messages up. The server finds that out when somebody

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lullgo/lull"
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
 )
@@ -66,9 +67,7 @@ func TestRule21ConsumersShareAStreamOfDeadLetters(t *testing.T) {
 		seen := map[string]bool{}
 		_, err = queue.Inspect(bg, from, queue.Filter{}, func(l *queue.Letter) (bool, error) {
 			seen[string(l.Body)] = true
-			if want := "order-" + string(l.Body); l.OriginalID != want {
-				t.Errorf("the letter has the id %q, and was sent with %q", l.OriginalID, want)
-			}
+			check.Equal(t, l.OriginalID, "order-"+string(l.Body), "the id of the letter")
 			return true, nil
 		})
 		must(t, err)
@@ -111,9 +110,7 @@ func TestRedriveKeepsWhatOthersSent(t *testing.T) {
 		b.ok(err)
 		b.equal("subject", got.Subject, fmt.Sprintf(c.want, b.c.Stream))
 		for name, values := range sent {
-			if !slices.Equal(got.Header[name], values) {
-				t.Errorf("header %s: %q, want %q", name, got.Header[name], values)
-			}
+			check.Slices(t, got.Header[name], values, "header %s", name)
 		}
 		for name := range got.Header {
 			if _, there := sent[name]; !there && name != queue.EnvelopeHeader && !strings.HasPrefix(name, "Nats-") {

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	lullnats "github.com/lullgo/lull/integrations/lullnats"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/queue"
@@ -319,9 +320,7 @@ func whole(b *bench, n int) {
 	}
 	b.equal("letters", len(seen), n)
 	for body, times := range seen {
-		if times != 1 {
-			b.Errorf("%d letters of %s", times, body)
-		}
+		check.Equal(b, times, 1, "letters of %s", body)
 	}
 	b.equal("messages", b.msgs(b.c.Stream), 0)
 	b.equal("advisories", b.msgs(b.c.WithDefaults().AdvisoryStream), 0)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -26,9 +27,7 @@ func TestEveryFieldCanBeReadAndWritten(t *testing.T) {
 			}
 			seen[typ] = true
 			keys := map[string]bool{"file": typ == reflect.TypeFor[sim.Distribution](), "preset": typ == reflect.TypeFor[lull.Policy]()}
-			if len(codec.Members(typ)) != typ.NumField() {
-				t.Errorf("%s has fields that are not exported", path)
-			}
+			check.Equal(t, len(codec.Members(typ)), typ.NumField(), "%s: fields that are members", path)
 			for _, m := range codec.Members(typ) {
 				if keys[m.Key] {
 					t.Errorf("%s has two keys %s", path, m.Key)

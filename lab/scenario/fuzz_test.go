@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull/config/syntax"
 	"github.com/lullgo/lull/internal/codec"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lab/sim"
 
@@ -18,11 +19,11 @@ import (
 // What is read without a mistake is written and read again as the same; and
 // nothing panics.
 func FuzzParse(f *testing.F) {
-	for _, name := range must(library.ReadDir("scenarios")) {
-		f.Add(must(library.ReadFile("scenarios/" + name.Name())))
+	for _, name := range must.Have(library.ReadDir("scenarios")) {
+		f.Add(must.Have(library.ReadFile("scenarios/" + name.Name())))
 	}
 	f.Add(everything)
-	f.Add(must(os.ReadFile("testdata/scenario-mistakes.yaml")))
+	f.Add(must.Have(os.ReadFile("testdata/scenario-mistakes.yaml")))
 	files := fstest.MapFS{"l.csv": {Data: []byte("10ms,700\n20ms,250\n")}, "bad.csv": {Data: []byte("1;2\nx,y\n")}}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := parse("f", data, files)

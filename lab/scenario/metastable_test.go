@@ -7,6 +7,8 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -55,16 +57,12 @@ func flyMetastable(t *testing.T, cases []metastable) {
 	for _, c := range cases {
 		s := studied(t, c.scenario)
 		for _, assignment := range append([]string{"horizon=" + c.horizon}, c.set...) {
-			if err := Set(&s, assignment); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(Set(&s, assignment))
 		}
 		t.Run(c.scenario, func(t *testing.T) {
 			t.Parallel()
-			r := must(sim.Run(t.Context(), s, c.policy, sim.Options{Seed: 1}))
-			if r.Recovery.Recovered != c.back {
-				t.Errorf("%s, %q: back is %v, want %v (%+v)", c.policy.Name, c.set, r.Recovery.Recovered, c.back, r.Recovery)
-			}
+			r := must.Have(sim.Run(t.Context(), s, c.policy, sim.Options{Seed: 1}))
+			check.Equal(t, r.Recovery.Recovered, c.back, "%s, %q: back (%+v)", c.policy.Name, c.set, r.Recovery)
 		})
 	}
 }

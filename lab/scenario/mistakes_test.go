@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/codec/codectest"
 	"github.com/lullgo/lull/internal/golden"
@@ -20,7 +21,5 @@ func TestMistakesOfAScenarioFile(t *testing.T) {
 
 func TestListsAreLimited(t *testing.T) {
 	_, err := Parse("f", []byte("horizon: 1m\nservices: ["+strings.Repeat("{}, ", codec.MaxElements+1)+"]\n"))
-	if got, want := fmt.Sprint(err), "f:2:11: services is a list of 10001: want at most 10000 elements"; got != want {
-		t.Errorf("got %.200s, want %s", got, want)
-	}
+	check.Equal(t, fmt.Sprint(err), "f:2:11: services is a list of 10001: want at most 10000 elements", "the mistake")
 }

@@ -11,17 +11,19 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/codec/codectest"
 	"github.com/lullgo/lull/internal/golden"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
 // everything is a scenario in which every field of every type has been set.
-var everything = must(os.ReadFile("testdata/everything.yaml"))
+var everything = must.Have(os.ReadFile("testdata/everything.yaml"))
 
 func TestEverythingIsReadAndWritten(t *testing.T) {
-	s := must(Parse("f", everything))
+	s := must.Have(Parse("f", everything))
 	api, db := s.Services[0], s.Services[1]
 	for _, c := range []struct{ what, got, want any }{
 		{"title", s.Title, "Title: with a colon"},
@@ -50,7 +52,7 @@ func TestEverythingIsReadAndWritten(t *testing.T) {
 
 func formatted(t *testing.T, s sim.Scenario) string {
 	t.Helper()
-	data := must(Format(s))
+	data := must.Have(Format(s))
 	return string(data)
 }
 
@@ -154,9 +156,7 @@ func TestProblemsOfAScenario(t *testing.T) {
 	} {
 		_, err := Parse("f", []byte(c.data))
 		codectest.Located(t, err)
-		if got := allowed.ReplaceAllString(err.Error(), ""); got != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.data, got, c.want)
-		}
+		check.Equal(t, allowed.ReplaceAllString(err.Error(), ""), c.want, "%s", c.data)
 	}
 }
 
@@ -182,12 +182,4 @@ func TestBuiltIn(t *testing.T) {
 	if got := BuiltIn()[0].Services[0].Name; got == "changed" {
 		t.Error("a change to a built-in scenario lasts")
 	}
-}
-
-// must is for what a test needs before it begins.
-func must[T any](made T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return made
 }

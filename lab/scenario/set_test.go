@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -79,9 +80,7 @@ func TestSetReportsWhatIsWrong(t *testing.T) {
 		"fleets.0.arrivals.kind=poison":      `fleets.0.arrivals.kind is "poison": want poisson, constant, at-once, periodic or closed; did you mean poisson?`,
 	} {
 		s := two()
-		if got := fmt.Sprint(Set(&s, assignment)); got != want {
-			t.Errorf("%q:\n got %s\nwant %s", assignment, got, want)
-		}
+		check.Equal(t, fmt.Sprint(Set(&s, assignment)), want, "%q", assignment)
 		if !reflect.DeepEqual(s, two()) {
 			t.Errorf("%q changed the scenario", assignment)
 		}

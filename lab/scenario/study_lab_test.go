@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/check"
 	"testing"
 	"time"
 
@@ -55,9 +56,7 @@ func TestStudyJitterDoesNotHelpAQueueThatHasCollapsed(t *testing.T) {
 	four := func(p *config.NamedPolicy) { p.Policy.Attempts = 4 }
 	all := flown(t, studied(t, "metastable-stall"), "jitters", 1, four)
 	for name, m := range all {
-		if back := m.Recovered == 1; back != (name == "none") {
-			t.Errorf("%s recovered: %t", name, back)
-		}
+		check.Equal(t, m.Recovered == 1, name == "none", "%s recovered", name)
 	}
 	wantBetween(t, "no retry is back after", all["none"].Recovery.Mean, 28, 45)
 	for _, cure := range []string{"shed-queue", "lifo", "expired-work-dropped"} {

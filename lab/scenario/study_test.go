@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -33,7 +34,7 @@ func studied(t *testing.T, name string) sim.Scenario {
 	t.Helper()
 	s, err := Read(studyFolder + name + ".yaml")
 	if err != nil {
-		s = must(Find(name))
+		s = must.Have(Find(name))
 	}
 	return s
 }
@@ -42,7 +43,7 @@ func studied(t *testing.T, name string) sim.Scenario {
 // attempt. change, if not nil, changes each policy first.
 func flown(t *testing.T, s sim.Scenario, file string, seeds int, change func(*config.NamedPolicy)) map[string]sim.Summary {
 	t.Helper()
-	policies := must(config.ReadPolicies(studyFolder + "policies/" + file + ".yaml"))
+	policies := must.Have(config.ReadPolicies(studyFolder + "policies/" + file + ".yaml"))
 	one := policies[0]
 	one.Name, one.Policy.Attempts = "none", 1
 	cs := []sim.Contender{{Name: one.Name, Policy: one.Policy}}
@@ -52,7 +53,7 @@ func flown(t *testing.T, s sim.Scenario, file string, seeds int, change func(*co
 		}
 		cs = append(cs, sim.Contender{Name: p.Name, Policy: p.Policy})
 	}
-	all := must(sim.Compare(context.Background(), s, cs, sim.CompareOptions{Seed: 1, Seeds: seeds, Named: []sim.Contender{fixed}}))
+	all := must.Have(sim.Compare(context.Background(), s, cs, sim.CompareOptions{Seed: 1, Seeds: seeds, Named: []sim.Contender{fixed}}))
 	byName := map[string]sim.Summary{}
 	for _, m := range all {
 		byName[m.Contender.Name] = m
@@ -99,7 +100,7 @@ func TestStudyFilesAreValid(t *testing.T) {
 		t.Fatalf("%d scenarios, %v", len(scenarios), err)
 	}
 	for _, path := range scenarios {
-		s := must(Read(path))
+		s := must.Have(Read(path))
 		s = s.WithProcesses(10 * len(s.Fleets))
 		if _, err := sim.Run(context.Background(), s, sim.Contender{Name: "lull"}, sim.Options{Seed: 1, Named: []sim.Contender{fixed}}); err != nil {
 			t.Errorf("%s: %v", path, err)
@@ -110,7 +111,7 @@ func TestStudyFilesAreValid(t *testing.T) {
 		t.Fatalf("%d policy files, %v", len(policies), err)
 	}
 	for _, path := range policies {
-		must(config.ReadPolicies(path))
+		must.Have(config.ReadPolicies(path))
 	}
 }
 
@@ -196,10 +197,8 @@ func TestStudyTasksThatStartTogether(t *testing.T) {
 	} {
 		s := studied(t, "service-control-2025")
 		s.Horizon = 5 * time.Minute
-		if err := Set(&s, c.set); err != nil {
-			t.Fatal(err)
-		}
-		r := must(sim.Run(t.Context(), s, sim.None(), sim.Options{Seed: 1})).Totals
+		must.Succeed(Set(&s, c.set))
+		r := must.Have(sim.Run(t.Context(), s, sim.None(), sim.Options{Seed: 1})).Totals
 		began := r.Succeeded == int64(s.Fleets[0].Processes)
 		if began != (c.most > 0) || began && r.Last > c.most {
 			t.Errorf("%s: %d tasks have begun, the last at %v", c.set, r.Succeeded, r.Last)
@@ -224,7 +223,7 @@ func TestStudyDontRetry(t *testing.T) {
 	succeeded := map[bool]int64{}
 	for unlimited, retries := range map[bool][2]float64{false: {10, 40}, true: {250, 450}} {
 		policy := lull.Policy{Breaker: breaker.Config{Off: true}, Budget: budget.Config{Unlimited: unlimited}}
-		r := must(sim.Run(t.Context(), s, sim.Contender{Policy: policy}, sim.Options{Seed: 1}))
+		r := must.Have(sim.Run(t.Context(), s, sim.Contender{Policy: policy}, sim.Options{Seed: 1}))
 		second := r.Series.Retries[2*time.Minute/r.Series.Step:] // minute of the failure
 		sum := 0.0
 		for _, x := range second {

@@ -20,6 +20,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	_ "github.com/lullgo/lull/lab/rivals" // whose names the program lull takes, and so the schema
 	"github.com/lullgo/lull/preset"
@@ -27,18 +29,10 @@ import (
 
 func compiled(t testing.TB) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(config.PolicySchema()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Have(jsonschema.UnmarshalJSON(bytes.NewReader(config.PolicySchema())))
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource(config.SchemaURL, doc); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile(config.SchemaURL) // against the meta-schema as well
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(c.AddResource(config.SchemaURL, doc))
+	s := must.Have(c.Compile(config.SchemaURL)) // against the meta-schema as well
 	return s
 }
 
@@ -276,9 +270,7 @@ func TestSchemaTakesAndRefuses(t *testing.T) {
 		{"text", false},
 	} {
 		err := s.Validate(value(parsed(t, c.data)))
-		if (err == nil) != c.takes {
-			t.Errorf("%q: %v", c.data, err)
-		}
+		check.Equal(t, err == nil, c.takes, "%q: %v", c.data, err)
 		agree(t, s, c.data)
 	}
 }
@@ -287,15 +279,9 @@ func TestSchemaTakesAndRefuses(t *testing.T) {
 func TestSchemaTakesTheFilesThatTheReaderTakes(t *testing.T) {
 	s, files := compiled(t), 0
 	for _, pattern := range []string{"../../config/testdata/*.yaml", "../study/policies/*.yaml", "../../docs/examples/policies/*.yaml", "../../docs/examples/policies/*/*.yaml"} {
-		names, err := filepath.Glob(filepath.FromSlash(pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Have(filepath.Glob(filepath.FromSlash(pattern)))
 		for _, name := range names {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must.Have(os.ReadFile(name))
 			if _, err := config.ParsePolicyFile(name, data); err != nil {
 				continue
 			}
@@ -333,18 +319,16 @@ func TestSchemaAgreesWithTheReaderFieldByField(t *testing.T) {
 				continue
 			}
 			var with yaml.Node
-			if err := yaml.Unmarshal([]byte("v: "+other), &with); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(yaml.Unmarshal([]byte("v: "+other), &with))
 			*n = *with.Content[0].Content[1]
-			if check(t, s, root); t.Failed() {
+			if agreeOn(t, s, root); t.Failed() {
 				t.Fatalf("seed %d", seed)
 			}
 			*n = before
 		}
 		if n.Kind == yaml.MappingNode {
 			n.Content = append(n.Content[:len(n.Content):len(n.Content)], &yaml.Node{Kind: yaml.ScalarNode, Value: "bogus"}, &yaml.Node{Kind: yaml.ScalarNode, Value: "1"})
-			check(t, s, root)
+			agreeOn(t, s, root)
 			*n = before
 		}
 	})
@@ -369,7 +353,7 @@ func TestSchemaAgreesWithTheReaderOnAnyFile(t *testing.T) {
 		for range 1 + random.IntN(4) {
 			mutate(random, root)
 		}
-		if check(t, s, root); t.Failed() {
+		if agreeOn(t, s, root); t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
@@ -408,12 +392,9 @@ func anyScalar(random *rand.Rand) string {
 	return b.String()
 }
 
-func check(t *testing.T, s *jsonschema.Schema, root *yaml.Node) {
+func agreeOn(t *testing.T, s *jsonschema.Schema, root *yaml.Node) {
 	t.Helper()
-	data, err := yaml.Marshal(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(yaml.Marshal(root))
 	agree(t, s, string(data))
 }
 
@@ -444,10 +425,7 @@ func everything(t *testing.T) string {
 		}},
 	}
 	set(reflect.ValueOf(&f.Dependencies[0].Policy).Elem())
-	data, err := config.FormatPolicyFile(&f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(config.FormatPolicyFile(&f))
 	return string(data)
 }
 
@@ -475,7 +453,5 @@ func set(v reflect.Value) {
 
 func TestValueIsAsYAMLHasIt(t *testing.T) {
 	got := fmt.Sprint(value(parsed(t, "a: &x {b: 1, c: '1', d: true, e: ~, f: 3s}\ng: {<<: *x, b: 2}\n")))
-	if want := "map[a:map[b:1 c:1 d:true e:<nil> f:3s] g:map[b:2 c:1 d:true e:<nil> f:3s]]"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	check.Equal(t, got, "map[a:map[b:1 c:1 d:true e:<nil> f:3s] g:map[b:2 c:1 d:true e:<nil> f:3s]]", "got")
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/server/admission"
 )
@@ -67,9 +69,7 @@ func TestAdmissionHoldsTheGoodput(t *testing.T) {
 			share[i] = float64(r.Totals.Succeeded) / (s.Horizon - s.Warmup).Seconds() / 1000
 			attempts[i] = r.Totals.Amplification
 			conserved(t, &s, r)
-			if shed := r.Totals.Shed > 0; shed != on {
-				t.Errorf("%s: %d attempts shed, admission %t", c.name, r.Totals.Shed, on)
-			}
+			check.Equal(t, r.Totals.Shed > 0, on, "%s: %d attempts shed, admission", c.name, r.Totals.Shed)
 		}
 		t.Logf("%s: without %.3f of the capacity with %.2f attempts a call, with admission %.3f with %.2f", c.name, share[0], attempts[0], share[1], attempts[1])
 		if share[0] > c.without || share[1] < c.with {
@@ -168,10 +168,7 @@ func TestRefusalsAreReadAsByLullHTTP(t *testing.T) {
 
 // No wait is longer than the table of them: not with the longest times, and the worst luck.
 func TestMostTold(t *testing.T) {
-	g, err := admission.New(admission.Config{Limit: 1, MaxWait: -1}, admission.WithRand(func() uint64 { return math.MaxUint64 }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Have(admission.New(admission.Config{Limit: 1, MaxWait: -1}, admission.WithRand(func() uint64 { return math.MaxUint64 })))
 	var in, out admission.Ticket
 	g.Arrive(0, admission.Request{}, &in)
 	g.Depart(time.Hour, &in, admission.Done)

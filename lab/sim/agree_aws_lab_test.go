@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -75,25 +76,16 @@ func awsFly(t *testing.T, at awsCell, trials int) awsRow {
 // records reads a table of testdata, without its comments and its head.
 func records(t *testing.T, name string) [][]string {
 	t.Helper()
-	data, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Have(os.ReadFile("testdata/" + name))
 	r := csv.NewReader(strings.NewReader(string(data)))
 	r.Comment = '#'
-	rows, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Have(r.ReadAll())
 	return rows[1:]
 }
 
 func number(t *testing.T, s string) float64 {
 	t.Helper()
-	x, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must.Have(strconv.ParseFloat(s, 64))
 	return x
 }
 

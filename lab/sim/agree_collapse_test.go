@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -145,9 +146,7 @@ func TestAgreeCollapseThreshold(t *testing.T) {
 		n, after := recovered(rs)
 		final := over(rs, func(r *sim.Result) float64 { return r.Recovery.Final })
 		tab.row(c.c.Name, c.load, c.load*c.a, fmt.Sprintf("%d of %d", n, len(rs)), after, final)
-		if want := map[bool]int{true: len(rs)}[c.ends]; n != want {
-			t.Errorf("%s at %v: %d of %d recovered, want %d", c.c.Name, c.load, n, len(rs), want)
-		}
+		check.Equal(t, n, map[bool]int{true: len(rs)}[c.ends], "%s at %v: recovered of %d", c.c.Name, c.load, len(rs))
 		if !c.ends && final.mean != 0 {
 			t.Errorf("%s at %v: collapsed for good, but %v of the calls succeed in the end", c.c.Name, c.load, final)
 		}
@@ -222,8 +221,6 @@ func TestAgreeSpike(t *testing.T) {
 		rs := fly(t, s, c.c, few(3))
 		n, after := recovered(rs)
 		t.Logf("%s: %d of %d recovered after %v", c.c.Name, n, len(rs), after)
-		if want := map[bool]int{true: len(rs)}[c.ends]; n != want {
-			t.Errorf("%s: %d of %d recovered, want %d", c.c.Name, n, len(rs), want)
-		}
+		check.Equal(t, n, map[bool]int{true: len(rs)}[c.ends], "%s: recovered of %d", c.c.Name, len(rs))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -53,10 +54,7 @@ func flyFrom(t *testing.T, seed uint64, s sim.Scenario, c sim.Contender, seeds i
 	if testing.Short() {
 		t.Skip("not short: statistics on one goroutine")
 	}
-	sums, err := sim.Compare(t.Context(), s, []sim.Contender{c}, sim.CompareOptions{Seed: seed, Seeds: seeds, Named: []sim.Contender{neverPays}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sums := must.Have(sim.Compare(t.Context(), s, []sim.Contender{c}, sim.CompareOptions{Seed: seed, Seeds: seeds, Named: []sim.Contender{neverPays}}))
 	return sums[0].Results
 }
 

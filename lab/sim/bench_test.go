@@ -1,6 +1,10 @@
 package sim
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/lullgo/lull/internal/must"
+)
 
 // Events of the metastable stall at 80 % of the capacity, where naive retries keep
 // the service down: timeouts, a full queue, and most work in vain.
@@ -11,10 +15,7 @@ func BenchmarkMetastable(b *testing.B) {
 	b.ReportAllocs()
 	var events int64
 	for i := range b.N {
-		r, err := Run(b.Context(), s, Contender{Policy: p}, Options{Seed: uint64(i)})
-		if err != nil {
-			b.Fatal(err)
-		}
+		r := must.Have(Run(b.Context(), s, Contender{Policy: p}, Options{Seed: uint64(i)}))
 		events += r.Totals.Events
 	}
 	b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
@@ -30,10 +31,7 @@ func BenchmarkAdmission(b *testing.B) {
 	b.ReportAllocs()
 	var events int64
 	for i := range b.N {
-		r, err := Run(b.Context(), s, c, Options{Seed: uint64(i)})
-		if err != nil {
-			b.Fatal(err)
-		}
+		r := must.Have(Run(b.Context(), s, c, Options{Seed: uint64(i)}))
 		events += r.Totals.Events
 	}
 	b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")

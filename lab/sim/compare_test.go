@@ -11,6 +11,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // contested is a scenario with a bit of everything, and policies for it.
@@ -39,10 +40,7 @@ func contested() (Scenario, []Contender) {
 // text returns summaries as they are in a file, without the contenders' wiring.
 func text(t testing.TB, sums []Summary) []byte {
 	t.Helper()
-	b, err := json.Marshal(sums)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Have(json.Marshal(sums))
 	return b
 }
 
@@ -64,10 +62,7 @@ func TestCompareIsTheSameEverywhere(t *testing.T) {
 		"links":     {links, []Contender{{Name: "lull"}}, []int{2}},
 	} {
 		compare := func(seed uint64, workers int) []byte {
-			sums, err := Compare(t.Context(), c.s, c.cs, CompareOptions{Seed: seed, Seeds: 3, Workers: workers})
-			if err != nil {
-				t.Fatal(err)
-			}
+			sums := must.Have(Compare(t.Context(), c.s, c.cs, CompareOptions{Seed: seed, Seeds: 3, Workers: workers}))
 			return text(t, sums)
 		}
 		one := compare(7, 1)
@@ -89,10 +84,7 @@ func TestCompareIsTheSameEverywhere(t *testing.T) {
 // the same arrivals; and the estimates are those of the results.
 func TestCompareIsRuns(t *testing.T) {
 	s, cs := contested()
-	sums, err := Compare(t.Context(), s, cs, CompareOptions{Seed: 7, Seeds: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sums := must.Have(Compare(t.Context(), s, cs, CompareOptions{Seed: 7, Seeds: 3}))
 	for k, sum := range sums {
 		want(t, "contender", sum.Contender.Name, cs[k].Name)
 		want(t, "results", len(sum.Results), 3)
@@ -122,10 +114,7 @@ func TestCompareIsRuns(t *testing.T) {
 	}
 	// Without the closed loop, arrivals do not depend on how calls go.
 	s.Fleets = s.Fleets[:1]
-	sums, err = Compare(t.Context(), s, cs, CompareOptions{Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sums = must.Have(Compare(t.Context(), s, cs, CompareOptions{Seed: 7}))
 	for i, rate := range sums[0].Results[0].Series.Calls {
 		if sums[1].Results[0].Series.Calls[i] != rate || sums[2].Results[0].Series.Calls[i] != rate {
 			t.Errorf("step %d: the arrivals differ", i)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // pooledCalls is a service that takes 100 ms, and one process with a pool that calls it at the given
@@ -224,10 +226,7 @@ func TestConnectionsAreNotLost(t *testing.T) {
 // flight. If the two numbers are equal, the end of the attempt does not end the handshake.
 func TestCancellingAnAttemptLeavesHandshakesAlone(t *testing.T) {
 	s := pooledCalls(Pool{}, Connections{}, time.Second)
-	w, err := newWorld(&s, Contender{Policy: once()}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Have(newWorld(&s, Contender{Policy: once()}, Options{}))
 	at, f := w.flights.take()
 	k, j := w.jobs.take()
 	f.gen, f.job = 8, k

@@ -13,6 +13,8 @@ import (
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim/internal/draw"
 	"github.com/lullgo/lull/server/admission"
 	"github.com/lullgo/lull/throttle"
@@ -243,9 +245,7 @@ func random(seed uint64) dice {
 // that no law is broken. Then it lets everything that is under way end.
 func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 	t.Helper()
-	if err := s.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(s.Validate())
 	if err := p.Validate(); err != nil {
 		t.Skip(err)
 	}
@@ -329,9 +329,7 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 	}
 	advance(never - 1)
 	want := func(what string, got int) {
-		if got != 0 {
-			t.Errorf("%s when all has ended: %d", what, got)
-		}
+		check.Equal(t, got, 0, "%s when all has ended", what)
 	}
 	want("flights", w.flights.inUse())
 	want("jobs", w.jobs.inUse())
@@ -384,9 +382,7 @@ func watch(t testing.TB, s Scenario, p lull.Policy, seed uint64) {
 			t.Errorf("%d attempts: %d succeeded, %d timed out, %d failed, %d lost", attempts, tot.Succeeded, tot.AttemptsTimedOut, tot.AttemptsFailed, tot.Lost)
 		}
 	}
-	if tot.Unfinished != 0 {
-		t.Errorf("%d calls unfinished when all has ended", tot.Unfinished)
-	}
+	check.Equal(t, tot.Unfinished, 0, "calls unfinished when all has ended")
 }
 
 // within holds the services to their sizes, and the breakers to their number.
@@ -496,9 +492,7 @@ func conserved(t testing.TB, s *Scenario, r Result) {
 		return n
 	}
 	same := func(what string, rates []float64, n int64) {
-		if got := sum(rates); got != n {
-			t.Errorf("the series of %s adds up to %d, not %d", what, got, n)
-		}
+		check.Equal(t, sum(rates), n, "the series of %s", what)
 	}
 	same("calls", r.Series.Calls, tot.Calls)
 	same("goodput", r.Series.Goodput, tot.Succeeded)

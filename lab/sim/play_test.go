@@ -9,6 +9,8 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 const millisecond = time.Millisecond
@@ -60,22 +62,15 @@ func playWorld(t testing.TB, s Scenario, c Contender, o Options) (*world, Result
 
 func build(t testing.TB, s Scenario, c Contender, o Options) *world {
 	t.Helper()
-	if err := s.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	w, err := newWorld(&s, c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(s.Validate())
+	w := must.Have(newWorld(&s, c, o))
 	return w
 }
 
 // want compares figures by name.
 func want[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
+	check.Equal(t, got, want, "%s", what)
 }
 
 // moments is when things happened, of a series of rates.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/sim/internal/draw"
 )
@@ -259,9 +260,7 @@ func TestJudgeIsTheRuleOfARun(t *testing.T) {
 		if want := r.recovery(40 * sec); err != nil || got != want {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
-		if want := r.recovery(40*sec).Recovered && good(7) == 10; got.Back() != want {
-			t.Errorf("back: %v, want %v, of %+v", got.Back(), want, got)
-		}
+		check.Equal(t, got.Back(), r.recovery(40*sec).Recovered && good(7) == 10, "back of %+v", got)
 	}
 	// What did not end in time may still succeed, and what began after it is no call of the run.
 	s := recorded(allBut()).s

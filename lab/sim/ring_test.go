@@ -1,9 +1,10 @@
 package sim
 
 import (
-	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // inUse is how many places are out.
@@ -67,9 +68,7 @@ func TestSlab(t *testing.T) {
 		k, _ := s.take()
 		again = append(again, k)
 	}
-	if !slices.Equal(again, []uint32{9, 7, n}) {
-		t.Errorf("given out again: %v", again)
-	}
+	check.Slices(t, again, []uint32{9, 7, n}, "given out again")
 	want(t, "in use", s.inUse(), n+1)
 	for i := range uint32(n) { // all of them back, and out again
 		s.release(i)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/lab/sim/internal/draw"
 )
 
@@ -70,9 +71,7 @@ func TestHistogramEdges(t *testing.T) {
 		u, within float64
 		want      time.Duration
 	}{{0.01, 0, 10}, {0.01, 0.5, 15}, {0.5, 0.999, 19}, {0.51, 0, 20}, {0.999, 0.5, 25}} {
-		if got := s.bar(c.u, c.within); got != c.want {
-			t.Errorf("bar(%v, %v) = %v, want %v", c.u, c.within, got, c.want)
-		}
+		check.Equal(t, s.bar(c.u, c.within), c.want, "bar(%v, %v)", c.u, c.within)
 	}
 }
 

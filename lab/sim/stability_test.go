@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -31,10 +33,7 @@ func TestBoundaryIsThatOfTheory(t *testing.T) {
 	}
 	s := stallOf()
 	o := StabilityOptions{Outages: []time.Duration{500 * millisecond, 10 * time.Second, 40 * time.Second}, Watch: 100 * time.Second, Seed: 1}
-	none, err := FindStability(t.Context(), s, None(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	none := must.Have(FindStability(t.Context(), s, None(), o))
 	if want := []int{19, 18, 18}; !slices.Equal(none.Theory, want) { // 0.92 of 10 s; 40 s fill the queue
 		t.Errorf("theory %v, want %v", none.Theory, want)
 	}
@@ -43,10 +42,7 @@ func TestBoundaryIsThatOfTheory(t *testing.T) {
 			t.Errorf("no retries, %v: %d, by theory %d", o.Outages[i], none.Back[i], none.Theory[i])
 		}
 	}
-	four, err := FindStability(t.Context(), s, Contender{Name: "four", Policy: retrying(4, 0)}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	four := must.Have(FindStability(t.Context(), s, Contender{Name: "four", Policy: retrying(4, 0)}, o))
 	if four.Back[0] < 15 || four.Back[1] < 3 || four.Back[1] > 6 || four.Back[2] > four.Back[1] {
 		t.Errorf("four attempts: back %v", four.Back)
 	}
@@ -56,10 +52,7 @@ func TestBoundaryIsThatOfTheory(t *testing.T) {
 		}
 	}
 	// Every point of the grid, not only those that the bisection has looked at.
-	f, err := newFinder(s, None(), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Have(newFinder(s, None(), &o))
 	for i, load := range o.Loads {
 		if got, want := f.comesBack(t.Context(), load, o.Outages[1], false), i < none.Back[1]; got != want {
 			t.Errorf("no retries, load %d of 20, an outage of 10 s: back is %v, and the map says %v", i+1, got, want)
@@ -91,9 +84,7 @@ func TestNoMapOfThat(t *testing.T) {
 	s.Fleets[0].Arrivals = Arrivals{Kind: AtOnce}
 	s.Services[0].Faults = nil
 	_, err := FindStability(t.Context(), s, None(), StabilityOptions{})
-	if got := problem.Fields(err); !slices.Equal(got, []string{"Fleets", "Services.Faults"}) {
-		t.Errorf("%v", err)
-	}
+	check.Slices(t, problem.Fields(err), []string{"Fleets", "Services.Faults"}, "%v", err)
 	s = stallOf()
 	s.Services[0].Faults[0].Every = 50 * time.Second
 	if _, err = FindStability(t.Context(), s, None(), StabilityOptions{Loads: []float64{2, 1}}); err == nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lab/sim/internal/draw"
 )
@@ -32,10 +34,7 @@ func messages(long time.Duration, faults ...Fault) Scenario {
 // topicOf flies p and returns what became of the only topic.
 func topicOf(t *testing.T, s Scenario, c Contender) TopicResult {
 	t.Helper()
-	r, err := Run(t.Context(), s, c, Options{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(Run(t.Context(), s, c, Options{Seed: 1}))
 	if len(r.Topics) != 1 {
 		t.Fatalf("%d topics", len(r.Topics))
 	}
@@ -105,10 +104,7 @@ func TestAStaleReceiptSettlesNothing(t *testing.T) {
 		s := messages(time.Minute)
 		s.Topics[0].Broker.FixedLeases = true
 		s.Topics[0].Consumers = Consumers{Processes: 2, Lease: time.Second}
-		w, err := newWorld(&s, Contender{Policy: retrying(3, time.Second)}, Options{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Have(newWorld(&s, Contender{Policy: retrying(3, time.Second)}, Options{Seed: 1}))
 		topic := w.topics[0]
 		hand := func(c *consumer) (uint32, *delivery) {
 			c.down = true // it fetches nothing by itself
@@ -147,9 +143,7 @@ func TestPoison(t *testing.T) {
 		if r.Dead == 0 || r.Dead > 20 {
 			t.Errorf("%d of %d are dead", r.Dead, r.Sent)
 		}
-		if kills != (r.Lapsed > 0) {
-			t.Errorf("kills %v: %d leases lapsed", kills, r.Lapsed)
-		}
+		check.Equal(t, kills, r.Lapsed > 0, "kills: %d leases lapsed", r.Lapsed)
 	}
 }
 
@@ -249,9 +243,7 @@ func TestEveryMessageIsAccountedFor(t *testing.T) {
 		if err := s.Validate(); err != nil {
 			t.Fatalf("run %d: %v", i, err)
 		}
-		if err := w.run(t.Context(), Options{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(w.run(t.Context(), Options{}))
 		accounted(t, fmt.Sprintf("run %d", i), w)
 		r := w.topics[0].tally.result(w.now)
 		if i%4 == 0 {
@@ -312,9 +304,7 @@ func accounted(t *testing.T, what string, w *world) {
 		if free[i] {
 			continue
 		}
-		if int(m.holders) != holders[i] {
-			t.Errorf("%s: a message has %d holders of %d", what, holders[i], m.holders)
-		}
+		check.Equal(t, int(m.holders), holders[i], "%s: holders, of %d", what, m.holders)
 		if m.ended {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/outlier"
 	"github.com/lullgo/lull/server/admission"
@@ -184,9 +185,7 @@ func TestValidateLooksAtEveryField(t *testing.T) {
 		}
 	}
 	s := whole()
-	if err := s.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(s.Validate())
 	walk(reflect.ValueOf(s), "", func(v reflect.Value) reflect.Value { return v }, func() *Scenario { s := whole(); return &s })
 	for key := range wrong {
 		if !seen[key] {

@@ -14,7 +14,9 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/integrations/lullsql"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/dbserver"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // session is the statement that returns the number of the session, by: is it MariaDB.
@@ -33,9 +35,7 @@ func TestAServerThatHasBecomeReadOnly(t *testing.T) {
 		db.SetMaxOpenConns(1)
 		id := func() (n int) {
 			t.Helper()
-			if err := db.QueryRow(session[maria]).Scan(&n); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(db.QueryRow(session[maria]).Scan(&n))
 			return n
 		}
 		const insert = "INSERT INTO failover VALUES (1)"
@@ -111,9 +111,7 @@ func TestAServerThatHangsUp(t *testing.T) {
 				t.Fatalf("the circuit is closed after %d failures and %d that do not count", f.failed.Load(), f.others.Load())
 			}
 		}
-		if f.others.Load() != 0 {
-			t.Errorf("%d dials count for nothing", f.others.Load())
-		}
+		check.Equal(t, f.others.Load(), 0, "dials of others")
 	})
 }
 

@@ -12,7 +12,9 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/integrations/lullsql"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/dbserver"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // counting counts the dials of a connector.
@@ -35,10 +37,7 @@ func TestDialsWhileTheDatabaseIsDown(t *testing.T) {
 		d := newDependency(t, lull.Policy{})
 		var dials atomic.Int64
 		base := counting{k.connector(p.Addr()), &dials}
-		connector, err := lullsql.NewConnector(base, d, lullsql.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		connector := must.Have(lullsql.NewConnector(base, d, lullsql.Config{}))
 		bare, with := opened(t, sql.OpenDB(base)), opened(t, sql.OpenDB(connector))
 		for _, db := range []*sql.DB{bare, with} {
 			db.SetMaxIdleConns(-1) // a statement needs a dial, also in normal operation
@@ -67,9 +66,7 @@ func TestDialsWhileTheDatabaseIsDown(t *testing.T) {
 		plainDials, _ := calls(plain)
 		t.Logf("dials for %d statements: normal %d; down: database/sql alone %d, lullsql.Exec %d, then sql.DB with the connector %d",
 			statements, normal, aloneDials, down, plainDials)
-		if ok != 0 {
-			t.Errorf("%d of %d statements succeeded without a database", ok, statements)
-		}
+		check.Equal(t, ok, 0, "statements of %d that succeed without a database", statements)
 		if most := 1.1*float64(normal) + 2; float64(down) > most || float64(plainDials) > most {
 			t.Errorf("%d and %d dials, more than %v", down, plainDials, most)
 		}

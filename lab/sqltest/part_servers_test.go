@@ -11,6 +11,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/integrations/lullsql"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // The locked row is in the way of each query at its end. What Exec repeats when it is free is there once, and so is
@@ -77,25 +78,17 @@ func TestNothingIsRepeatedInPart(t *testing.T) {
 			for _, table := range tables {
 				exec(t, direct, "DELETE FROM "+table)
 			}
-			tx, err := direct.Begin()
-			if err != nil {
-				t.Fatal(err)
-			}
+			tx := must.Have(direct.Begin())
 			defer tx.Rollback()
 			exec(t, tx, lock)
 			d := newDependency(t, patient, lull.WithObserver(onRetry(func() { tx.Rollback() })))
-			c, err := lullsql.NewConnector(connector, d, lullsql.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = call(d, opened(t, sql.OpenDB(c)))
+			c := must.Have(lullsql.NewConnector(connector, d, lullsql.Config{}))
+			err := call(d, opened(t, sql.OpenDB(c)))
 			tx.Rollback()
 			there := 0
 			for _, table := range tables {
 				n := 0
-				if err := direct.QueryRow("SELECT COUNT(*) FROM " + table).Scan(&n); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(direct.QueryRow("SELECT COUNT(*) FROM " + table).Scan(&n))
 				there += n
 			}
 			return there, err

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/integrations/lullsql"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // onRetry calls a function before a retry.
@@ -30,10 +31,7 @@ func TestSQLiteRepeatsNoScript(t *testing.T) {
 		db.SetMaxOpenConns(1)
 		file := t.TempDir() + "/other"
 		exec(t, db, "CREATE TABLE ledger (id INT); ATTACH '"+file+"' AS other; CREATE TABLE other.t (id INT)")
-		holder, err := sqlite.Open("file:" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		holder := must.Have(sqlite.Open("file:" + file))
 		opened(t, holder)
 		for _, x := range []struct {
 			query string
@@ -43,10 +41,7 @@ func TestSQLiteRepeatsNoScript(t *testing.T) {
 			{"INSERT INTO ledger VALUES (1); INSERT INTO other.t VALUES (1)", lull.ErrNotIdempotent, 1},
 			{"INSERT INTO other.t VALUES (1)", nil, 1},
 		} {
-			conn, err := holder.Conn(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must.Have(holder.Conn(t.Context()))
 			if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 				t.Fatal(err)
 			}
@@ -55,12 +50,10 @@ func TestSQLiteRepeatsNoScript(t *testing.T) {
 				conn.Close()
 			})
 			d := newDependency(t, patient, lull.WithObserver(onRetry(free)))
-			_, err = lullsql.Exec(t.Context(), d, db, x.query)
+			_, err := lullsql.Exec(t.Context(), d, db, x.query)
 			free()
 			var n int
-			if err := db.QueryRow("SELECT (SELECT COUNT(*) FROM ledger) + (SELECT COUNT(*) FROM other.t)").Scan(&n); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(db.QueryRow("SELECT (SELECT COUNT(*) FROM ledger) + (SELECT COUNT(*) FROM other.t)").Scan(&n))
 			if n != x.rows || !errors.Is(err, x.want) || (err == nil) != (x.want == nil) {
 				t.Errorf("%s: %d rows, %v; want %d, %v", x.query, n, err, x.rows, x.want)
 			}

@@ -17,6 +17,7 @@ import (
 	sqlite "github.com/ncruces/go-sqlite3/driver"
 
 	"github.com/lullgo/lull/integrations/lullsql"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // provoked is a code of docs/protocols.md that a server answers with: to the statement do, after those of before in its
@@ -84,10 +85,7 @@ var onSQLite = []provoked{
 
 // The codes of docs/protocols.md that were provoked are those that this test provokes, and they mean what it says.
 func TestProvoked(t *testing.T) {
-	text, err := os.ReadFile("../../docs/protocols.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Have(os.ReadFile("../../docs/protocols.md"))
 	_, list, _ := strings.Cut(string(text), "Provoked by tests: ")
 	list, _, _ = strings.Cut(list, ".")
 	var documented, all []string
@@ -103,11 +101,7 @@ func TestProvoked(t *testing.T) {
 	file := "file:" + t.TempDir() + "/db"
 	t.Run("SQLite", func(t *testing.T) {
 		provokeAll(t, onSQLite, "sqlite_", nil, func(string, string) *sql.DB {
-			db, err := sqlite.Open(file + "?_pragma=busy_timeout(0)")
-			if err != nil {
-				t.Fatal(err)
-			}
-			return db
+			return must.Have(sqlite.Open(file + "?_pragma=busy_timeout(0)"))
 		})
 	})
 	each(t, func(t *testing.T, k *kind) {
@@ -130,13 +124,10 @@ func provokeAll(t *testing.T, all []provoked, prefix string, setup []string, ope
 	exec(t, root, append([]string{"CREATE TABLE p (id INT PRIMARY KEY, n INT)", "INSERT INTO p VALUES (1, 0), (2, 0)", "CREATE TABLE w (n INT)"}, setup...)...)
 	for _, x := range all {
 		t.Run(x.code, func(t *testing.T) {
-			beside, err := root.Conn(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			beside := must.Have(root.Conn(t.Context()))
 			defer beside.Close()
 			defer beside.ExecContext(context.Background(), "ROLLBACK")
-			err = x.provoke(t, root, beside, opened(t, open(x.as, x.database)), waiting[prefix])
+			err := x.provoke(t, root, beside, opened(t, open(x.as, x.database)), waiting[prefix])
 			v := lullsql.Classify(err)
 			if err == driver.ErrBadConn { // of lib/pq, for each answer after which the server closes the connection
 				v.Code = x.code
@@ -175,9 +166,7 @@ func (x provoked) provoke(t *testing.T, root *sql.DB, beside *sql.Conn, db *sql.
 		defer func() { <-ended }()
 		go func() { defer close(ended); exec(beside, q) }()
 		for blocked := 0; blocked == 0; time.Sleep(150 * time.Millisecond) { // MariaDB looks again if it was not asked for 100 ms
-			if err := root.QueryRow(waiting).Scan(&blocked); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(root.QueryRow(waiting).Scan(&blocked))
 		}
 	}
 	defer in.ExecContext(context.Background(), "ROLLBACK") // for which the other one may wait

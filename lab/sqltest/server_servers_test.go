@@ -20,6 +20,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/integrations/lullsql"
 	"github.com/lullgo/lull/internal/dbserver"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 )
 
@@ -132,9 +133,6 @@ func each(t *testing.T, f func(t *testing.T, k *kind)) {
 // open opens the database under d, directly or by way of a proxy at addr.
 func (k *kind) open(t testing.TB, addr string, d *lull.Dependency) *sql.DB {
 	t.Helper()
-	c, err := lullsql.NewConnector(k.connector(addr), d, lullsql.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Have(lullsql.NewConnector(k.connector(addr), d, lullsql.Config{}))
 	return opened(t, sql.OpenDB(c))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 )
 
@@ -26,10 +27,7 @@ func opened(t testing.TB, db *sql.DB) *sql.DB {
 
 func newDependency(t testing.TB, p lull.Policy, opts ...lull.Option) *lull.Dependency {
 	t.Helper()
-	d, err := lull.NewDependency("database", p, append(opts, lull.WithRand(seed.Source(t)))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Have(lull.NewDependency("database", p, append(opts, lull.WithRand(seed.Source(t)))...))
 	return d
 }
 
@@ -53,9 +51,6 @@ func table(t testing.TB, db *sql.DB, name, columns string) {
 // openSQLite opens a file of the test's own.
 func openSQLite(t testing.TB, options string) *sql.DB {
 	t.Helper()
-	db, err := sqlite.Open("file:" + t.TempDir() + "/db?" + options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Have(sqlite.Open("file:" + t.TempDir() + "/db?" + options))
 	return opened(t, db)
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -28,14 +30,10 @@ func TestSums(t *testing.T) {
 		at += s.Max(retry)
 		t.Logf("retry %d waits %v at most, and starts at %v without jitter", retry, s.Max(retry), at)
 	}
-	if got := s.Max(5); got != 1600*ms {
-		t.Errorf("the fifth retry waits %v, want 1.6 s", got)
-	}
+	check.Equal(t, s.Max(5), 1600*ms, "the fifth retry waits")
 	p := lull.Policy{Attempts: 4, AttemptTimeout: 150 * ms, Backoff: s, RateLimitedBase: 1, HintLimit: 1}
 	t.Logf("four attempts of 150 ms take %v at most", p.WorstCase().Round(ms))
-	if got := p.WorstCase().Round(ms); got != 1300*ms {
-		t.Errorf("the worst case is %v, want 1.3 s", got)
-	}
+	check.Equal(t, p.WorstCase().Round(ms), 1300*ms, "the worst case")
 	n, w := 1000.0, 1024.0
 	shared := n * (1 - math.Pow(1-1/w, n-1))
 	t.Logf("1000 clients in 1024 slots: %.1f pairs collide, %.0f clients share their slot", n*(n-1)/2/w, shared)
@@ -132,10 +130,7 @@ func peakAfter(t *testing.T, callers int, wait backoff.Func) float64 {
 	const seeds = 10
 	sum := 0.0
 	for seed := range uint64(seeds) {
-		r, err := sim.Run(context.Background(), s, c, sim.Options{Seed: seed + 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Have(sim.Run(context.Background(), s, c, sim.Options{Seed: seed + 1}))
 		most := 0.0
 		for i := int(1200 * ms / r.Series.Step); i < len(r.Series.First); i++ {
 			most = max(most, r.Series.First[i]+r.Series.Retries[i])

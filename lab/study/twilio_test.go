@@ -13,6 +13,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/server/idempotency"
@@ -41,9 +42,7 @@ func TestTwilio2013(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				charges := chargesFor(t, events, c.of, w.err)
 				t.Logf("the key is %-15s, the write %-22s: %2d charges", c.key, w.write, charges)
-				if charges != w.want {
-					t.Errorf("key %s, the write %s: %d charges, want %d", c.key, w.write, charges, w.want)
-				}
+				check.Equal(t, charges, w.want, "key %s, the write %s: charges", c.key, w.write)
 			})
 		}
 	}

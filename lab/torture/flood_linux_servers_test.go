@@ -11,6 +11,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // offer begins so many connections without a request, and resets each at once. It waits for none of them: a
@@ -73,10 +76,7 @@ func BenchmarkFlood(b *testing.B) {
 		b.ReportMetric(float64(memory.Sys)/1e6, "MB")
 	}
 	listen := func(b *testing.B) net.Listener {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			b.Fatal(err)
-		}
+		l := must.Have(net.Listen("tcp", "127.0.0.1:0"))
 		b.Cleanup(func() { l.Close() })
 		return l
 	}
@@ -108,9 +108,7 @@ func BenchmarkFlood(b *testing.B) {
 	})
 	b.Run("request", func(b *testing.B) {
 		served(b, func(address string) {
-			if got := flood(b, address, b.N); got != b.N {
-				b.Errorf("%d of %d connections were answered", got, b.N)
-			}
+			check.Equal(b, flood(b, address, b.N), b.N, "connections answered")
 		})
 	})
 }

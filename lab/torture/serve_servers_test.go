@@ -57,11 +57,8 @@ func (s *Server) settled(t *testing.T, run string) {
 func TestAStandingServerJudgesAlike(t *testing.T) {
 	t.Parallel()
 	s := standingServer(t)
-	cases, err := Select([]string{"statuses", "must not be repeated", "bodies", "keys", "hint-seconds-503", "hint-seconds-429", "hint-day", "broken-reset", "broken-body", "broken-accept-reset", "h2-refused", "h2-goaway-post",
-		"connection-retries", "connection-calls", "connection-tls", "tls-expired", "deadline-cancel", "deadline-hint"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Have(Select([]string{"statuses", "must not be repeated", "bodies", "keys", "hint-seconds-503", "hint-seconds-429", "hint-day", "broken-reset", "broken-body", "broken-accept-reset", "h2-refused", "h2-goaway-post",
+		"connection-retries", "connection-calls", "connection-tls", "tls-expired", "deadline-cancel", "deadline-hint"}))
 	cases = slices.DeleteFunc(cases, func(c Case) bool { return c.plan.fresh }) // their short waits are asked for again on a busy machine
 	clients := map[string]Client{
 		"lullhttp": Lull("lullhttp", lull.Policy{}), "net-http": NetHTTP(),

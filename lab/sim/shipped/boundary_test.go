@@ -13,6 +13,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -101,12 +103,9 @@ func boundaryLoads() (loads []float64) {
 // find returns the simulated boundaries of a contender: at how many loads it comes back, and with help.
 func find(t *testing.T, c sim.Contender, outage time.Duration) (back, help int) {
 	t.Helper()
-	m, err := sim.FindStability(t.Context(), standing(outage), c, sim.StabilityOptions{
+	m := must.Have(sim.FindStability(t.Context(), standing(outage), c, sim.StabilityOptions{
 		Loads: boundaryLoads(), Outages: []time.Duration{outage}, Watch: boundaryWatch, Relief: boundaryRelief, Seed: 1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return m.Back[0], m.Helped[0]
 }
 
@@ -292,16 +291,11 @@ func TestBoundaryIsNoMatterOfChance(t *testing.T) {
 	}
 	for _, p := range places(t, boundaries(long), false) {
 		for seed := range seeds {
-			got, err := p.state(func(s sim.Scenario, c sim.Contender) (bool, error) {
+			got := must.Have(p.state(func(s sim.Scenario, c sim.Contender) (bool, error) {
 				r, err := sim.Run(t.Context(), s, c, sim.Options{Seed: seed})
 				return r.Recovery.Back(), err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != p.want {
-				t.Errorf("%v: with seed %d %s, on the map %s", p, seed, got, p.want)
-			}
+			}))
+			check.Equal(t, got, p.want, "%v with seed %d", p, seed)
 		}
 	}
 	for _, b := range boundaries(long) {

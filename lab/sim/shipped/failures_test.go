@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -80,9 +81,7 @@ func TestFailuresMeanTheSame(t *testing.T) {
 			if c.want != "" {
 				want = []string{c.want}
 			}
-			if got := slices.Collect(maps.Keys(l.seen)); !slices.Equal(got, want) {
-				t.Errorf("%s, %s: retries were paid for as %q, want %q", c.name, side, got, want)
-			}
+			check.Slices(t, slices.Collect(maps.Keys(l.seen)), want, "%s, %s: retries were paid for as", c.name, side)
 			if r.Totals.Reasons[c.reason] == 0 {
 				t.Errorf("%s, %s: calls ended for %v, want some for %s", c.name, side, r.Totals.Reasons, c.reason)
 			}

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -452,10 +453,7 @@ func poolScripts() int {
 // simulatePool returns the figures of a simulated pool.
 func simulatePool(t *testing.T, s sim.Scenario, seed uint64) poolFigures {
 	t.Helper()
-	r, err := sim.Run(t.Context(), s, sim.None(), sim.Options{Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Have(sim.Run(t.Context(), s, sim.None(), sim.Options{Seed: seed}))
 	return figuresOfPool(r)
 }
 

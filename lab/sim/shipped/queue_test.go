@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lab/sim"
 	"github.com/lullgo/lull/queue"
@@ -108,13 +109,10 @@ type end struct {
 func simulated(t *testing.T, s sim.Scenario, p lull.Policy) (sent map[int64]time.Duration, ends map[int64]end) {
 	t.Helper()
 	sent, ends = map[int64]time.Duration{}, map[int64]end{}
-	r, err := sim.Run(t.Context(), s, sim.Contender{Policy: p}, sim.Options{Message: func(m sim.MessageEnd) {
+	r := must.Have(sim.Run(t.Context(), s, sim.Contender{Policy: p}, sim.Options{Message: func(m sim.MessageEnd) {
 		sent[m.Number] = m.Sent
 		ends[m.Number] = end{m.Attempts, m.At, m.Reason.String()}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	if left := r.Topics[0].Left; left > 0 {
 		t.Fatalf("%d messages are left: %+v %+v", left, s, p)
 	}
@@ -154,10 +152,7 @@ var errDown = errors.New("the service is down")
 func real(t *testing.T, s sim.Scenario, p lull.Policy, sent map[int64]time.Duration) map[int64]end { //clock: it is called in a bubble
 	t.Helper()
 	topic, service := &s.Topics[0], &s.Services[0]
-	memory, err := queue.NewMemoryBroker(queue.MemoryBrokerConfig{CountDefers: topic.Broker.CountDefers, FixedLeases: topic.Broker.FixedLeases, MaxDelay: topic.Broker.MaxDelay})
-	if err != nil {
-		t.Fatal(err)
-	}
+	memory := must.Have(queue.NewMemoryBroker(queue.MemoryBrokerConfig{CountDefers: topic.Broker.CountDefers, FixedLeases: topic.Broker.FixedLeases, MaxDelay: topic.Broker.MaxDelay}))
 	start := time.Now()
 	down := func() bool {
 		now := time.Since(start)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -12,9 +13,7 @@ import (
 // experiment would be another one.
 func TestPlayRefusesWhatItDoesNotPlay(t *testing.T) {
 	plain := func() sim.Scenario { return world(time.Second, 2*time.Second, 10, sim.Service{}, sim.Fleet{}) }
-	if err := plays(plain(), sim.Contender{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(plays(plain(), sim.Contender{}))
 	for name, change := range map[string]func(*sim.Scenario, *sim.Contender){
 		"hosts": func(s *sim.Scenario, _ *sim.Contender) { s.Services[0].Hosts = 2 },
 		"lognormal": func(s *sim.Scenario, _ *sim.Contender) {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func TestUnit(t *testing.T) {
@@ -18,9 +20,7 @@ func TestUnit(t *testing.T) {
 		{1 << 63, 0.5 + 0x1p-53},
 		{math.MaxUint64, 1 - 0x1p-53},
 	} {
-		if got := Unit(c.bits); got != c.want {
-			t.Errorf("Unit(%x) = %v, want %v", c.bits, got, c.want)
-		}
+		check.Equal(t, Unit(c.bits), c.want, "Unit(%x)", c.bits)
 	}
 	s := From(1)
 	for range 1000 {
@@ -67,9 +67,7 @@ func TestExponential(t *testing.T) {
 	if got, want := Exponential(0), 53*math.Ln2; math.Abs(got/want-1) > 3e-16 {
 		t.Errorf("the greatest is %v, want %v", got, want)
 	}
-	if got := Exponential(math.MaxUint64); got != 0x1p-53 {
-		t.Errorf("the least is %v, want %v", got, 0x1p-53)
-	}
+	check.Equal(t, Exponential(math.MaxUint64), 0x1p-53, "the least")
 }
 
 func TestNormal(t *testing.T) {
@@ -125,7 +123,5 @@ func TestNormalQuantiles(t *testing.T) {
 			t.Errorf("the quantile of %v is %v, want %v", c.p, got, c.want)
 		}
 	}
-	if got := quantile(0.5); got != 0 {
-		t.Errorf("the median is %v", got)
-	}
+	check.Equal(t, quantile(0.5), 0, "the median")
 }

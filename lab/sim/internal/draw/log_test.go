@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/big"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 func unitInLastPlace(x float64) float64 {
@@ -51,9 +53,7 @@ func TestEdges(t *testing.T) {
 	} {
 		wantAccurate(t, "Log", x, Log(x), bigLog(bigFloat(x)))
 	}
-	if got := Log(1); got != 0 {
-		t.Errorf("Log(1) = %v", got)
-	}
+	check.Equal(t, Log(1), 0, "Log(1)")
 	for _, x := range []float64{0, 0x1p-1074, 1e-17, -1e-17, 1, -1, 700, -700, 1e-300, 0x1p-30} {
 		wantAccurate(t, "Exp", x, Exp(x), bigExp(bigFloat(x)))
 	}

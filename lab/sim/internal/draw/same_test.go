@@ -4,6 +4,8 @@ import (
 	"hash/fnv"
 	"math"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // What a seed stands for is a promise: a change of any of these bits changes the
@@ -24,9 +26,7 @@ func TestGolden(t *testing.T) {
 		{"s.Below(1_000_000)", s.Below(1_000_000), 0xcda0e},
 		{"Unit(1<<60)", math.Float64bits(Unit(1 << 60)), 0x3fb0000000000008},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s is %#x, want %#x", c.name, c.got, c.want)
-		}
+		check.Equal(t, c.got, c.want, "%s", c.name)
 	}
 }
 
@@ -57,8 +57,6 @@ func TestGoldenHashes(t *testing.T) {
 				byte(b >> 32), byte(b >> 40), byte(b >> 48), byte(b >> 56),
 			})
 		}
-		if got := h.Sum64(); got != c.want {
-			t.Errorf("%s: the hash is %#x, want %#x", c.name, got, c.want)
-		}
+		check.Equal(t, h.Sum64(), c.want, "%s: the hash", c.name)
 	}
 }

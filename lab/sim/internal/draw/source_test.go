@@ -3,6 +3,8 @@ package draw
 import (
 	"math"
 	"testing"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // The words of SplitMix64 with the seed 1234567, as its authors' program prints
@@ -13,9 +15,7 @@ func TestSplitMix64(t *testing.T) {
 		6457827717110365317, 3203168211198807973, 9817491932198370423,
 		4593380528125082431, 16408922859458223821,
 	} {
-		if got := s.Uint64(); got != want {
-			t.Errorf("word %d is %d, want %d", i, got, want)
-		}
+		check.Equal(t, s.Uint64(), want, "word %d", i)
 	}
 }
 
@@ -46,9 +46,7 @@ func TestBelow(t *testing.T) {
 			t.Errorf("Below(%d) is %v in the mean, want %v", n, mean, want)
 		}
 	}
-	if got := s.Below(0); got != 0 {
-		t.Errorf("Below(0) = %d, want 0", got)
-	}
+	check.Equal(t, s.Below(0), 0, "Below(0)")
 	var counts [7]int
 	for range 70_000 {
 		counts[s.Below(7)]++

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // exact are the same durations, sorted.
@@ -30,8 +32,8 @@ func (s exact) mean() time.Duration {
 	return time.Duration(sum.Div(sum, n).Int64())
 }
 
-// check compares h with what was recorded, which it sorts.
-func check(t *testing.T, name string, h *Histogram, ds []time.Duration) {
+// compare compares h with what was recorded, which it sorts.
+func compare(t *testing.T, name string, h *Histogram, ds []time.Duration) {
 	t.Helper()
 	s := exact(ds)
 	slices.Sort(s)
@@ -75,7 +77,7 @@ func TestAgainstSorted(t *testing.T) {
 				ds[i] = c.draw()
 				h.Record(ds[i])
 			}
-			check(t, fmt.Sprintf("%d %s", n, c.name), &h, ds)
+			compare(t, fmt.Sprintf("%d %s", n, c.name), &h, ds)
 		}
 	}
 }
@@ -106,7 +108,7 @@ func TestNegativeCountsAsZero(t *testing.T) {
 	var h Histogram
 	h.Record(-5)
 	h.Record(math.MinInt64)
-	check(t, "negative", &h, []time.Duration{0, 0})
+	compare(t, "negative", &h, []time.Duration{0, 0})
 }
 
 func TestQuantileAtTheEdges(t *testing.T) {
@@ -121,9 +123,7 @@ func TestQuantileAtTheEdges(t *testing.T) {
 		{0, h.Quantile(0)}, {-1, h.Quantile(0)}, {math.NaN(), h.Quantile(0)}, {math.Inf(-1), h.Quantile(0)},
 		{1, h.Max()}, {2, h.Max()}, {math.Inf(1), h.Max()},
 	} {
-		if got := h.Quantile(c.q); got != c.want {
-			t.Errorf("quantile %v is %v, want %v", c.q, got, c.want)
-		}
+		check.Equal(t, h.Quantile(c.q), c.want, "quantile %v", c.q)
 	}
 	// 0.07 and 0.29 times 100 are above 7 and 29 in float64; some others are below.
 	for k := 1; k <= 100; k++ {
@@ -152,9 +152,7 @@ func TestCost(t *testing.T) {
 			rows++
 		}
 	}
-	if rows != 2 {
-		t.Errorf("%d rows for two doublings", rows)
-	}
+	check.Equal(t, rows, 2, "rows for two doublings")
 }
 
 func ExampleHistogram() {

@@ -3,6 +3,8 @@ package prefetch
 import (
 	"testing"
 	"unsafe"
+
+	"github.com/lullgo/lull/internal/check"
 )
 
 // Asking changes nothing, whatever the addresses, and costs no memory.
@@ -24,9 +26,7 @@ func TestAskingIsHarmless(t *testing.T) {
 			t.Fatalf("word %d is %d", i, data[i])
 		}
 	}
-	if n := testing.AllocsPerRun(100, func() { Lines(ask) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	check.Equal(t, testing.AllocsPerRun(100, func() { Lines(ask) }), 0, "allocations")
 }
 
 // What is asked for ahead is there: the sum of words that lie far apart, read in
