@@ -214,21 +214,19 @@ func TestTheHeaderOfAStaleResponse(t *testing.T) {
 // The cookies of the answers that failed come with the stale response. A 204 has no Content-Length
 // (RFC 9110, 8.6). Neither the body of a failure nor its drain lasts beyond the deadline of the policy.
 func TestAStaleResponseInsteadOfAnAnswer(t *testing.T) {
-	n := 0
 	p := eager
 	p.Deadline, p.Attempts = 2*time.Second, 1
-	handler := func(w http.ResponseWriter, r *http.Request) {
-		if n++; n == 1 {
-			w.WriteHeader(204)
-			return
-		}
-		time.Sleep(1900 * time.Millisecond)
-		w.Header().Set("Set-Cookie", "a=1")
-		w.WriteHeader(503)
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	}
-	inBubble(t, p, handler, func(t *testing.T, c *http.Client, _ *atomic.Int64) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		base := roundTrip(func(*http.Request) (*http.Response, error) {
+			if n++; n == 1 {
+				return &http.Response{StatusCode: 204, Header: http.Header{}, Body: http.NoBody}, nil
+			}
+			time.Sleep(1900 * time.Millisecond)
+			body, _ := io.Pipe() // to read it lasts until it is closed
+			return &http.Response{StatusCode: 503, Header: http.Header{"Set-Cookie": {"a=1"}}, ContentLength: -1, Body: body}, nil
+		})
+		c := client(t, p, lullhttp.WithBase(base), lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))
 		getWith(t, c, host)
 		began := time.Now()
 		resp, _, err := getWith(t, c, host)
@@ -238,7 +236,7 @@ func TestAStaleResponseInsteadOfAnAnswer(t *testing.T) {
 		check.Equal(t, time.Since(began), p.Deadline, "the time of the call")
 		check.Equal(t, resp.Header.Get("Set-Cookie"), "a=1", "Set-Cookie")
 		check.Equal(t, len(resp.Header.Values("Content-Length")), 0, "Content-Length")
-	}, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))
+	})
 }
 
 // A request that may have changed the resource drops what is stored, if it succeeded (RFC 9111, 4.4).
