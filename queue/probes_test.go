@@ -115,7 +115,7 @@ func TestADeferralShowsNothing(t *testing.T) {
 			time.Sleep(want.after)
 			synctest.Wait()
 			check.Equal(t, runs, want.runs, "runs")
-			check.Equal(t, d.Breaker().State(d.Now()), want.state, "after %d runs the breaker is", runs)
+			check.Equal(t, d.Breaker().State(d.Now()), want.state, "after %d runs the breaker is", want.runs)
 		}
 		r.stop(t)
 	})
