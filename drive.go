@@ -36,7 +36,7 @@ func (d *Dependency) Drive(ctx context.Context, spec engine.Spec, attempt func(c
 	}
 	v := r.makeAttempt(&op, now)
 	if v.Kind != KindSuccess || d.wiring.timing || !r.call.CanUseSucceed() {
-		return r.continueAfter(&op, v, false)
+		return r.continueAfter(&op, v, 0)
 	}
 	// A first attempt that succeeded: this path must be short. The clock is read
 	// again once in a millisecond at most (recordStep).
@@ -112,12 +112,8 @@ func (d *Dependency) Continue(ctx context.Context, spec engine.Spec, made int, v
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
 	r := run{d: d, ctx: ctx, operation: spec.Operation, start: now}
-	r.times.notIdempotent, r.times.fallback = spec.NotIdempotent, spec.Fallback
-	if t, ok := ctx.Deadline(); ok {
-		if r.callerDeadline = d.wiring.Deadline(t); spec.Deadline == 0 || r.callerDeadline < spec.Deadline {
-			spec.Deadline = r.callerDeadline
-		}
-	}
+	r.prepare(&spec)
+	spec.Rest = true
 	var step engine.Step
 	r.call, step = d.state.Resume(now, spec, max(made, 1))
 	if err := ctx.Err(); err != nil && !step.Done {
@@ -127,22 +123,27 @@ func (d *Dependency) Continue(ctx context.Context, spec engine.Spec, made int, v
 		return r.ended(&op, now, step, v)
 	}
 	defer r.endAfterPanic()
-	return r.continueAfter(&op, v, true)
+	return r.continueAfter(&op, v, r.call.Attempts()) // which had ended with Drive
 }
 
 func (r *run) setCaller(ctx context.Context) { r.ctx, r.reserved = attempt.CallerOf(ctx) }
 
-// startCall starts the call, with the caller's deadline if that is the nearer. It returns why the
-// call may not start, or Success.
-func (r *run) startCall(spec *engine.Spec, now time.Duration) Reason {
+// prepare keeps what the end of the call needs of spec, and puts the caller's deadline into spec if
+// that is the nearer.
+func (r *run) prepare(spec *engine.Spec) {
 	r.times.notIdempotent, r.times.fallback = spec.NotIdempotent, spec.Fallback
-	if err := r.ctx.Err(); err != nil {
-		return endedBy(err)
-	}
 	if t, ok := r.ctx.Deadline(); ok {
 		if r.callerDeadline = r.d.wiring.Deadline(t); spec.Deadline == 0 || r.callerDeadline < spec.Deadline {
 			spec.Deadline = r.callerDeadline
 		}
+	}
+}
+
+// startCall starts the call. It returns why the call may not start, or Success.
+func (r *run) startCall(spec *engine.Spec, now time.Duration) Reason {
+	r.prepare(spec)
+	if err := r.ctx.Err(); err != nil {
+		return endedBy(err)
 	}
 	return r.d.state.StartIn(&r.call, now, spec)
 }
@@ -169,16 +170,12 @@ func (r *run) panicked(now time.Duration) {
 	r.observeEnd(nil, now, doneFor(engine.Panicked), Verdict{Kind: KindPermanent, Code: engine.CodePanic}, unknown, false)
 }
 
-// continueAfter makes the rest of the call after an attempt that ended with v. rest: its attempts are
-// for the rest of an answer.
-func (r *run) continueAfter(op *operation, v Verdict, rest bool) engine.Result {
+// continueAfter makes the rest of the call after an attempt that ended with v. reported is the attempt
+// whose end the observers know already; 0: none.
+func (r *run) continueAfter(op *operation, v Verdict, reported int) engine.Result {
 	random := r.d.wiring.rand
 	if v.Kind != KindSuccess {
 		r.call.NestedIn(inbound.From(r.ctx).Attempt())
-	}
-	reported := 0
-	if rest {
-		reported = r.call.Attempts() // the attempt that broke off: it had ended with Drive
 	}
 	for {
 		now := r.d.Now()
@@ -186,12 +183,7 @@ func (r *run) continueAfter(op *operation, v Verdict, rest bool) engine.Result {
 		if r.call.Attempts() == reported {
 			r.times.reported()
 		}
-		var step engine.Step
-		if rest && v.Kind == KindSuccess {
-			step = r.call.Continued(now, random)
-		} else {
-			step = r.call.Next(now, v, random)
-		}
+		step := r.call.Next(now, v, random)
 		if step.Done {
 			return r.ended(op, now, step, v)
 		}
@@ -223,7 +215,7 @@ func (r *run) startLater(op *operation, now time.Duration) engine.Result {
 	if step.Done {
 		return r.ended(op, now, step, Verdict{})
 	}
-	return r.continueAfter(op, r.makeAttempt(op, now), false)
+	return r.continueAfter(op, r.makeAttempt(op, now), 0)
 }
 
 // beginAttempt begins the next attempt, waits before that for the throttle and for room, and

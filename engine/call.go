@@ -34,6 +34,10 @@ type Spec struct {
 	Stream bool
 	// ForRetry: the call is made for a request which is itself a retry, as after [Call.NestedIn].
 	ForRetry bool
+	// Rest: the call is for the rest of an answer of which the caller has a part (a download that
+	// broke off). It has earned when the answer began, and what its retries cost is not put back,
+	// since the answer may break off again. It is for [State.Resume].
+	Rest bool
 	// Fallback: the caller has another answer if the call fails and [Result.Degrades]. Only
 	// observers use it.
 	Fallback bool
@@ -88,11 +92,30 @@ type Call struct {
 	token          breaker.Ticket
 	pass           pass
 	waits          waiting
-	deferred       bool  // the breaker learns of the end from LearnBreaker, not from finish
-	stream         bool  // Spec.Stream
+	deferred       bool // the breaker learns of the end from LearnBreaker, not from finish
+	answer         answerKind
 	hinted         bool  // the attempt under way, or waited for, is at the time that the server asked for
 	paidRetries    uint8 // retries that the budget paid for; at most 255 are counted
 	attemptsBefore int16 // the attempts that were made before Resume
+}
+
+// answerKind is what is special about the answer that a call is for.
+type answerKind uint8
+
+const (
+	wholeAnswer  answerKind = iota
+	stream                  // Spec.Stream
+	restOfAnswer            // Spec.Rest
+)
+
+func answerOf(spec *Spec) answerKind {
+	switch {
+	case spec.Rest:
+		return restOfAnswer
+	case spec.Stream:
+		return stream
+	}
+	return wholeAnswer
 }
 
 // pass is the state of the throttle's permission for an attempt. The throttle must learn how that
@@ -180,7 +203,7 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	c.attempts, c.reason, c.repeat = 0, Success, anyTime
 	c.shown, c.paid, c.permit, c.ended, c.hinted = noAttempt, false, false, false, false
 	if !p.empty { // else nobody reads them
-		c.receipt, c.paidRetries, c.waits, c.token, c.pass, c.deferred, c.stream, c.attemptsBefore = 0, 0, forNothing, breaker.Ticket{}, noPass, false, spec.Stream, 0
+		c.receipt, c.paidRetries, c.waits, c.token, c.pass, c.deferred, c.answer, c.attemptsBefore = 0, 0, forNothing, breaker.Ticket{}, noPass, false, answerOf(spec), 0
 	}
 	c.repeatAs(spec)
 	if limit := p.policy.Deadline; limit > 0 {
@@ -563,7 +586,7 @@ func (c *Call) finish(now time.Duration, r Reason, random func() uint64) Step {
 		m = c.s.memory()
 	}
 	if b := m.budget; b != nil {
-		b.Done(now, r == Success, c.receipt, int(c.paidRetries))
+		b.Done(now, r == Success && c.answer != restOfAnswer, c.receipt, int(c.paidRetries))
 	}
 	if b := m.breaker; b != nil && !c.deferred { // last, since its listeners may panic
 		b.DoneWithUsualTime(now, c.token, outcome, c.s.Current().answered.usualTime(), random)
@@ -604,7 +627,7 @@ func (c *Call) Succeed(now time.Duration, due bool) {
 // A stream that was answered later than any attempt may be was silent, not slow.
 func (c *Call) took(now time.Duration, succeeded bool) time.Duration {
 	took := max(now-c.began, 0)
-	if limit := c.s.Plan().policy.AttemptTimeout; !succeeded || c.stream && limit > 0 && took > limit {
+	if limit := c.s.Plan().policy.AttemptTimeout; !succeeded || c.answer == stream && limit > 0 && took > limit {
 		return unknownTime
 	}
 	return took

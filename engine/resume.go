@@ -6,7 +6,6 @@ import (
 
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/internal/saturating"
-	"github.com/lullgo/lull/throttle"
 )
 
 // Resume is Start for a call of which other processes have made the given number of attempts,
@@ -20,7 +19,7 @@ import (
 func (s *State) Resume(now time.Duration, spec Spec, made int) (Call, Step) {
 	s = s.Current()
 	made = min(max(made, 0), math.MaxInt16-1)
-	c := Call{s: s, began: now, deadline: Never, attempts: int16(made), attemptsBefore: int16(made)}
+	c := Call{s: s, began: now, deadline: Never, attempts: int16(made), attemptsBefore: int16(made), answer: answerOf(&spec)}
 	c.repeatAs(&spec)
 	if spec.Deadline != 0 {
 		c.deadline = spec.Deadline
@@ -32,25 +31,6 @@ func (s *State) Resume(now time.Duration, spec Spec, made int) (Call, Step) {
 		return c, done(no)
 	}
 	return c, Step{}
-}
-
-// Continued is Next for an attempt that succeeded in continuing an answer of which the caller had a
-// part (a download that broke off). The breaker and the throttle learn of it. The budget does not:
-// the call has earned when its answer began, and what the retry cost is not put back, since the
-// answer may break off again.
-func (c *Call) Continued(now time.Duration, random func() uint64) Step {
-	if c.Over() {
-		return done(c.reason)
-	}
-	c.reportToThrottle(now, throttle.Accepted)
-	if c.s.mustRecord(c.began) {
-		c.s.answered.record(c.began, c.took(now, true))
-	}
-	c.DeferBreaker()
-	c.finish(now, Canceled, random)
-	c.reason = Success
-	c.LearnBreaker(now, random)
-	return done(Success)
 }
 
 // Wait draws the wait before the given retry, from 1, after a failure with v, as Next does. It is

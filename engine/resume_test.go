@@ -209,12 +209,12 @@ func TestMaxAttempts(t *testing.T) {
 
 // The rest of an answer is a success for the breaker. It earns nothing, and what its
 // retry cost stays spent.
-func TestContinuedIsASuccessForAllButTheBudget(t *testing.T) {
+func TestTheRestIsASuccessForAllButTheBudget(t *testing.T) {
 	p := lull.Policy{Budget: budget.Config{Stock: 10, Ratio: 0.5}, Timeouts: lull.TimeoutsAlways, Breaker: breaker.Config{FailureRate: 0.5}}
 	s := newDependency(t, p).State()
 	now := time.Hour
 	balance := s.Budget().Balance(now)
-	c, step := s.Resume(now, engine.Spec{}, 1)
+	c, step := s.Resume(now, engine.Spec{Rest: true}, 1)
 	if step.Done {
 		t.Fatal(step.Reason)
 	}
@@ -225,11 +225,11 @@ func TestContinuedIsASuccessForAllButTheBudget(t *testing.T) {
 	if step = c.Attempt(now, nil); step.Done {
 		t.Fatal(step.Reason)
 	}
-	step = c.Continued(now, nil)
+	step = c.Next(now, success, nil)
 	if !step.Done || step.Reason != engine.Success || !c.Over() {
 		t.Errorf("%+v", step)
 	}
-	if again := c.Continued(now, nil); again.Reason != engine.Success {
+	if again := c.Next(now, success, nil); again.Reason != engine.Success {
 		t.Errorf("again: %+v", again)
 	}
 	if calls, failures, _ := s.Breaker().Counts(now); calls != 1 || failures != 0 {

@@ -38,10 +38,10 @@ func WithResume() Option {
 }
 
 // roundTripResuming is RoundTrip for WithResume.
-func (t *Transport) roundTripResuming(req *http.Request) (*http.Response, error) {
+func (t *Transport) roundTripResuming(req *http.Request, fallback bool) (*http.Response, error) {
 	d := t.Dependency(req)
 	began := d.Now()
-	resp, err := t.makeCall(req)
+	resp, err := t.makeCall(req, fallback)
 	if err == nil && canResume(req, resp) {
 		b := &resumingBody{t: t, dependency: d, req: req, etag: strongETag(resp.Header), encoding: resp.Header.Get("Content-Encoding"),
 			made: OutcomeOf(resp).Attempts, length: resp.ContentLength, body: resp.Body}

@@ -115,17 +115,18 @@ func (s *staleResponses) roundTrip(t *Transport, req *http.Request) (*http.Respo
 	if t.resumes {
 		call = t.roundTripResuming
 	}
-	resp, err := call(req)
+	answers := s.answers(req)
+	resp, err := call(req, answers)
 	if err == nil && isGone(req, resp) {
 		s.drop(key)
 	}
 	if req.Method != "" && req.Method != http.MethodGet {
 		if err == nil && resp.StatusCode < 400 {
-			s.invalidate(req, resp)
+			s.invalidate(req, resp, key)
 		}
 		return resp, err
 	}
-	if !s.answers(req) {
+	if !answers {
 		return resp, err
 	}
 	o, degrades := Outcome{}, false
@@ -224,14 +225,14 @@ func isConditional(h http.Header) bool {
 }
 
 // invalidate drops what a request that is not safe may have changed (RFC 9111, 4.4).
-func (s *staleResponses) invalidate(req *http.Request, resp *http.Response) {
+func (s *staleResponses) invalidate(req *http.Request, resp *http.Response, key string) {
 	switch req.Method {
 	case http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return
 	}
-	s.drop(urlKey(req, nil))
-	for _, key := range [...]string{"Location", "Content-Location"} {
-		at, err := req.URL.Parse(resp.Header.Get(key))
+	s.drop(key)
+	for _, name := range [...]string{"Location", "Content-Location"} {
+		at, err := req.URL.Parse(resp.Header.Get(name))
 		if err == nil && at.Scheme == req.URL.Scheme && canonicalHost(at.Scheme, at.Host) == hostOf(req) {
 			s.drop(urlKey(req, at))
 		}

@@ -115,18 +115,19 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.stale.roundTrip(t, req)
 	}
 	if t.resumes {
-		return t.roundTripResuming(req)
+		return t.roundTripResuming(req, false)
 	}
-	return t.makeCall(req)
+	return t.makeCall(req, false)
 }
 
-// makeCall is RoundTrip without WithStale and WithResume.
-func (t *Transport) makeCall(req *http.Request) (*http.Response, error) {
+// makeCall is RoundTrip without WithStale and WithResume. fallback: an older response may be served if
+// the call fails.
+func (t *Transport) makeCall(req *http.Request, fallback bool) (*http.Response, error) {
 	d := t.Dependency(req)
 	x := exchange{t: t, req: req, inboundRetries: inbound.From(req.Context()).Attempt() - 1}
 	var spec engine.Spec
 	mayRace, keyless := t.fillSpec(&spec, req)
-	spec.Fallback = t.stale != nil && t.stale.answers(req)
+	spec.Fallback = fallback
 	ctx := req.Context()
 	if spec.ForRetry || t.givenUp.hasRecent.Load() {
 		if above := t.layerAbove(req, spec.ForRetry); above != nil {
