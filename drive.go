@@ -112,7 +112,10 @@ func (d *Dependency) Continue(ctx context.Context, spec engine.Spec, made int, v
 	op := operation{attempt, discard, lastErr}
 	now := d.Now()
 	r := run{d: d, ctx: ctx, operation: spec.Operation, start: now}
-	r.prepare(&spec)
+	r.times.notIdempotent, r.times.fallback = spec.NotIdempotent, spec.Fallback
+	if t, ok := ctx.Deadline(); ok {
+		r.limitTo(t, &spec)
+	}
 	spec.Rest = true
 	var step engine.Step
 	r.call, step = d.state.Resume(now, spec, max(made, 1))
@@ -128,22 +131,21 @@ func (d *Dependency) Continue(ctx context.Context, spec engine.Spec, made int, v
 
 func (r *run) setCaller(ctx context.Context) { r.ctx, r.reserved = attempt.CallerOf(ctx) }
 
-// prepare keeps what the end of the call needs of spec, and puts the caller's deadline into spec if
-// that is the nearer.
-func (r *run) prepare(spec *engine.Spec) {
-	r.times.notIdempotent, r.times.fallback = spec.NotIdempotent, spec.Fallback
-	if t, ok := r.ctx.Deadline(); ok {
-		if r.callerDeadline = r.d.wiring.Deadline(t); spec.Deadline == 0 || r.callerDeadline < spec.Deadline {
-			spec.Deadline = r.callerDeadline
-		}
+// limitTo puts the caller's deadline into spec, if that is the nearer.
+func (r *run) limitTo(t time.Time, spec *engine.Spec) {
+	if r.callerDeadline = r.d.wiring.Deadline(t); spec.Deadline == 0 || r.callerDeadline < spec.Deadline {
+		spec.Deadline = r.callerDeadline
 	}
 }
 
 // startCall starts the call. It returns why the call may not start, or Success.
 func (r *run) startCall(spec *engine.Spec, now time.Duration) Reason {
-	r.prepare(spec)
+	r.times.notIdempotent, r.times.fallback = spec.NotIdempotent, spec.Fallback
 	if err := r.ctx.Err(); err != nil {
 		return endedBy(err)
+	}
+	if t, ok := r.ctx.Deadline(); ok {
+		r.limitTo(t, spec)
 	}
 	return r.d.state.StartIn(&r.call, now, spec)
 }

@@ -108,16 +108,6 @@ const (
 	restOfAnswer            // Spec.Rest
 )
 
-func answerOf(spec *Spec) answerKind {
-	switch {
-	case spec.Rest:
-		return restOfAnswer
-	case spec.Stream:
-		return stream
-	}
-	return wholeAnswer
-}
-
 // pass is the state of the throttle's permission for an attempt. The throttle must learn how that
 // ended.
 type pass uint8
@@ -203,7 +193,10 @@ func (s *State) StartIn(c *Call, now time.Duration, spec *Spec) Reason {
 	c.attempts, c.reason, c.repeat = 0, Success, anyTime
 	c.shown, c.paid, c.permit, c.ended, c.hinted = noAttempt, false, false, false, false
 	if !p.empty { // else nobody reads them
-		c.receipt, c.paidRetries, c.waits, c.token, c.pass, c.deferred, c.answer, c.attemptsBefore = 0, 0, forNothing, breaker.Ticket{}, noPass, false, answerOf(spec), 0
+		c.receipt, c.paidRetries, c.waits, c.token, c.pass, c.deferred, c.answer, c.attemptsBefore = 0, 0, forNothing, breaker.Ticket{}, noPass, false, wholeAnswer, 0
+		if spec.Stream {
+			c.answer = stream
+		}
 	}
 	c.repeatAs(spec)
 	if limit := p.policy.Deadline; limit > 0 {

@@ -19,7 +19,10 @@ import (
 func (s *State) Resume(now time.Duration, spec Spec, made int) (Call, Step) {
 	s = s.Current()
 	made = min(max(made, 0), math.MaxInt16-1)
-	c := Call{s: s, began: now, deadline: Never, attempts: int16(made), attemptsBefore: int16(made), answer: answerOf(&spec)}
+	c := Call{s: s, began: now, deadline: Never, attempts: int16(made), attemptsBefore: int16(made)}
+	if spec.Rest {
+		c.answer = restOfAnswer
+	}
 	c.repeatAs(&spec)
 	if spec.Deadline != 0 {
 		c.deadline = spec.Deadline
