@@ -107,9 +107,9 @@ func (r Reason) Meaning() string {
 
 // GaveUp reports whether a caller further up must not retry a call that ended for this reason,
 // since retries would multiply: its attempts, budget or time were used up, the circuit was open,
-// the throttle closed, too many calls waited, or the server asked to stop or to wait too long. It is false where a
-// caller may know better: the operation could not be repeated safely, nothing is known of the
-// failure, or there was no room here.
+// the throttle closed, too many calls waited, or the server asked to stop or to wait too long. It
+// is false where a caller may know better: the operation could not be repeated safely, nothing is
+// known of the failure, or there was no room here.
 func (r Reason) GaveUp() bool {
 	switch r {
 	case AttemptsExhausted, BudgetExhausted, Deadline, CircuitOpen, Throttled,

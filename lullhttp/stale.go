@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/driver"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/problem"
 )
 
 // The defaults of a zero Stale.
@@ -66,12 +67,14 @@ type Stale struct {
 // A body that is stored is copied once as it is read.
 func WithStale(s Stale) Option {
 	return func(t *Transport) error {
-		if s.For < 0 || s.Entries < 0 || s.Bytes < 0 || s.EntryBytes < 0 {
-			return fmt.Errorf("lullhttp: WithStale(%+v): want no negative number", s)
-		}
 		s.Entries, s.Bytes = cmp.Or(s.Entries, DefaultStaleEntries), cmp.Or(s.Bytes, DefaultStaleBytes)
-		if s.EntryBytes > s.Bytes/8 {
-			return fmt.Errorf("lullhttp: WithStale: EntryBytes is %d, want at most an eighth of Bytes (%d): others would not be kept while they are read", s.EntryBytes, s.Bytes)
+		var l problem.List
+		l.Check(s.For >= 0, "For", s.For, "a positive duration, or 0 for none")
+		l.Check(s.Entries > 0, "Entries", s.Entries, "a positive number, or 0 for the default of 1000")
+		l.Check(s.Bytes > 0, "Bytes", s.Bytes, "a positive number, or 0 for the default of 16 MiB")
+		l.Check(s.EntryBytes >= 0 && s.EntryBytes <= max(s.Bytes, 0)/8, "EntryBytes", s.EntryBytes, "at most an eighth of Bytes, so that a body can be kept while it is read, or 0 for the default")
+		if err := l.Err(); err != nil {
+			return fmt.Errorf("lullhttp: WithStale: %w", err)
 		}
 		s.EntryBytes = cmp.Or(s.EntryBytes, min(DefaultStaleEntryBytes, s.Bytes/8))
 		if s.Store == nil {

@@ -873,9 +873,13 @@ func TestStaleResponsesConcurrently(t *testing.T) {
 }
 
 func TestStaleIsValidated(t *testing.T) {
-	for _, s := range []lullhttp.Stale{{For: -1}, {Entries: -1}, {Bytes: -1}, {EntryBytes: -1}, {EntryBytes: lullhttp.DefaultStaleBytes/8 + 1}, {Bytes: 1 << 10, EntryBytes: 1 << 10}} {
-		if _, err := lullhttp.New(lull.Policy{}, lullhttp.WithStale(s)); err == nil {
-			t.Errorf("%+v is accepted", s)
+	for _, c := range []struct {
+		stale lullhttp.Stale
+		field string
+	}{{lullhttp.Stale{For: -1}, "For"}, {lullhttp.Stale{Entries: -1}, "Entries"}, {lullhttp.Stale{Bytes: -1}, "Bytes"}, {lullhttp.Stale{EntryBytes: -1}, "EntryBytes"},
+		{lullhttp.Stale{EntryBytes: lullhttp.DefaultStaleBytes/8 + 1}, "EntryBytes"}, {lullhttp.Stale{Bytes: 1 << 10, EntryBytes: 1 << 10}, "EntryBytes"}} {
+		if _, err := lullhttp.New(lull.Policy{}, lullhttp.WithStale(c.stale)); err == nil || !strings.Contains(err.Error(), c.field+" is ") {
+			t.Errorf("%+v: %v", c.stale, err)
 		}
 	}
 }

@@ -52,7 +52,7 @@ type failure struct {
 	at, textAt time.Duration
 }
 
-// Observe implements lull.Observer.
+// Observe implements event.Observer.
 func (p *Page) Observe(_ context.Context, e lull.Event) {
 	p.init()
 	name := key(e.Dependency)

@@ -10,7 +10,7 @@ import (
 	"github.com/lullgo/lull/internal/recent"
 )
 
-// A Page shows the state of dependencies. It is an http.Handler for the page, and a lull.Observer that counts
+// A Page shows the state of dependencies. It is an http.Handler for the page, and an event.Observer that counts
 // what fails. The zero Page is ready. Its methods may be called concurrently; it must not be copied after its
 // first use.
 type Page struct {
