@@ -20,11 +20,11 @@ import (
 
 // answer answers a request whose call has failed without a response.
 func answer(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, context.Canceled) && r.Context().Err() == context.Canceled {
-		panic(http.ErrAbortHandler) // nobody is there
-	}
 	if err == errTunnelled {
 		return
+	}
+	if callOf(r.Context()).clientHasLeft() {
+		panic(http.ErrAbortHandler)
 	}
 	status, kind := http.StatusBadGateway, "destination_unavailable"
 	var call *lull.Error

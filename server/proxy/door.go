@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/outlier"
 	"github.com/lullgo/lull/server/admission"
@@ -225,8 +227,8 @@ func (d *door) setCalls(replay int64, stale time.Duration, resume bool, opts ...
 		d.calls = d.proxy.wrap(calls)
 	}
 	d.reverse = d.reverseProxy(d.calls)
-	d.handler, err = lullhttp.NewHandler(http.HandlerFunc(d.serve))
-	return err
+	d.handler = http.HandlerFunc(d.serve)
+	return nil
 }
 
 func (d *door) reverseProxy(calls http.RoundTripper) *httputil.ReverseProxy {
@@ -237,39 +239,85 @@ func (d *door) reverseProxy(calls http.RoundTripper) *httputil.ReverseProxy {
 		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { answer(w, r, err) },
 		BufferPool:     &buffers,
 		ErrorLog:       quiet,
+		FlushInterval:  flushAfter,
 	}
 }
 
+// flushAfter is how long a part of a body of known length is held back for more. Others are sent on at once.
+const flushAfter = 10 * time.Millisecond
+
 // ServeHTTP takes a request of the door.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if d.proxy.Draining() && r.ProtoMajor == 1 {
-		w.Header().Set("Connection", "close")
-	}
-	c := &call{door: d}
+	c := &call{Context: r.Context(), door: d}
 	c.Record = Record{Time: time.Now(), Door: d.name, Method: r.Method, Host: r.Host, Path: r.URL.Path, Protocol: r.Proto}
-	ctx := context.WithValue(r.Context(), callKey{}, c)
-	r = r.WithContext(ctx)
-	out := &countingWriter{ResponseWriter: w}
+	c.writer = writer{ResponseWriter: w, call: c, old: !r.ProtoAtLeast(1, 1)}
+	out := &c.writer
 	if d.proxy.record != nil {
-		in := countBody(r)
-		defer func() {
-			c.Took = time.Since(c.Time)
-			c.Status, c.BytesOut, c.BytesIn = out.status, out.bytes, in.bytes()
-			d.proxy.record(&c.Record)
-		}()
+		defer c.end()
 	}
+	defer c.cut()
+	var ctx context.Context = c
+	if d.calls != nil {
+		left, bounded := timeLeft(r.Header)
+		ctx, c.in = inbound.With(ctx, lullhttp.ParseAttempt(r.Header), left)
+		defer c.in.End()
+		if bounded && left <= 0 {
+			fail(out, r.WithContext(ctx), http.StatusGatewayTimeout, errors.New("the time for the request was up when it came"), "http_response_timeout")
+			return
+		}
+	}
+	r = r.WithContext(ctx)
 	if text := refusalOf(r); text != "" {
 		fail(out, r, http.StatusBadRequest, errorText(text), "http_request_error")
 		return
 	}
-	if limit := d.limits.BodyBytes; limit > 0 && r.Body != nil {
-		if r.ContentLength > limit {
+	if r.Body != nil && r.Body != http.NoBody {
+		limit := d.limits.BodyBytes
+		if limit > 0 && r.ContentLength > limit {
 			fail(out, r, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has %d bytes, and this door takes at most %d", r.ContentLength, limit), "http_request_error")
 			return
 		}
-		r.Body = http.MaxBytesReader(out, r.Body, limit)
+		if r.ProtoMajor == 1 {
+			// The response may begin while the request is still being sent.
+			_ = http.NewResponseController(w).EnableFullDuplex()
+		}
+		c.sent.ReadCloser, c.sent.length = r.Body, r.ContentLength
+		if limit > 0 {
+			c.sent.ReadCloser = http.MaxBytesReader(w, r.Body, limit)
+		}
+		r.Body = &c.sent
 	}
 	d.handler.ServeHTTP(out, r)
+}
+
+// begin completes the header of an answer.
+func (c *call) begin(h http.Header, status int) {
+	if c.in != nil {
+		c.in.Began()
+		h[lullhttp.AnnounceHeader] = announcement
+		if status >= 500 && c.in.GaveUp() {
+			if _, hinted := lullhttp.ParseHint(h, status, c.Time); !hinted {
+				h["X-Should-Retry"] = []string{"false"} // a retry from further up would multiply those made here
+			}
+		}
+	}
+	// What is left of an upload is not read when it was refused.
+	if c.Protocol != "HTTP/2.0" && (c.door.proxy.Draining() || status >= 300 && !c.sent.whole()) {
+		h["Connection"] = []string{"close"}
+	}
+}
+
+var announcement = []string{"1"}
+
+// cut sends what there is of an answer that breaks off, so that the client does not take the request for one without any.
+func (c *call) cut() {
+	if c.writer.status < 200 {
+		return
+	}
+	if v := recover(); v != nil {
+		_ = http.NewResponseController(c.writer.ResponseWriter).Flush()
+		panic(v)
+	}
 }
 
 // serve makes the request of an upstream or of the forward door.
@@ -279,10 +327,8 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 		d.connect(w, r)
 		return
 	}
-	if d.target == nil {
-		if !d.mayForward(w, r) {
-			return
-		}
+	if d.target == nil && !d.mayForward(w, r) {
+		return
 	}
 	c.route = d.routeOf(r)
 	options := c.route.options
@@ -292,19 +338,9 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	case "?0":
 		options = append(options[:len(options):len(options)], lull.Once())
 	}
-	ctx := r.Context()
 	if len(options) > 0 {
-		ctx = lullhttp.WithCall(ctx, options...)
+		r = r.WithContext(lullhttp.WithCall(r.Context(), options...))
 	}
-	if ms, ok := envoyTimeout(r.Header); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, ms)
-		defer cancel()
-	}
-	if ctx != r.Context() {
-		r = r.WithContext(ctx)
-	}
-	c.writer = w
 	d.reverse.ServeHTTP(w, r)
 }
 
@@ -344,8 +380,15 @@ func dependencyOf(r *http.Request) *lull.Dependency {
 	return nil
 }
 
-// envoyTimeout reads the timeout with which an application tells Envoy how long a request may take.
-func envoyTimeout(h http.Header) (time.Duration, bool) {
-	ms, err := strconv.ParseInt(h.Get("X-Envoy-Upstream-Rq-Timeout-Ms"), 10, 32)
-	return time.Duration(ms) * time.Millisecond, err == nil && ms > 0
+// timeLeft returns the time that an application gives a request, of which the shortest counts.
+func timeLeft(h http.Header) (left time.Duration, bounded bool) {
+	left, bounded = lullhttp.ParseTimeout(h)
+	if v := h["X-Envoy-Upstream-Rq-Timeout-Ms"]; len(v) > 0 {
+		if ms, err := strconv.ParseUint(v[0], 10, 31); err == nil && ms > 0 {
+			if d := time.Duration(ms) * time.Millisecond; !bounded || d < left {
+				left, bounded = d, true
+			}
+		}
+	}
+	return left, bounded
 }

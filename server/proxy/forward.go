@@ -232,10 +232,7 @@ func (d *door) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer from.Close()
-	if c := callOf(r.Context()); c != nil {
-		c.Status = http.StatusOK
-	}
 	if _, err := from.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err == nil {
-		d.proxy.join(r.Context(), from, buffered.Reader, to)
+		callOf(r.Context()).join(http.StatusOK, from, buffered.Reader, to)
 	}
 }

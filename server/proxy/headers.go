@@ -114,7 +114,6 @@ func beforeRetry(next *http.Request, _ error) error {
 // modifyResponse adds how the call went to its response.
 func modifyResponse(resp *http.Response) error {
 	h := resp.Header
-	passable(resp)
 	for _, name := range forApplication {
 		delete(h, name)
 	}
@@ -129,14 +128,17 @@ func modifyResponse(resp *http.Response) error {
 	if o.Stale {
 		h[StaleHeader] = []string{"?1"}
 	}
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return tunnel(resp)
-	}
-	return nil
+	return passable(resp)
 }
 
 // passable takes from a response what the door's client cannot be sent.
-func passable(resp *http.Response) {
+func passable(resp *http.Response) error {
+	c := callOf(resp.Request.Context())
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return c.tunnel(resp)
+	}
+	c.got = responseBody{resp.Body, c}
+	resp.Body = &c.got
 	switch {
 	case resp.StatusCode == http.StatusNotModified && len(resp.Header["Content-Length"]) > 0:
 		// It is the length of what the client has. Clients of net/http would wait for it over HTTP/2.
@@ -146,6 +148,7 @@ func passable(resp *http.Response) {
 	case len(resp.Trailer) > 0 && resp.Request.ProtoMajor == 1 && resp.Request.Method != http.MethodHead:
 		delete(resp.Header, "Content-Length") // over HTTP/1 only a chunked body has trailers
 	}
+	return nil
 }
 
 var oneAttempt = []string{"1"}

@@ -37,11 +37,9 @@ func (n *plan) ingress(i Ingress) error {
 		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { answerIngress(w, r, err) },
 		BufferPool:     &buffers,
 		ErrorLog:       quiet,
+		FlushInterval:  flushAfter,
 	}
-	var inner http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		callOf(r.Context()).writer = w
-		d.reverse.ServeHTTP(w, r)
-	})
+	var inner http.Handler = d.reverse
 	if i.Keys.Store != "" {
 		if inner, err = n.proxy.withKeys(inner, i.Keys); err != nil {
 			return err
@@ -120,10 +118,6 @@ func (d *door) toApplication(r *httputil.ProxyRequest, trusted bool) {
 
 // fromIngress passes the application's response on.
 func fromIngress(resp *http.Response) error {
-	passable(resp)
 	delete(resp.Header, "Proxy-Status")
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return tunnel(resp)
-	}
-	return nil
+	return passable(resp)
 }

@@ -29,8 +29,7 @@ func upgradeOf(h http.Header) string {
 
 // tunnel answers with a response that switches protocols, and passes bytes until both sides have ended. Unlike
 // httputil.ReverseProxy it passes on what the client has sent before the response came (golang.org/issue/80875).
-func tunnel(resp *http.Response) error {
-	c := callOf(resp.Request.Context())
+func (c *call) tunnel(resp *http.Response) error {
 	asked, got := upgradeOf(resp.Request.Header), upgradeOf(resp.Header)
 	if !strings.EqualFold(asked, got) {
 		return fmt.Errorf("the upstream switched to protocol %q when %q was asked for", got, asked)
@@ -39,40 +38,43 @@ func tunnel(resp *http.Response) error {
 	if !ok {
 		return errors.New("the upstream's connection cannot be written to")
 	}
-	from, buffered, err := http.NewResponseController(c.writer).Hijack()
+	from, buffered, err := http.NewResponseController(c.writer.ResponseWriter).Hijack()
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	c.Status = resp.StatusCode
 	h := resp.Header
 	removeHopByHop(h)
 	h.Set("Connection", "Upgrade")
 	h.Set("Upgrade", got)
 	head := http.Response{StatusCode: resp.StatusCode, ProtoMajor: 1, ProtoMinor: 1, Header: h}
 	if err := head.Write(from); err == nil {
-		c.door.proxy.join(resp.Request.Context(), from, buffered.Reader, to)
+		c.join(resp.StatusCode, from, buffered.Reader, to)
 	}
 	return errTunnelled
 }
 
-// join passes bytes between a client and what it is connected to, until both directions have ended or ctx has. An end of
-// one direction is passed on, and the other continues.
-func (p *Proxy) join(ctx context.Context, from net.Conn, buffered io.Reader, to io.ReadWriteCloser) {
+// join passes bytes between a client and what it is connected to, until both directions have ended or the proxy has. An end
+// of one direction is passed on, and the other continues.
+func (c *call) join(status int, from net.Conn, buffered io.Reader, to io.ReadWriteCloser) {
+	c.Status = status
+	if c.in != nil {
+		c.in.Began()
+	}
 	_ = from.SetDeadline(time.Time{})
-	done := p.tunnels.add(func() { from.Close(); to.Close() })
-	defer done()
-	stop := context.AfterFunc(ctx, func() { from.Close(); to.Close() })
+	end := func() { from.Close(); to.Close() }
+	defer c.door.proxy.tunnels.add(end)()
+	stop := context.AfterFunc(c.Context, end)
 	defer stop()
 	var both sync.WaitGroup
-	both.Go(func() { pass(to, buffered) })
-	both.Go(func() { pass(from, to) })
+	both.Go(func() { c.BytesIn = pass(to, buffered) })
+	both.Go(func() { c.BytesOut = pass(from, to) })
 	both.Wait()
 }
 
 // pass copies from one side to the other, and passes the end on.
-func pass(to io.WriteCloser, from io.Reader) {
-	_, err := io.Copy(to, from)
+func pass(to io.WriteCloser, from io.Reader) int64 {
+	n, err := io.Copy(to, from)
 	half, ok := to.(interface{ CloseWrite() error })
 	if err != nil || !ok || half.CloseWrite() != nil {
 		to.Close()
@@ -80,6 +82,7 @@ func pass(to io.WriteCloser, from io.Reader) {
 			c.Close()
 		}
 	}
+	return n
 }
 
 // tunnels are the connections that http.Server does not know any more.
