@@ -142,6 +142,9 @@ func (r *fileReader) further(parts map[string]tree.Member) {
 		}
 	}
 	r.keep("")
+	for _, d := range r.file.Dependencies {
+		r.Names = append(r.Names, d.Name)
+	}
 	for _, s := range r.sections {
 		if v, ok := s.Addr().Interface().(interface{ Validate(*PolicyFile) error }); ok {
 			r.Validated(v.Validate(&r.file))

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/choice"
-	"github.com/lullgo/lull/internal/problem"
+	problems "github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/server/admission"
 )
 
@@ -84,7 +84,7 @@ func (c Config) Validate() error {
 }
 
 type validation struct {
-	problem.List
+	problems.List
 	doors map[string]string // fields by address
 }
 
@@ -133,11 +133,10 @@ func listenAddress(address string) (string, bool) {
 
 // target checks where a door leads, and returns the scheme.
 func (v *validation) target(field, to, listen string) string {
-	if path, ok := strings.CutPrefix(to, "unix:"); ok {
-		_, ok = listenAddress(to)
+	if strings.HasPrefix(to, "unix:") {
+		_, ok := listenAddress(to)
 		v.text(ok, field, to, allowedTo)
 		v.text(!ok || to != listen, field, to, "another address than that of the door")
-		_ = path
 		return "unix"
 	}
 	u, err := url.Parse(to)
@@ -305,7 +304,7 @@ func (v *validation) limits(l Limits) {
 	v.duration("Limits.HeaderTime", l.HeaderTime)
 	v.duration("Limits.BodyIdle", l.BodyIdle)
 	v.duration("Limits.IdleTime", l.IdleTime)
-	var units problem.List
+	var units problems.List
 	units.Units(l)
 	v.In("Limits", units.Err())
 }
