@@ -112,6 +112,21 @@ func (n *plan) dependency(name string) (*lull.Dependency, error) {
 	return d, nil
 }
 
+// uses reports whether a door of the plan makes calls to the dependency of that name.
+func (n *plan) uses(name string) bool {
+	for _, d := range n.doors {
+		if d.own != nil && d.own.Name() == name {
+			return true
+		}
+		for _, r := range d.byRoute {
+			if r.dependency != nil && r.dependency.Name() == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (n *plan) upstream(name string, u Upstream) error {
 	if n.keep(name, [2]any{u, n.config.Limits}) {
 		return nil
@@ -225,7 +240,14 @@ func (d *door) setCalls(replay int64, stale time.Duration, resume bool, opts ...
 		d.calls = d.proxy.wrap(calls)
 	}
 	d.reverse = d.reverseProxy(d.calls)
-	d.handler, err = lullhttp.NewHandler(http.HandlerFunc(d.serve))
+	inner, err := lullhttp.NewHandler(http.HandlerFunc(d.serve))
+	d.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if above := d.proxy.layers.above(r); len(above) > 0 {
+			claim(r.Header, above)
+			callOf(r.Context()).above = above
+		}
+		inner.ServeHTTP(w, r)
+	})
 	return err
 }
 

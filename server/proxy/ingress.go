@@ -40,6 +40,7 @@ func (n *plan) ingress(i Ingress) error {
 	}
 	var inner http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		callOf(r.Context()).writer = w
+		defer n.proxy.layers.begin(r)()
 		d.reverse.ServeHTTP(w, r)
 	})
 	if i.Keys.Store != "" {

@@ -46,6 +46,7 @@ type call struct {
 	Record
 	door   *door
 	route  route
+	above  []layer             // for which it may be made
 	writer http.ResponseWriter // for a response that switches protocols
 }
 
