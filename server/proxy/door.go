@@ -257,6 +257,7 @@ func (d *door) reverseProxy(calls http.RoundTripper) *httputil.ReverseProxy {
 		Rewrite:        d.rewrite,
 		ModifyResponse: modifyResponse,
 		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { answer(w, r, err) },
+		FlushInterval:  10 * time.Millisecond, // a response that comes in pieces is passed on in pieces
 		BufferPool:     &buffers,
 		ErrorLog:       quiet,
 	}

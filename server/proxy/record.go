@@ -114,16 +114,6 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom lets the kernel copy.
-func (w *countingWriter) ReadFrom(r io.Reader) (int64, error) {
-	if w.status < 200 {
-		w.status = http.StatusOK
-	}
-	n, err := io.Copy(w.ResponseWriter, r)
-	w.bytes += n
-	return n, err
-}
-
 func (w *countingWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
 
 // Unwrap is for http.ResponseController.
