@@ -17,11 +17,8 @@ type Config struct {
 	Ingress Ingress
 	// Limits are what every door bears. Zero fields mean the defaults.
 	Limits Limits
-<<<<<<< HEAD
-=======
 	// Private are TCP addresses that no door may call, such as that of an admin listener.
 	Private []string
->>>>>>> 47c2fd197e58c2c0da4c400d3b00a5e98c203510
 	// Policy returns the policy for calls to the dependency of that name. Nil: the zero policy for all.
 	Policy func(name string) lull.Policy
 }

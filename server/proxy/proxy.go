@@ -1,17 +1,10 @@
-<<<<<<< HEAD
-// Package proxy is lull for programs that are not written in Go: a proxy that makes HTTP calls under a lull.Policy.
-=======
 // Package proxy makes HTTP calls under a lull.Policy for programs that are not written in Go.
->>>>>>> 47c2fd197e58c2c0da4c400d3b00a5e98c203510
 //
 //	p, err := proxy.New(proxy.Config{Upstreams: map[string]proxy.Upstream{
 //		"payments": {Listen: "127.0.0.1:9001", To: []string{"https://payments.example"}},
 //	}})
 //	...
 //	return p.Serve(ctx)
-<<<<<<< HEAD
-package proxy
-=======
 //
 // A [Proxy] has doors: addresses at which it takes requests. An [Upstream] leads to one service, [Forward] is for programs
 // with HTTP_PROXY, and [Ingress] stands in front of an application. Requests are made by package lullhttp, so a call through
@@ -233,4 +226,3 @@ func (p *Proxy) Handler(name string) http.Handler {
 		d.ServeHTTP(w, r)
 	})
 }
->>>>>>> 47c2fd197e58c2c0da4c400d3b00a5e98c203510
