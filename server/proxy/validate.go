@@ -47,7 +47,7 @@ func (t *Trust) UnmarshalText(text []byte) error {
 
 const (
 	allowedListen = "127.0.0.1:9001, 0.0.0.0:9001 for all addresses of this machine, or unix:/run/lull/name.sock with a path of at most 107 bytes"
-	allowedTo     = "https://payments.example, http://10.0.0.7:8080, h2c://orders:50051 or unix:/run/app.sock, without a path"
+	allowedTo     = "https://payments.example, http://10.0.0.7:8080, h2c://orders:50051 or unix:/run/app.sock"
 	allowedHost   = "api.example.com, *.example.com, 10.0.0.7:8080, or * for all"
 	allowedStore  = "memory, bolt:/var/lib/lull/keys.db, redis://127.0.0.1:6379/0 or postgres://..."
 	notNegative   = "0 or more"
@@ -96,7 +96,7 @@ func (v *validation) size(field string, n, most int64) {
 	v.Check(n >= 0 && n <= most, field, n, fmt.Sprintf("0 to %d", most))
 }
 
-func (v *validation) duration(field string, d time.Duration) {
+func (v *validation) notNegative(field string, d time.Duration) {
 	v.Check(d >= 0, field, d, "0 or a positive duration")
 }
 
@@ -131,7 +131,7 @@ func listenAddress(address string) (string, bool) {
 	return netip.AddrPortFrom(ip.Unmap(), uint16(n)).String(), true
 }
 
-// target checks where a door leads, and returns the scheme.
+// target checks where a door leads, and returns the scheme and the path.
 func (v *validation) target(field, to, listen string) string {
 	if strings.HasPrefix(to, "unix:") {
 		_, ok := listenAddress(to)
@@ -141,14 +141,14 @@ func (v *validation) target(field, to, listen string) string {
 	}
 	u, err := url.Parse(to)
 	ok := err == nil && slices.Contains([]string{"http", "https", "h2c"}, u.Scheme) && u.Hostname() != "" && u.User == nil &&
-		strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "" && !strings.ContainsAny(to, "?#") && portOrNone(u.Port(), u.Host)
+		u.RawQuery == "" && u.Fragment == "" && !strings.ContainsAny(to, "?#") && portOrNone(u.Port(), u.Host)
 	if v.text(ok, field, to, allowedTo); !ok {
 		return ""
 	}
 	at, atOK := listenAddress(u.Host)
 	own, ownOK := listenAddress(listen)
 	v.text(!atOK || !ownOK || at != own, field, to, "another address than that of the door")
-	return u.Scheme
+	return strings.TrimRight(u.Scheme+"://..."+u.Path, "/")
 }
 
 func portOrNone(port, host string) bool {
@@ -164,16 +164,16 @@ func (v *validation) upstream(field string, u Upstream) {
 		at := fmt.Sprintf("%s.To[%d]", field, i)
 		schemes[i] = v.target(at, to, u.Listen)
 		v.text(slices.Index(u.To, to) == i, at, to, "each address once")
-		v.text(schemes[i] == "" || schemes[0] == "" || schemes[i] == schemes[0], at, to, "the scheme of the first, "+schemes[0])
+		v.text(schemes[i] == "" || schemes[0] == "" || schemes[i] == schemes[0], at, to, "the scheme and path of the first, "+schemes[0])
 	}
-	v.text(u.CA == "" || slices.Contains(schemes, "https"), field+".CA", u.CA, "none, since nothing here is https")
+	v.text(u.CA == "" || len(schemes) > 0 && strings.HasPrefix(schemes[0], "https:"), field+".CA", u.CA, "none, since nothing here is https")
 	v.calls(field, u.Replay, u.Stale)
 	v.routes(field, u.Routes, false)
 }
 
 func (v *validation) calls(field string, replay int64, stale time.Duration) {
 	v.size(field+".Replay", replay, mostReplay)
-	v.duration(field+".Stale", stale)
+	v.notNegative(field+".Stale", stale)
 }
 
 // routes checks patterns. Those of a forward door begin with a host.
@@ -225,14 +225,14 @@ func (v *validation) forward(f Forward) {
 	for i, host := range f.Hosts {
 		at := fmt.Sprintf("Forward.Hosts[%d]", i)
 		v.text(validHost(host), at, host, allowedHost)
-		v.text(host != "*" || isLocal(f.Listen), at, host, "named hosts, since others than this machine reach the door at "+f.Listen)
+		v.text(host != "*" || onlyHere(f.Listen), at, host, "named hosts, since others than this machine reach the door at "+f.Listen)
 	}
 	v.calls("Forward", f.Replay, f.Stale)
 	v.routes("Forward", f.Routes, true)
 }
 
-// isLocal reports whether only this machine reaches an address to listen at.
-func isLocal(address string) bool {
+// onlyHere reports whether only this machine reaches an address to listen at.
+func onlyHere(address string) bool {
 	normal, ok := listenAddress(address)
 	if !ok || strings.HasPrefix(normal, "unix:") {
 		return ok
@@ -265,7 +265,7 @@ func validHost(pattern string) bool {
 func (v *validation) ingress(g Ingress) {
 	v.listen("Ingress.Listen", g.Listen)
 	v.target("Ingress.To", g.To, g.Listen)
-	v.duration("Ingress.MaxTimeout", g.MaxTimeout)
+	v.notNegative("Ingress.MaxTimeout", g.MaxTimeout)
 	v.size("Ingress.Admission.Max", int64(g.Admission.Max), admission.MaxLimit)
 	v.Check(!g.Admission.Off || g.Admission.Max == 0, "Ingress.Admission.Max", g.Admission.Max, "none, since admission is off")
 
@@ -301,9 +301,9 @@ func (v *validation) limits(l Limits) {
 	v.size("Limits.HeaderBytes", int64(l.HeaderBytes), mostHeader)
 	v.Check(l.BodyBytes >= 0, "Limits.BodyBytes", l.BodyBytes, notNegative)
 	v.size("Limits.Connections", int64(l.Connections), mostClients)
-	v.duration("Limits.HeaderTime", l.HeaderTime)
-	v.duration("Limits.BodyIdle", l.BodyIdle)
-	v.duration("Limits.IdleTime", l.IdleTime)
+	v.notNegative("Limits.HeaderTime", l.HeaderTime)
+	v.notNegative("Limits.BodyIdle", l.BodyIdle)
+	v.notNegative("Limits.IdleTime", l.IdleTime)
 	var units problems.List
 	units.Units(l)
 	v.In("Limits", units.Err())

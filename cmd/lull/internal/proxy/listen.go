@@ -20,12 +20,11 @@ import (
 type opener struct {
 	say func(any)
 
-	mu       sync.Mutex
-	given    map[string]*os.File // by name
-	doors    map[string]string   // names by address
-	awaited  map[string]bool     // addresses that are not open yet
-	complete func()              // all are
-	shared   []*net.TCPListener  // that another process may share
+	given map[string]*os.File // by name
+
+	mu     sync.Mutex
+	doors  map[string]string  // names by address
+	shared []*net.TCPListener // that another process may share
 }
 
 func newOpener(getenv func(string) string, say func(any)) (*opener, error) {
@@ -51,30 +50,29 @@ func givenListeners(getenv func(string) string) (map[string]*os.File, error) {
 	return given, nil
 }
 
-// expect sets the doors, names with their addresses, and returns those before. complete is called when all are open.
-func (o *opener) expect(doors map[string]string, complete func()) (before map[string]string) {
+// expect sets the doors, names with their addresses, and returns what to do if they do not come into force.
+func (o *opener) expect(doors map[string]string) (undo func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	before = map[string]string{}
-	for address, name := range o.doors {
-		before[name] = address
-	}
+	before := o.doors
 	o.doors = map[string]string{}
 	for name, address := range doors {
 		o.doors[address] = name
 	}
-	o.awaited = map[string]bool{}
-	if o.complete = complete; complete != nil {
-		for address := range o.doors {
-			o.awaited[address] = true
-		}
-		for _, name := range slices.Sorted(maps.Keys(o.given)) {
-			if doors[name] == "" && name != "admin" {
-				o.say(fmt.Sprintf("the socket %s was given, and no door has that name", name))
-			}
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.doors = before
+	}
+}
+
+// unused says which sockets no door has.
+func (o *opener) unused(doors map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(o.given)) {
+		if doors[name] == "" && name != "admin" {
+			o.say(fmt.Sprintf("the socket %s was given, and no door has that name", name))
 		}
 	}
-	return before
 }
 
 // listen is for package proxy.
@@ -82,24 +80,13 @@ func (o *opener) listen(address string) (net.Listener, error) {
 	o.mu.Lock()
 	name := o.doors[address]
 	o.mu.Unlock()
-	l, err := o.open(name, address)
-	if err != nil {
-		return nil, err
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.awaited, address)
-	if len(o.awaited) == 0 && o.complete != nil {
-		o.complete()
-		o.complete = nil
-	}
-	return l, nil
+	return o.open(name, address)
 }
 
 func (o *opener) open(name, address string) (net.Listener, error) {
 	l, err := o.listener(name, address)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot listen at %s: %w", name, address, err)
+		return nil, fmt.Errorf("cannot listen at %s: %w", address, err)
 	}
 	o.say(fmt.Sprintf("%s listens at %v", name, l.Addr()))
 	return l, nil

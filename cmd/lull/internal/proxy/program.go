@@ -155,10 +155,8 @@ func (r *running) run(ctx context.Context, f *file.File) (code int, err error) {
 	if r.open, err = newOpener(r.Getenv, r.say); err != nil {
 		return exitFailed, err
 	}
-	r.open.expect(f.Doors(), func() {
-		r.ready.Store(true)
-		r.manager.tell("READY=1")
-	})
+	r.open.expect(f.Doors())
+	r.open.unused(f.Doors())
 	tele, err := startTelemetry(f, r.log.lost.Load)
 	if err != nil {
 		return exitFailed, err
@@ -177,10 +175,15 @@ func (r *running) run(ctx context.Context, f *file.File) (code int, err error) {
 	if f.Admin.Listen != "" {
 		l, err := r.open.open("admin", f.Admin.Listen)
 		if err != nil {
-			return exitFailed, err
+			return exitFailed, fmt.Errorf("admin: %w", err)
 		}
 		defer serveAdmin(l, r.adminHandler(page, tele.metrics))() // after the drain: /ready answers until then
 	}
+	if err := r.proxy.Listen(); err != nil {
+		return exitFailed, err
+	}
+	r.ready.Store(true)
+	r.manager.tell("READY=1")
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer r.drain()
@@ -195,7 +198,7 @@ func (r *running) run(ctx context.Context, f *file.File) (code int, err error) {
 		r.say(fmt.Sprintf("draining: requests in flight have at most %v", drain))
 	})
 	defer stop()
-	if err := r.proxy.Serve(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	if err := r.proxy.Serve(ctx); err != nil {
 		return exitFailed, err
 	}
 	return exitDrained, nil
@@ -246,9 +249,9 @@ func (r *running) reload() error {
 	defer r.manager.tell("READY=1")
 	f, err := r.load()
 	if err == nil {
-		doors := r.open.expect(f.Doors(), nil)
+		undo := r.open.expect(f.Doors())
 		if err = r.proxy.Update(f.Config()); err != nil {
-			r.open.expect(doors, nil)
+			undo()
 		}
 	}
 	if err != nil {

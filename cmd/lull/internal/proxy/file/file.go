@@ -88,6 +88,9 @@ func ParsePolicies(name string, data []byte) (*config.PolicyFile, error) {
 // Config returns what the proxy does.
 func (f *File) Config() proxy.Config {
 	c := proxy.Config{Upstreams: f.Upstreams, Forward: f.Forward, Ingress: f.Ingress, Limits: f.Limits}
+	if f.Admin.Listen != "" {
+		c.Private = []string{f.Admin.Listen}
+	}
 	if f.policies != nil {
 		c.Policy = f.policies.Policy
 	}
@@ -152,7 +155,7 @@ func listed(l *problem.List, policies *config.PolicyFile, field, name string) {
 	}
 }
 
-// admin checks the address of the admin listener: nobody else may reach it, and no door may lead there.
+// admin checks the address of the admin listener: nobody else may reach it.
 func (f *File) admin(l *problem.List) {
 	address := f.Admin.Listen
 	if address == "" {
@@ -163,29 +166,23 @@ func (f *File) admin(l *problem.List) {
 		ok = at.Addr().Unmap().IsLoopback()
 	}
 	l.Check(ok, "Admin.Listen", quoted(address), "an address that only this machine reaches, such as 127.0.0.1:9900 or unix:/run/lull/admin.sock: whoever reaches it can drain the proxy")
+	f.noneLeadsTo(l, address)
 	for name, door := range f.Doors() {
 		l.Check(loopback(door) != loopback(address), "Admin.Listen", quoted(address), "an address of its own: the door "+name+" has the same")
 	}
+}
+
+// noneLeadsTo checks that no door leads to the socket of the admin listener. proxy.Config.Private is for TCP.
+func (f *File) noneLeadsTo(l *problem.List, address string) {
 	leads := func(field, to string) {
-		l.Check(!strings.EqualFold(loopback(to), loopback(address)), field, quoted(to), "another address than that of the admin listener")
+		l.Check(to != address, field, quoted(to), "another address than that of the admin listener")
 	}
-	host := func(to string) string { _, host, _ := strings.Cut(to, "://"); return strings.TrimRight(host, "/") }
 	for _, name := range slices.Sorted(maps.Keys(f.Upstreams)) {
 		for i, to := range f.Upstreams[name].To {
-			if !strings.HasPrefix(to, "unix:") {
-				to = host(to)
-			}
 			leads(fmt.Sprintf("Upstreams[%q].To[%d]", name, i), to)
 		}
 	}
-	if to := f.Ingress.To; strings.HasPrefix(to, "unix:") {
-		leads("Ingress.To", to)
-	} else {
-		leads("Ingress.To", host(to))
-	}
-	for i, to := range f.Forward.Hosts {
-		leads(fmt.Sprintf("Forward.Hosts[%d]", i), to)
-	}
+	leads("Ingress.To", f.Ingress.To)
 }
 
 // loopback returns an address with localhost as a number.
