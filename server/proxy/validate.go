@@ -235,7 +235,7 @@ func (v *validation) forward(f Forward) {
 func onlyHere(address string) bool {
 	normal, ok := listenAddress(address)
 	if !ok || strings.HasPrefix(normal, "unix:") {
-		return ok
+		return true // a wrong one has been reported
 	}
 	return netip.MustParseAddrPort(normal).Addr().IsLoopback()
 }
