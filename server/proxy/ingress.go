@@ -125,9 +125,10 @@ func (d *door) toApplication(r *httputil.ProxyRequest, trusted bool) {
 
 // fromIngress passes the application's response on.
 func fromIngress(resp *http.Response) error {
+	passable(resp)
+	delete(resp.Header, "Proxy-Status")
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return tunnel(resp)
 	}
-	delete(resp.Header, "Proxy-Status")
 	return nil
 }
