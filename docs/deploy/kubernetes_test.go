@@ -247,16 +247,18 @@ func TestPodsHaveTimeToDrain(t *testing.T) {
 	}
 }
 
-// The admin listener is on loopback. A kubelet that sends HTTP to 127.0.0.1 asks its own node.
+// The admin listener is on loopback, and a kubelet that sends HTTP to 127.0.0.1 asks its own node. So probes are programs of the
+// container. They do not read the file: a wrong one changes nothing, and must not end the proxy.
 func TestProbesReachTheAdminListener(t *testing.T) {
 	for _, file := range manifests {
+		var settings struct{ Admin struct{ Listen string } }
+		must.Succeed(yaml.Unmarshal([]byte(proxyFile(t, file)), &settings))
+		ready := "http://" + settings.Admin.Listen + "/ready"
 		proxy := proxyOf(t, file)
-		for _, probe := range []*corev1.Probe{proxy.StartupProbe, proxy.ReadinessProbe, proxy.LivenessProbe} {
-			if probe == nil || probe.Exec == nil {
-				t.Errorf("%s: a probe is missing, or no program of the container", file)
-				continue
-			}
-			check.Equal(t, probe.Exec.Command[len(probe.Exec.Command)-1], proxy.Args[0], "%s: the probe's file", file)
+		for probe, url := range map[*corev1.Probe]string{
+			proxy.StartupProbe: ready, proxy.ReadinessProbe: ready, proxy.LivenessProbe: "http://" + settings.Admin.Listen + "/health",
+		} {
+			check.Slices(t, probe.Exec.Command, []string{"/usr/local/bin/lull-proxy", "--probe", url}, "%s: command of a probe", file)
 		}
 	}
 }
