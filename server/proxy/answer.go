@@ -35,6 +35,7 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 		fail(w, r, status, err, kind)
 		return
 	}
+	giveUp(r.Context())
 	h := w.Header()
 	h.Set(AttemptsHeader, strconv.Itoa(call.Attempts))
 	h.Set(ReasonHeader, call.Reason.String())

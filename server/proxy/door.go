@@ -33,8 +33,8 @@ type door struct {
 
 	calls   http.RoundTripper // what makes the calls
 	reverse *httputil.ReverseProxy
-	routes  *http.ServeMux // patterns of routes; nil: there are none
-	byRoute map[string]route
+	routes  *http.ServeMux // from patterns to what is in byRoute; nil: there are none
+	byRoute []*route
 	own     *lull.Dependency // of requests without a route; nil: by host
 
 	target *url.URL              // nil: the request names it
@@ -48,6 +48,9 @@ type route struct {
 	dependency *lull.Dependency // nil: by host
 	options    []lull.CallOption
 }
+
+// ServeHTTP makes a route what a pattern leads to. It is never called.
+func (*route) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
 // A plan makes the doors of a new Config. It changes nothing that is in force.
 type plan struct {
@@ -114,6 +117,21 @@ func (n *plan) dependency(name string) (*lull.Dependency, error) {
 	return d, nil
 }
 
+// uses reports whether a door of the plan makes calls to the dependency of that name.
+func (n *plan) uses(name string) bool {
+	for _, d := range n.doors {
+		if d.own != nil && d.own.Name() == name {
+			return true
+		}
+		for _, r := range d.byRoute {
+			if r.dependency != nil && r.dependency.Name() == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (n *plan) upstream(name string, u Upstream) error {
 	if n.keep(name, [2]any{u, n.config.Limits}) {
 		return nil
@@ -154,7 +172,7 @@ func (n *plan) targetOf(name string, u Upstream) (*url.URL, []lullhttp.Option, e
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := []lullhttp.Option{lullhttp.WithBase(base)}
+	opts := []lullhttp.Option{n.withBase(base)}
 	if len(u.To) == 1 {
 		return first, opts, nil
 	}
@@ -175,13 +193,20 @@ func (n *plan) targetOf(name string, u Upstream) (*url.URL, []lullhttp.Option, e
 	return &whole, append(opts, lullhttp.WithEndpoints(whole.Host, set)), nil
 }
 
+func (n *plan) withBase(base http.RoundTripper) lullhttp.Option {
+	if n.proxy.attempts != nil {
+		base = n.proxy.attempts(base)
+	}
+	return lullhttp.WithBase(base)
+}
+
 func (d *door) setRoutes(n *plan, routes []Route) error {
 	if len(routes) == 0 {
 		return nil
 	}
-	d.routes, d.byRoute = http.NewServeMux(), map[string]route{}
+	d.routes = http.NewServeMux()
 	for _, r := range routes {
-		one := route{dependency: d.own}
+		one := &route{dependency: d.own}
 		if r.Policy != "" {
 			var err error
 			if one.dependency, err = n.dependency(r.Policy); err != nil {
@@ -197,8 +222,8 @@ func (d *door) setRoutes(n *plan, routes []Route) error {
 			one.options = []lull.CallOption{lull.Once()}
 		}
 		one.options = append(one.options, lull.Operation(r.Match))
-		d.routes.Handle(r.Match, http.NotFoundHandler())
-		d.byRoute[r.Match] = one
+		d.routes.Handle(r.Match, one)
+		d.byRoute = append(d.byRoute, one)
 	}
 	return nil
 }
@@ -237,9 +262,9 @@ func (d *door) reverseProxy(calls http.RoundTripper) *httputil.ReverseProxy {
 		Rewrite:        d.rewrite,
 		ModifyResponse: modifyResponse,
 		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { answer(w, r, err) },
+		FlushInterval:  flushAfter,
 		BufferPool:     &buffers,
 		ErrorLog:       quiet,
-		FlushInterval:  flushAfter,
 	}
 }
 
@@ -258,6 +283,9 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.cut()
 	var ctx context.Context = c
 	if d.calls != nil {
+		if c.above = d.proxy.layers.above(r); len(c.above) > 0 {
+			claim(r.Header, c.above)
+		}
 		left, bounded := timeLeft(r.Header)
 		ctx, c.in = inbound.With(ctx, lullhttp.ParseAttempt(r.Header), left)
 		defer c.in.End()
@@ -301,8 +329,8 @@ func (c *call) begin(h http.Header, status int) {
 			}
 		}
 	}
-	// What is left of an upload is not read when it was refused.
-	if c.Protocol != "HTTP/2.0" && (c.door.proxy.Draining() || status >= 300 && !c.sent.whole()) {
+	// An answer before the end of the request: what is left of that is not read. (net/http would panic when it has read it.)
+	if c.Protocol != "HTTP/2.0" && (c.door.proxy.Draining() || !c.sent.whole()) {
 		h["Connection"] = []string{"close"}
 	}
 }
@@ -344,13 +372,13 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	d.reverse.ServeHTTP(w, r)
 }
 
-// routeOf returns the route of a request.
+// routeOf returns the route of a request. Paths that the mux would redirect, such as "/a/../b", are sent as they are: they have none.
 func (d *door) routeOf(r *http.Request) route {
 	found := route{dependency: d.own}
 	if d.routes != nil {
-		if _, pattern := d.routes.Handler(forMux(r, d.target == nil)); pattern != "" {
-			if one, ok := d.byRoute[pattern]; ok {
-				found = one
+		if h, _ := d.routes.Handler(forMux(r, d.target == nil)); h != nil {
+			if one, ok := h.(*route); ok {
+				found = *one
 			}
 		}
 	}

@@ -117,6 +117,7 @@ func modifyResponse(resp *http.Response) error {
 	for _, name := range forApplication {
 		delete(h, name)
 	}
+	giveUp(resp.Request.Context())
 	o := lullhttp.OutcomeOf(resp)
 	h[AttemptsHeader] = oneAttempt
 	if o.Attempts != 1 {

@@ -39,14 +39,21 @@ func (n *plan) ingress(i Ingress) error {
 		ErrorLog:       quiet,
 		FlushInterval:  flushAfter,
 	}
-	var inner http.Handler = d.reverse
+	var inner http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer n.proxy.layers.begin(r)()
+		d.reverse.ServeHTTP(w, r)
+	})
 	if i.Keys.Store != "" {
 		if inner, err = n.proxy.withKeys(inner, i.Keys); err != nil {
 			return err
 		}
 	}
 	if !i.Admission.Off {
-		admit, err := admission.NewMiddleware(admission.Config{Max: i.Admission.Max}, admission.WithTrust(trusted), admission.WithSkip(func(r *http.Request) bool { return upgradeOf(r.Header) != "" }))
+		control, err := admission.New(admission.Config{Max: i.Admission.Max}, admission.WithObserver(n.proxy.admission))
+		if err != nil {
+			return err
+		}
+		admit, err := admission.NewGate(control).Middleware(admission.WithTrust(trusted), admission.WithSkip(func(r *http.Request) bool { return upgradeOf(r.Header) != "" }))
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ package proxy
 
 import (
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -24,6 +25,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/recent"
+	"github.com/lullgo/lull/server/admission"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -34,6 +36,8 @@ type Proxy struct {
 	record    func(*Record)
 	wiring    func(dependency string) []lull.Option
 	wrap      func(http.RoundTripper) http.RoundTripper
+	attempts  func(http.RoundTripper) http.RoundTripper
+	admission func(admission.Event)
 	listen    func(address string) (net.Listener, error)
 	keys      idempotency.Store
 	drainTime time.Duration
@@ -49,6 +53,7 @@ type Proxy struct {
 	draining atomic.Bool
 	never    atomic.Pointer[[]netip.AddrPort] // of Config.Private
 	tunnels  tunnels
+	layers   layers
 	failed   chan error // of a server
 }
 
@@ -77,6 +82,16 @@ func WithWiring(wire func(dependency string) []lull.Option) Option {
 // WithTransport wraps what makes calls, for traces: wrap gets a lullhttp.Transport, and must return what calls it.
 func WithTransport(wrap func(http.RoundTripper) http.RoundTripper) Option {
 	return func(p *Proxy) { p.wrap = wrap }
+}
+
+// WithAttempts wraps what sends each attempt of a call, for traces.
+func WithAttempts(wrap func(http.RoundTripper) http.RoundTripper) Option {
+	return func(p *Proxy) { p.attempts = wrap }
+}
+
+// WithAdmission calls observe with what the ingress door admits and refuses, as admission.WithObserver does.
+func WithAdmission(observe func(admission.Event)) Option {
+	return func(p *Proxy) { p.admission = observe }
 }
 
 // WithListen makes listen open the listener of an address. The default is net.Listen.
@@ -116,7 +131,7 @@ func New(c Config, opts ...Option) (*Proxy, error) {
 }
 
 // Update puts a new Config into force. Calls under way end as they began. Dependencies keep what they know: budgets that
-// are spent stay spent, and open circuits stay open. If the Config is wrong, or a new address cannot be opened, nothing
+// are spent stay spent, and open circuits stay open; one that no door uses any more is forgotten. If the Config is wrong, or a new address cannot be opened, nothing
 // changes. A door that is gone takes no new connections, and closes those it has when their requests have ended.
 func (p *Proxy) Update(c Config) error {
 	if err := c.Validate(); err != nil {
@@ -143,9 +158,8 @@ func (p *Proxy) Update(c Config) error {
 			panic(err) // the plan has looked
 		}
 	}
-	for name, d := range next.made {
-		p.named[name] = d
-	}
+	maps.Copy(p.named, next.made)
+	maps.DeleteFunc(p.named, func(name string, _ *lull.Dependency) bool { return !next.uses(name) })
 	private := privateAddresses(c.Private)
 	p.never.Store(&private)
 	p.policy.Store(&policy)
@@ -203,6 +217,14 @@ func (p *Proxy) Dependencies(yield func(*lull.Dependency) bool) {
 			return
 		}
 	}
+}
+
+// Gate returns what admits requests at the ingress door, or nil.
+func (p *Proxy) Gate() *admission.Gate {
+	if d := (*p.doors.Load())[IngressDoor]; d != nil && d.gate != nil {
+		return d.gate.Gate()
+	}
+	return nil
 }
 
 // Draining reports whether Serve waits for its last requests: nobody should send new ones.

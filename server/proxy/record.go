@@ -51,6 +51,7 @@ type call struct {
 	Record
 	door  *door
 	route route
+	above []layer          // for which it may be made
 	in    *inbound.Request // nil: the ingress door's has another one
 
 	writer writer

@@ -98,6 +98,7 @@ func (p *Proxy) openDoors(doors map[string]*door) (err error) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		s.listener = newDoorListener(l, d.limits.Connections)
+		s.listener.tls = d.tls != nil
 		opened[name] = s
 		if s.http, err = p.newServer(name, d); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -209,6 +210,7 @@ func (p *Proxy) drain() error {
 type doorListener struct {
 	net.Listener
 	slots   chan struct{}
+	tls     bool // what connections bring is not HTTP yet: no guard reads it
 	closing atomic.Bool
 	ended   chan struct{}
 	once    sync.Once
@@ -234,7 +236,11 @@ func (l *doorListener) Accept() (net.Conn, error) {
 		}
 		return nil, err
 	}
-	return &doorConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
+	guarded := &doorConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}
+	if l.tls {
+		guarded.guard.at = beyond
+	}
+	return guarded, nil
 }
 
 // lastConnections is for how long connections are taken that have been opened before a door was closed: the system would reset them.
@@ -256,6 +262,9 @@ func (l *doorListener) Close() error {
 type doorConn struct {
 	net.Conn
 	release func()
+	guard   guard // of what is read
+	refused bool
+	poison  string // what is left of it
 }
 
 func (c *doorConn) Close() error {
