@@ -138,6 +138,7 @@ func TestEarlyAnswer(t *testing.T) {
 	for _, status := range []int{401, 413} {
 		sides(t, func(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).EnableFullDuplex() // otherwise net/http first reads 256 KB
+			w.Header().Set("Connection", "close")
 			w.Header().Set("Content-Length", "7")
 			w.WriteHeader(status)
 			io.WriteString(w, "refused")

@@ -232,6 +232,6 @@ func (d *door) connect(w http.ResponseWriter, r *http.Request) {
 	}
 	defer from.Close()
 	if _, err := from.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err == nil {
-		callOf(r.Context()).join(http.StatusOK, from, buffered.Reader, to)
+		callOf(r.Context()).join(http.StatusOK, from, buffered, to)
 	}
 }

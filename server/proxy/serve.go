@@ -196,8 +196,8 @@ func (p *Proxy) drain() error {
 			}
 		})
 	}
-	all.Go(func() { p.tunnels.drain(ctx) })
 	all.Wait()
+	p.tunnels.drain(ctx)
 	close(errs)
 	var joined error
 	for err := range errs {
