@@ -268,7 +268,11 @@ func (d *door) reverseProxy(calls http.RoundTripper) *httputil.ReverseProxy {
 
 // ServeHTTP takes a request of the door.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if d.proxy.Draining() && r.ProtoMajor == 1 {
+	if r.TLS == nil && d.tls != nil {
+		r.TLS = tlsOf(r.Context())
+	}
+	dropH2C(r.Header)
+	if r.ProtoMajor == 1 && (d.proxy.Draining() || mayBeGoneBeyond(r)) {
 		w.Header().Set("Connection", "close")
 	}
 	c := &call{door: d}
@@ -276,11 +280,12 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := context.WithValue(r.Context(), callKey{}, c)
 	r = r.WithContext(ctx)
 	out := &countingWriter{ResponseWriter: w}
+	c.body = takeBody(w, r, d.limits)
+	defer c.body.wait(true)
 	if d.proxy.record != nil {
-		in := countBody(r)
 		defer func() {
 			c.Took = time.Since(c.Time)
-			c.Status, c.BytesOut, c.BytesIn = out.status, out.bytes, in.bytes()
+			c.Status, c.BytesOut, c.BytesIn = out.status, out.bytes, c.body.bytes()
 			d.proxy.record(&c.Record)
 		}()
 	}
