@@ -170,7 +170,7 @@ func (n *plan) targetOf(name string, u Upstream) (*url.URL, []lullhttp.Option, e
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := []lullhttp.Option{lullhttp.WithBase(base)}
+	opts := []lullhttp.Option{n.withBase(base)}
 	if len(u.To) == 1 {
 		return first, opts, nil
 	}
@@ -189,6 +189,13 @@ func (n *plan) targetOf(name string, u Upstream) (*url.URL, []lullhttp.Option, e
 	whole := *first
 	whole.Host = name + ".invalid" // no host has this name: the endpoints stand for it
 	return &whole, append(opts, lullhttp.WithEndpoints(whole.Host, set)), nil
+}
+
+func (n *plan) withBase(base http.RoundTripper) lullhttp.Option {
+	if n.proxy.attempts != nil {
+		base = n.proxy.attempts(base)
+	}
+	return lullhttp.WithBase(base)
 }
 
 func (d *door) setRoutes(n *plan, routes []Route) error {
