@@ -77,6 +77,11 @@ func record(address, answer string) (*seen, io.Closer) {
 	return s, l
 }
 
+// address returns where a door listens in memory.
+func address(door string) string {
+	return map[string]string{"app": "127.0.0.1:9001", "forward": "127.0.0.1:9002", "ingress": "127.0.0.1:9003"}[door]
+}
+
 // front is a proxy whose doors listen in memory. All of them lead to one upstream, "app:80".
 type front struct {
 	*seen
@@ -85,9 +90,9 @@ type front struct {
 
 func newFront(t *testing.T, c proxy.Config, answer string) *front {
 	if c.Upstreams == nil {
-		c.Upstreams = map[string]proxy.Upstream{"app": {Listen: "app.door:1", To: []string{"http://app"}}}
-		c.Forward = proxy.Forward{Listen: "forward.door:1", Hosts: []string{"app"}}
-		c.Ingress = proxy.Ingress{Listen: "ingress.door:1", To: "http://app"}
+		c.Upstreams = map[string]proxy.Upstream{"app": {Listen: address("app"), To: []string{"http://app"}}}
+		c.Forward = proxy.Forward{Listen: address("forward"), Hosts: []string{"app"}}
+		c.Ingress = proxy.Ingress{Listen: address("ingress"), To: "http://app"}
 	}
 	p, err := proxy.New(c, proxy.InMemory())
 	if err != nil {
@@ -110,7 +115,7 @@ func newFront(t *testing.T, c proxy.Config, answer string) *front {
 
 // send sends pieces to a door, one after the other has been read, and returns all that is answered.
 func send(door string, pieces ...string) string {
-	conn := must.Have(memnet.Dial(context.Background(), "tcp", door+".door:1"))
+	conn := must.Have(memnet.Dial(context.Background(), "tcp", address(door)))
 	defer conn.Close()
 	for _, p := range pieces {
 		if _, err := io.WriteString(conn, p); err != nil {
