@@ -31,6 +31,8 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.As(err, &call) {
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 			status, kind = http.StatusRequestEntityTooLarge, "http_request_error"
+		} else if failed := bodyFailure(r); failed > 0 {
+			status, kind = failed, "http_request_error"
 		}
 		fail(w, r, status, err, kind)
 		return
@@ -44,6 +46,8 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 		status, kind = http.StatusBadRequest, "http_request_error"
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 			status = http.StatusRequestEntityTooLarge
+		} else if failed := bodyFailure(r); failed > 0 {
+			status = failed
 		} else if call.Verdict.Kind == engine.KindCallerTransient {
 			status, kind = http.StatusServiceUnavailable, "proxy_internal_response"
 		}

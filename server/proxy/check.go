@@ -33,6 +33,20 @@ func refusalOf(r *http.Request) string {
 	return ""
 }
 
+// mayBeGoneBeyond reports whether the guard has let pass everything that follows r.
+func mayBeGoneBeyond(r *http.Request) bool {
+	return r.Method == http.MethodConnect || len(r.Header["Upgrade"]) > 0
+}
+
+// dropH2C removes an offer to switch to HTTP/2: behind it the upstream would get requests that no door has seen. (RFC 9113
+// has given this way up, and a server may ignore it.)
+func dropH2C(h http.Header) {
+	if up := h["Upgrade"]; len(up) == 1 && strings.EqualFold(up[0], "h2c") {
+		delete(h, "Upgrade")
+		delete(h, "Http2-Settings")
+	}
+}
+
 func isToken(text string) bool {
 	for i := range len(text) {
 		if classes[text[i]]&tokenByte == 0 {

@@ -141,7 +141,8 @@ type Limits struct {
 	HeaderTime time.Duration
 	// BodyBytes is the most that a request's body may have. Zero: no limit.
 	BodyBytes int64
-	// BodyIdle is how long the body of a request or a response may bring nothing. Zero: no limit, as streams need.
+	// BodyIdle is how long the body of a request or a response may bring nothing. Zero: DefaultBodyIdle for requests whose
+	// length is known, and no limit for responses. Requests of unknown length are streams, and have no limit.
 	BodyIdle time.Duration
 	// IdleTime is how long a connection without a request stays open. Zero means DefaultIdleTime.
 	IdleTime time.Duration
@@ -156,4 +157,5 @@ const (
 	DefaultHeaderTime  = 10 * time.Second
 	DefaultIdleTime    = 2 * time.Minute
 	DefaultConnections = 10_000
+	DefaultBodyIdle    = time.Minute
 )

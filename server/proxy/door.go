@@ -273,10 +273,15 @@ const flushAfter = 10 * time.Millisecond
 
 // ServeHTTP takes a request of the door.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.TLS == nil && d.tls != nil {
+		r.TLS = tlsOf(r.Context())
+	}
+	dropH2C(r.Header)
 	c := &call{Context: r.Context(), door: d}
 	c.Record = Record{Time: time.Now(), Door: d.name, Method: r.Method, Host: r.Host, Path: r.URL.Path, Protocol: r.Proto}
 	c.writer = writer{ResponseWriter: w, call: c, old: !r.ProtoAtLeast(1, 1)}
 	out := &c.writer
+	c.last = mayBeGoneBeyond(r)
 	if d.proxy.record != nil {
 		defer c.end()
 	}
@@ -294,26 +299,26 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	r = r.WithContext(ctx)
+	r = r.WithContext(ctx) // net/http looks at the body of its own
+	c.body = takeBody(w, r, d.limits)
+	defer c.body.wait(true)
 	if text := refusalOf(r); text != "" {
 		fail(out, r, http.StatusBadRequest, errorText(text), "http_request_error")
 		return
 	}
-	if r.Body != nil && r.Body != http.NoBody {
+	if c.body != nil {
 		limit := d.limits.BodyBytes
 		if limit > 0 && r.ContentLength > limit {
 			fail(out, r, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has %d bytes, and this door takes at most %d", r.ContentLength, limit), "http_request_error")
 			return
 		}
+		if limit > 0 {
+			r.Body = http.MaxBytesReader(w, r.Body, limit)
+		}
 		if r.ProtoMajor == 1 {
 			// The response may begin while the request is still being sent.
 			_ = http.NewResponseController(w).EnableFullDuplex()
 		}
-		c.sent.ReadCloser, c.sent.length = r.Body, r.ContentLength
-		if limit > 0 {
-			c.sent.ReadCloser = http.MaxBytesReader(w, r.Body, limit)
-		}
-		r.Body = &c.sent
 	}
 	d.handler.ServeHTTP(out, r)
 }
@@ -330,7 +335,7 @@ func (c *call) begin(h http.Header, status int) {
 		}
 	}
 	// An answer before the end of the request: what is left of that is not read. (net/http would panic when it has read it.)
-	if c.Protocol != "HTTP/2.0" && (c.door.proxy.Draining() || !c.sent.whole()) {
+	if c.Protocol != "HTTP/2.0" && (c.last || c.door.proxy.Draining() || !c.body.whole()) {
 		h["Connection"] = []string{"close"}
 	}
 }

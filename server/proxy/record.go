@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -55,7 +54,8 @@ type call struct {
 	in    *inbound.Request // nil: the ingress door's has another one
 
 	writer writer
-	sent   requestBody
+	body   *requestBody // nil: none
+	last   bool         // its connection takes no other request
 	got    responseBody
 }
 
@@ -78,7 +78,7 @@ func (c *call) clientHasLeft() bool {
 	if c.Context.Err() != nil {
 		return true
 	}
-	err := c.sent.failure()
+	err := c.body.failure()
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
 
@@ -86,7 +86,7 @@ func (c *call) clientHasLeft() bool {
 func (c *call) end() {
 	c.Took = time.Since(c.Time)
 	if c.Status == 0 { // no tunnel
-		c.Status, c.BytesIn, c.BytesOut = c.writer.status, c.sent.n.Load(), c.writer.bytes
+		c.Status, c.BytesIn, c.BytesOut = c.writer.status, c.body.bytes(), c.writer.bytes
 	}
 	if c.Status < 200 && c.Status != http.StatusSwitchingProtocols {
 		c.Status = 0
@@ -167,35 +167,6 @@ func (w *writer) Write(p []byte) (int, error) {
 
 // Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// A requestBody counts what is read of a request. The transport may read it after the handler has returned.
-type requestBody struct {
-	io.ReadCloser
-	length int64
-	n      atomic.Int64
-	end    atomic.Pointer[error] // what ended it; nil: nothing yet
-}
-
-func (b *requestBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.n.Add(int64(n))
-	if err != nil {
-		b.end.CompareAndSwap(nil, &err)
-	}
-	return n, err
-}
-
-// whole reports whether all of it has been read.
-func (b *requestBody) whole() bool {
-	return b.ReadCloser == nil || b.n.Load() == b.length || b.failure() == io.EOF
-}
-
-func (b *requestBody) failure() error {
-	if err := b.end.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
 
 // A responseBody records what a response broke off with.
 type responseBody struct {

@@ -1,0 +1,109 @@
+package proxy
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A requestBody is the body of a request, as it comes from the client. The transport may read it after the handler has returned.
+type requestBody struct {
+	io.ReadCloser
+	length int64
+	n      atomic.Int64
+	ended  atomic.Bool
+	failed atomic.Pointer[error] // of the client
+
+	trailer   http.Header // of the request
+	announced http.Header // its names; others are left out, as over HTTP/2
+
+	mu     sync.Mutex
+	idle   time.Duration // how long it may bring nothing; 0: for ever, as streams do, or it is over
+	client *http.ResponseController
+}
+
+// takeBody returns the body of r, which it replaces; nil if there is none.
+func takeBody(w http.ResponseWriter, r *http.Request, limits Limits) *requestBody {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil
+	}
+	b := &requestBody{ReadCloser: r.Body, length: r.ContentLength, trailer: r.Trailer, client: http.NewResponseController(w)}
+	if r.ContentLength > 0 {
+		b.idle = cmp.Or(limits.BodyIdle, DefaultBodyIdle)
+	}
+	r.Body = b
+	return b
+}
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	b.wait(false)
+	if b.announced == nil && len(b.trailer) > 0 {
+		b.announced = maps.Clone(b.trailer)
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.n.Add(int64(n))
+	if err != nil {
+		b.mu.Lock()
+		b.idle = 0 // net/http's own deadlines follow
+		b.mu.Unlock()
+		if err == io.EOF {
+			b.ended.Store(true)
+			maps.DeleteFunc(b.trailer, func(name string, _ []string) bool { _, ok := b.announced[name]; return !ok })
+		} else if err != http.ErrBodyReadAfterClose {
+			b.failed.CompareAndSwap(nil, &err)
+		}
+	}
+	return n, err
+}
+
+// wait gives the client time for the next bytes. last: for those that net/http discards when the handler has returned.
+func (b *requestBody) wait(last bool) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.idle > 0 {
+		_ = b.client.SetReadDeadline(time.Now().Add(b.idle))
+	}
+	if last {
+		b.idle = 0
+	}
+}
+
+// whole reports whether all of it has been read.
+func (b *requestBody) whole() bool { return b == nil || b.ended.Load() || b.n.Load() == b.length }
+
+// failure returns the error of the client, or nil.
+func (b *requestBody) failure() error {
+	if b != nil {
+		if err := b.failed.Load(); err != nil {
+			return *err
+		}
+	}
+	return nil
+}
+
+func (b *requestBody) bytes() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.n.Load()
+}
+
+// bodyFailure returns the status for a client whose body could not be read, or 0.
+func bodyFailure(r *http.Request) int {
+	switch err := callOf(r.Context()).body.failure(); {
+	case err == nil:
+		return 0
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return http.StatusRequestTimeout
+	}
+	return http.StatusBadRequest
+}
