@@ -26,49 +26,77 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 	if callOf(r.Context()).clientHasLeft() {
 		panic(http.ErrAbortHandler)
 	}
-	status, kind := http.StatusBadGateway, "destination_unavailable"
+	status, kind := http.StatusBadGateway, ""
 	var call *lull.Error
-	if !errors.As(err, &call) {
-		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-			status, kind = http.StatusRequestEntityTooLarge, "http_request_error"
-		} else if failed := bodyFailure(r); failed > 0 {
-			status, kind = failed, "http_request_error"
-		}
-		fail(w, r, status, err, kind)
-		return
-	}
-	giveUp(r.Context())
+	called := errors.As(err, &call)
 	h := w.Header()
-	h.Set(AttemptsHeader, strconv.Itoa(call.Attempts))
-	h.Set(ReasonHeader, call.Reason.String())
-	switch {
-	case call.Verdict.CallerSide() && call.Verdict.Code != engine.CodeRetriedBelow:
-		status, kind = http.StatusBadRequest, "http_request_error"
-		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-			status = http.StatusRequestEntityTooLarge
-		} else if failed := bodyFailure(r); failed > 0 {
-			status = failed
-		} else if call.Verdict.Kind == engine.KindCallerTransient {
-			status, kind = http.StatusServiceUnavailable, "proxy_internal_response"
+	if called {
+		giveUp(r.Context())
+		h.Set(AttemptsHeader, strconv.Itoa(call.Attempts))
+		h.Set(ReasonHeader, call.Reason.String())
+		kind = proxyError(call.Verdict)
+	} else {
+		kind = proxyError(lullhttp.ClassifyError(err))
+	}
+	tooLarge := new(http.MaxBytesError)
+	switch failed := bodyFailure(r); {
+	case errors.As(err, &tooLarge):
+		status, kind = http.StatusRequestEntityTooLarge, "http_request_denied"
+	case failed > 0:
+		status, kind = failed, "http_request_error"
+	case errors.Is(err, errAddress):
+		status, kind = http.StatusForbidden, "destination_ip_prohibited"
+	case errors.Is(err, errUpgrade):
+		kind = "http_upgrade_failed"
+	case !called:
+	case call.Attempts == 0 && call.Reason != engine.Deadline && call.Reason != engine.Canceled:
+		status, kind = http.StatusServiceUnavailable, "proxy_internal_response"
+		if call.Reason == engine.CircuitOpen {
+			kind = "destination_unavailable"
 		}
-	case call.Reason == engine.CircuitOpen && call.Attempts == 0:
-		status, kind = http.StatusServiceUnavailable, "destination_unavailable"
-		if call.RetryAt > 0 {
-			response.SetRetryAfter(h, call.RetryAt)
-		}
-	case call.Reason == engine.Limited, call.Reason == engine.Throttled, call.Reason == engine.TooManyWaiting && call.Attempts == 0:
+	case call.Verdict.Kind == engine.KindCallerTransient:
 		status, kind = http.StatusServiceUnavailable, "connection_limit_reached"
+	case call.Reason == engine.Limited, call.Reason == engine.Throttled:
+		status = http.StatusServiceUnavailable
 	case call.Timeout():
-		status, kind = http.StatusGatewayTimeout, "http_response_timeout"
-		if call.Verdict.NeverSent {
-			kind = "connection_timeout"
+		status = http.StatusGatewayTimeout
+		if !call.Verdict.NeverSent {
+			kind = "http_response_timeout"
 		}
-	case call.Verdict.NeverSent:
-		kind = "connection_refused"
-	case call.Verdict.Code != "":
-		kind = "http_response_incomplete"
+	}
+	if called && status >= 500 {
+		if after := max(call.RetryAt, call.Verdict.After); after > 0 {
+			response.SetRetryAfter(h, after)
+		}
 	}
 	fail(w, r, status, err, kind)
+}
+
+// proxyErrors are the types of RFC 9209, 2.3, for the codes of verdicts.
+var proxyErrors = map[string]string{
+	"dns": "dns_error", "nxdomain": "dns_error",
+	"connection_refused": "connection_refused", "no_socket": "connection_refused", "backlog_full": "connection_refused",
+	"unreachable": "destination_ip_unroutable",
+	"timeout":     "connection_timeout",
+	"certificate": "tls_certificate_error", "not_tls": "tls_protocol_error", "tls_alert": "tls_alert_received",
+	"connection_reset": "connection_terminated", "connection_closed": "connection_terminated", "connection_lost": "connection_terminated",
+	"http2_goaway": "connection_terminated", "http2_stream_reset": "connection_terminated",
+	"http2_refused_stream": "destination_unavailable", "http2_enhance_your_calm": "destination_unavailable",
+	"unexpected_eof":     "http_response_incomplete",
+	"broken_response":    "http_protocol_error",
+	"http2_stream_error": "http_protocol_error",
+	"local_resources":    "connection_limit_reached",
+}
+
+// proxyError returns the type of RFC 9209 for an attempt that had no response.
+func proxyError(v lull.Verdict) string {
+	switch kind := proxyErrors[v.Code]; {
+	case kind != "":
+		return kind
+	case v.NeverSent:
+		return "destination_unavailable"
+	}
+	return "proxy_internal_error"
 }
 
 // problem is the body of an answer of the proxy's own.
@@ -124,6 +152,8 @@ func failGRPC(w http.ResponseWriter, status int, text string) {
 		code = "13" // INTERNAL
 	case http.StatusForbidden:
 		code = "7" // PERMISSION_DENIED
+	case http.StatusMethodNotAllowed:
+		code = "12" // UNIMPLEMENTED
 	case http.StatusRequestEntityTooLarge:
 		code = "8" // RESOURCE_EXHAUSTED
 	case http.StatusGatewayTimeout:

@@ -27,8 +27,6 @@ func refusalOf(r *http.Request) string {
 		return "the Host is not a name or an address, with or without a port"
 	case len(r.Header["Host"]) > 0 && (len(r.Header["Host"]) > 1 || r.Header["Host"][0] != r.Host):
 		return "the Host is not the :authority"
-	case loops(r.Header):
-		return "the request goes round in circles: see its Via header"
 	}
 	return ""
 }

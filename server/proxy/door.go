@@ -306,10 +306,15 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(out, r, http.StatusBadRequest, errorText(text), "http_request_error")
 		return
 	}
+	if loops(r.Header) {
+		out.Header()["X-Should-Retry"] = []string{"false"}
+		fail(out, r, http.StatusBadGateway, errorText("the request goes round in circles: see its Via header"), "proxy_loop_detected")
+		return
+	}
 	if c.body != nil {
 		limit := d.limits.BodyBytes
 		if limit > 0 && r.ContentLength > limit {
-			fail(out, r, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has %d bytes, and this door takes at most %d", r.ContentLength, limit), "http_request_error")
+			fail(out, r, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has %d bytes, and this door takes at most %d", r.ContentLength, limit), "http_request_denied")
 			return
 		}
 		if limit > 0 {
