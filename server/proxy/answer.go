@@ -95,8 +95,10 @@ func proxyError(v lull.Verdict) string {
 		return kind
 	case v.NeverSent:
 		return "destination_unavailable"
+	case v.CallerSide():
+		return "proxy_internal_error"
 	}
-	return "proxy_internal_error"
+	return "http_protocol_error"
 }
 
 // problem is the body of an answer of the proxy's own.
@@ -119,6 +121,9 @@ func fail(w http.ResponseWriter, r *http.Request, status int, err error, kind st
 	}
 	if c := callOf(r.Context()); c != nil {
 		c.Own = true
+		if call != nil {
+			c.Reason = call.Reason
+		}
 	}
 	h := w.Header()
 	h.Set("Proxy-Status", "lull; error="+kind)
@@ -204,7 +209,8 @@ func (b *bufferPool) Put(p []byte) { b.pool.Put(&p) }
 func answerIngress(w http.ResponseWriter, r *http.Request, err error) {
 	v := lullhttp.ClassifyError(err)
 	switch {
-	case err == errTunnelled:
+	case err == errTunnelled || callOf(r.Context()).clientHasLeft():
+		answer(w, r, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		fail(w, r, http.StatusGatewayTimeout, err, "http_response_timeout")
 	case v.NeverSent:

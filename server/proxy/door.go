@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/driver/inbound"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/outlier"
 	"github.com/lullgo/lull/server/admission"
@@ -295,7 +295,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ctx, c.in = inbound.With(ctx, lullhttp.ParseAttempt(r.Header), left)
 		defer c.in.End()
 		if bounded && left <= 0 {
-			fail(out, r.WithContext(ctx), http.StatusGatewayTimeout, errors.New("the time for the request was up when it came"), "http_response_timeout")
+			answer(out, r.WithContext(ctx), &lull.Error{Dependency: d.name, Reason: engine.Deadline})
 			return
 		}
 	}

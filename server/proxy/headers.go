@@ -127,6 +127,7 @@ func modifyResponse(resp *http.Response) error {
 		h[ReasonHeader] = []string{o.Reason.String()}
 	}
 	if o.Stale {
+		callOf(resp.Request.Context()).Stale = true
 		h[StaleHeader] = []string{"?1"}
 	}
 	return passable(resp)
