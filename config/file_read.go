@@ -35,8 +35,16 @@ func ReadPolicyFile(path string) (*PolicyFile, error) {
 // ParsePolicyFile reads a policy file; the comment of this package has its format. A file may also
 // be the fields of a single policy: the dependency is then called by the stem of name. The defaults
 // and all policies are valid. The error is [Mistakes], in which name stands for the file.
-func ParsePolicyFile(name string, data []byte) (*PolicyFile, error) {
+//
+// A program may have sections of its own beside those of policies. Each of sections is a pointer to a struct, and its fields
+// are sections: structs, maps of names to structs, or single values. They are read as policies are. If *T has a method
+// Validate(*PolicyFile) error, that is called when everything else has been read. A problem of a field such as
+// Upstreams["payments"].Listen is reported with the line of upstreams.payments.listen.
+func ParsePolicyFile(name string, data []byte, sections ...any) (*PolicyFile, error) {
 	r := newFileReader(name)
+	for _, s := range sections {
+		r.sections = append(r.sections, reflect.ValueOf(s).Elem())
+	}
 	if root := r.Document(data); root != nil {
 		r.root(root)
 	}
@@ -48,7 +56,8 @@ func ParsePolicyFile(name string, data []byte) (*PolicyFile, error) {
 
 type fileReader struct {
 	*codec.Reader
-	file PolicyFile
+	file     PolicyFile
+	sections []reflect.Value // structs
 
 	// These are set when the defaults have been read.
 	setByDefaults  map[string]Position // the leaves that they set themselves, by path
@@ -65,6 +74,12 @@ func newFileReader(name string) *fileReader {
 }
 
 func (r *fileReader) root(n *tree.Node) {
+	fileKeys := slices.Clone(fileKeys)
+	for _, s := range r.sections {
+		for _, m := range codec.Members(s.Type()) {
+			fileKeys = append(fileKeys, m.Key)
+		}
+	}
 	inFile := func(m tree.Member) bool { return slices.Contains(fileKeys, m.Key) }
 	if !slices.ContainsFunc(n.Members, inFile) {
 		name := codec.Stem(r.File)
@@ -104,6 +119,55 @@ func (r *fileReader) root(n *tree.Node) {
 	if e, ok := parts["services"]; ok {
 		r.services(e)
 	}
+	r.further(parts)
+}
+
+// further reads the sections that are not those of policies.
+func (r *fileReader) further(parts map[string]tree.Member) {
+	r.Begin("")
+	for _, s := range r.sections {
+		for _, m := range codec.Members(s.Type()) {
+			e, ok := parts[m.Key]
+			if !ok {
+				continue
+			}
+			if e.Value.Kind >= tree.List {
+				r.Keys[m.Key] = r.KeyPlace(e)
+			}
+			if v := s.FieldByIndex(m.Index); v.Kind() == reflect.Map {
+				r.named(e, v, m.Key)
+			} else {
+				r.Decode(e.Value, v, m.Key, m.Form)
+			}
+		}
+	}
+	r.keep("")
+	for _, d := range r.file.Dependencies {
+		r.Names = append(r.Names, d.Name)
+	}
+	for _, s := range r.sections {
+		if v, ok := s.Addr().Interface().(interface{ Validate(*PolicyFile) error }); ok {
+			r.Validated(v.Validate(&r.file))
+		}
+	}
+}
+
+// named reads a mapping of names to things.
+func (r *fileReader) named(e tree.Member, v reflect.Value, key string) {
+	if !r.Sound(e.Value, key) {
+		return
+	}
+	r.Places[key] = r.Place(e.Value)
+	v.Set(reflect.MakeMap(v.Type()))
+	for _, item := range r.members(key, e.Value, key, "a mapping of names to "+key) {
+		if r.Full() {
+			return
+		}
+		path, thing := codec.Field(key, item.Key), reflect.New(v.Type().Elem()).Elem()
+		r.Keys[path] = r.KeyPlace(item)
+		r.Decode(item.Value, thing, path, codec.Plain)
+		v.SetMapIndex(reflect.ValueOf(item.Key), thing)
+	}
 }
 
 func (r *fileReader) version(e tree.Member) {
@@ -140,12 +204,18 @@ func (r *fileReader) items(key string, e tree.Member, thing, example string) []t
 	if !r.Sound(value, "") {
 		return nil
 	}
-	named, ok := r.Members(value, "", "a mapping of names to "+key+", such as "+example)
-	switch {
-	case ok && len(named) == 0 && len(r.Mistakes) == 0:
+	named := r.members(key, value, "", "a mapping of names to "+key+", such as "+example)
+	if len(named) == 0 && len(r.Mistakes) == 0 {
 		r.WrongAt(value, "", "empty", "at least one "+thing+", such as "+example, "")
-	case len(named) > codec.MaxElements:
-		r.WrongAt(value, "", fmt.Sprintf("a mapping of %d", len(named)), fmt.Sprintf("at most %d", codec.MaxElements), "")
+	}
+	return named
+}
+
+// members returns the members of n, which is at path, if it has not too many: those with proper names.
+func (r *fileReader) members(key string, n *tree.Node, path, allowed string) []tree.Member {
+	named, _ := r.Members(n, path, allowed)
+	if len(named) > codec.MaxElements {
+		r.WrongAt(n, path, fmt.Sprintf("a mapping of %d", len(named)), fmt.Sprintf("at most %d", codec.MaxElements), "")
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(named), func(m tree.Member) bool {

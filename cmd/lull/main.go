@@ -18,6 +18,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/lint"
 	"github.com/lullgo/lull/cmd/lull/internal/man"
 	"github.com/lullgo/lull/cmd/lull/internal/probe"
+	proxy "github.com/lullgo/lull/cmd/lull/internal/proxy/command"
 	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/schema"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
@@ -34,6 +35,7 @@ type commands struct {
 	Lint     lint.Command       `cmd:"" help:"Check policies and call graphs."`
 	Convert  convert.Command    `cmd:"" help:"Translate retry settings of gRPC, Istio, Envoy and others into policies, and back."`
 	Schema   schema.Command     `cmd:"" help:"Print the JSON Schema of policy files."`
+	Proxy    proxy.Command      `cmd:"" help:"Make the calls of programs in any language under policies."`
 	Exec     execute.Command    `cmd:"" help:"Run a command, and repeat it if it fails."`
 	Torture  torture.Command    `cmd:"" help:"Grade HTTP clients: how they behave when a server fails."`
 	Probe    probe.Command      `cmd:"" help:"Grade your HTTP server: how it behaves when clients retry."`

@@ -243,7 +243,7 @@ func format(v reflect.Value, f Form) (string, bool) {
 		return v.String(), utf8.ValidString(v.String())
 	case t.Kind() == reflect.Bool:
 		return strconv.FormatBool(v.Bool()), true
-	case t.Kind() == reflect.Int:
+	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
 		return prettyInteger(v.Int()), true
 	case t.Kind() == reflect.Float64:
 		n := v.Float()

@@ -200,12 +200,20 @@ func Under(path string, names ...string) string {
 // Has reports whether m has the key.
 func Has[V any](m map[string]V, key string) bool { _, ok := m[key]; return ok }
 
-// Path is a path in Go, such as "Services[0].AttemptTimeout", as it is in a file: "services.0.attempt_timeout".
+// Path is a path in Go, such as "Services[0].AttemptTimeout", as it is in a file: "services.0.attempt_timeout". A key of a map is in
+// quotes, and stays as it is.
 func Path(inGo string) string {
 	var b strings.Builder
 	start := true // of a name, or within a word in upper case
+	quoted := false
 	for _, c := range inGo {
 		switch {
+		case c == '"':
+			quoted = !quoted
+			continue
+		case quoted:
+			b.WriteRune(c)
+			continue
 		case c == ']':
 			continue
 		case c == '[':

@@ -62,7 +62,7 @@ func Scalar(text string, v reflect.Value, f Form) (allowed, suggestion string) {
 		}
 		v.SetUint(uint64(1 + i))
 		return "", ""
-	case t.Kind() == reflect.Int:
+	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
 		n, ok := integer(text)
 		if !ok || v.OverflowInt(n) {
 			return allowedInteger, nearestNumber(text, func(s string) bool { _, ok := integer(s); return ok })

@@ -17,6 +17,8 @@ type Config struct {
 	Ingress Ingress
 	// Limits are what every door bears. Zero fields mean the defaults.
 	Limits Limits
+	// Private are TCP addresses that no door may call, such as that of an admin listener.
+	Private []string
 	// Policy returns the policy for calls to the dependency of that name. Nil: the zero policy for all.
 	Policy func(name string) lull.Policy
 }

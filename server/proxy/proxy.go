@@ -1,8 +1,240 @@
-// Package proxy is lull for programs that are not written in Go: a proxy that makes HTTP calls under a lull.Policy.
+// Package proxy makes HTTP calls under a lull.Policy for programs that are not written in Go.
 //
 //	p, err := proxy.New(proxy.Config{Upstreams: map[string]proxy.Upstream{
 //		"payments": {Listen: "127.0.0.1:9001", To: []string{"https://payments.example"}},
 //	}})
 //	...
 //	return p.Serve(ctx)
+//
+// A [Proxy] has doors: addresses at which it takes requests. An [Upstream] leads to one service, [Forward] is for programs
+// with HTTP_PROXY, and [Ingress] stands in front of an application. Requests are made by package lullhttp, so a call through
+// an Upstream or Forward has retries, a budget, a breaker and one deadline, as a call in Go. The command "lull proxy" runs a
+// Proxy from a file. docs/proxy.md has the headers, what is repeated, and what it costs.
 package proxy
+
+import (
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/recent"
+	"github.com/lullgo/lull/server/admission"
+	"github.com/lullgo/lull/server/idempotency"
+)
+
+// A Proxy takes requests at its doors, and makes them under the policies of its Config. Make one with New. It may be used
+// concurrently.
+type Proxy struct {
+	observers []event.Observer
+	record    func(*Record)
+	wiring    func(dependency string) []lull.Option
+	wrap      func(http.RoundTripper) http.RoundTripper
+	attempts  func(http.RoundTripper) http.RoundTripper
+	admission func(admission.Event)
+	listen    func(address string) (net.Listener, error)
+	keys      idempotency.Store
+	drainTime time.Duration
+
+	updating sync.Mutex                               // one Update at a time
+	named    map[string]*lull.Dependency              // of upstreams and routes, by name; guarded by updating
+	hosts    *recent.Cache[*lull.Dependency]          // of the forward door, by host
+	policy   atomic.Pointer[func(string) lull.Policy] // of the Config
+	doors    atomic.Pointer[map[string]*door]         // by name
+	bases    map[target]*http.Transport               // guarded by updating
+	servers  map[string]*server                       // that Serve has started, by name of the door; guarded by updating
+	serving  bool                                     // guarded by updating
+	draining atomic.Bool
+	never    atomic.Pointer[[]netip.AddrPort] // of Config.Private
+	tunnels  tunnels
+	layers   layers
+	failed   chan error // of a server
+}
+
+// The names of the doors that are not those of upstreams.
+const (
+	ForwardDoor = "forward"
+	IngressDoor = "ingress"
+)
+
+// An Option wires a Proxy.
+type Option func(*Proxy)
+
+// WithObserver sends every event of the proxy's dependencies to o.
+func WithObserver(o event.Observer) Option {
+	return func(p *Proxy) { p.observers = append(p.observers, o) }
+}
+
+// WithRecord calls record at the end of each request, for an access log. It must be quick, and safe for concurrent use.
+func WithRecord(record func(*Record)) Option { return func(p *Proxy) { p.record = record } }
+
+// WithWiring gives each dependency the options that wire returns for its name, such as a budget that sidecars share.
+func WithWiring(wire func(dependency string) []lull.Option) Option {
+	return func(p *Proxy) { p.wiring = wire }
+}
+
+// WithTransport wraps what makes calls, for traces: wrap gets a lullhttp.Transport, and must return what calls it.
+func WithTransport(wrap func(http.RoundTripper) http.RoundTripper) Option {
+	return func(p *Proxy) { p.wrap = wrap }
+}
+
+// WithAttempts wraps what sends each attempt of a call, for traces.
+func WithAttempts(wrap func(http.RoundTripper) http.RoundTripper) Option {
+	return func(p *Proxy) { p.attempts = wrap }
+}
+
+// WithAdmission calls observe with what the ingress door admits and refuses, as admission.WithObserver does.
+func WithAdmission(observe func(admission.Event)) Option {
+	return func(p *Proxy) { p.admission = observe }
+}
+
+// WithListen makes listen open the listener of an address. The default is net.Listen.
+func WithListen(listen func(address string) (net.Listener, error)) Option {
+	return func(p *Proxy) { p.listen = listen }
+}
+
+// WithStore keeps the Idempotency-Keys of the ingress door in s.
+func WithStore(s idempotency.Store) Option { return func(p *Proxy) { p.keys = s } }
+
+// WithDrain bounds how long Serve waits for requests in flight when its context has ended. The default is DefaultDrain.
+func WithDrain(d time.Duration) Option { return func(p *Proxy) { p.drainTime = d } }
+
+// DefaultDrain is how long Serve waits for requests in flight.
+const DefaultDrain = 20 * time.Second
+
+// New returns a proxy. It opens no listener: Serve does.
+func New(c Config, opts ...Option) (*Proxy, error) {
+	p := &Proxy{
+		listen:    listen,
+		drainTime: DefaultDrain,
+		named:     map[string]*lull.Dependency{},
+		bases:     map[target]*http.Transport{},
+		servers:   map[string]*server{},
+		failed:    make(chan error, 1),
+	}
+	for _, o := range opts {
+		if o != nil {
+			o(p)
+		}
+	}
+	p.hosts = recent.New(1024, p.makeHost)
+	if err := p.Update(c); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Update puts a new Config into force. Calls under way end as they began. Dependencies keep what they know: budgets that
+// are spent stay spent, and open circuits stay open; one that no door uses any more is forgotten. If the Config is wrong, or a new address cannot be opened, nothing
+// changes. A door that is gone takes no new connections, and closes those it has when their requests have ended.
+func (p *Proxy) Update(c Config) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	p.updating.Lock()
+	defer p.updating.Unlock()
+	policy := c.Policy
+	if policy == nil {
+		policy = func(string) lull.Policy { return lull.Policy{} }
+	}
+	next := &plan{proxy: p, config: c, policy: policy, made: map[string]*lull.Dependency{}}
+	doors, err := next.makeDoors()
+	if err != nil {
+		return err
+	}
+	if p.serving {
+		if err := p.openDoors(doors); err != nil {
+			return err
+		}
+	}
+	for name, d := range p.named {
+		if err := d.Update(policy(name)); err != nil {
+			panic(err) // the plan has looked
+		}
+	}
+	maps.Copy(p.named, next.made)
+	maps.DeleteFunc(p.named, func(name string, _ *lull.Dependency) bool { return !next.uses(name) })
+	private := privateAddresses(c.Private)
+	p.never.Store(&private)
+	p.policy.Store(&policy)
+	for host, d := range p.hosts.All {
+		_ = d.Update(p.hostPolicy(host)) // a policy that is wrong changes nothing
+	}
+	p.doors.Store(&doors)
+	if p.serving {
+		p.closeDoors(doors)
+	}
+	return nil
+}
+
+// makeHost makes the dependency of a host that the forward door calls.
+func (p *Proxy) makeHost(host string) *lull.Dependency {
+	d, err := lull.NewDependency(host, p.hostPolicy(host), p.options(host)...)
+	if err != nil {
+		d, _ = lull.NewDependency(host, lull.Policy{}, p.options(host)...)
+	}
+	return d
+}
+
+func (p *Proxy) hostPolicy(host string) lull.Policy { return (*p.policy.Load())(host) }
+
+// options returns the wiring of the dependency of that name.
+func (p *Proxy) options(name string) []lull.Option {
+	opts := []lull.Option{lull.WithObserver(observer{})}
+	for _, o := range p.observers {
+		opts = append(opts, lull.WithObserver(o))
+	}
+	if p.wiring != nil {
+		opts = append(opts, p.wiring(name)...)
+	}
+	return opts
+}
+
+// Dependencies calls yield with each dependency of the proxy, in any order, until it returns false.
+func (p *Proxy) Dependencies(yield func(*lull.Dependency) bool) {
+	p.updating.Lock()
+	named := make([]*lull.Dependency, 0, len(p.named))
+	for _, d := range p.named {
+		named = append(named, d)
+	}
+	p.updating.Unlock()
+	for _, d := range named {
+		if !yield(d) {
+			return
+		}
+	}
+	for _, d := range p.hosts.All {
+		if !yield(d) {
+			return
+		}
+	}
+}
+
+// Gate returns what admits requests at the ingress door, or nil.
+func (p *Proxy) Gate() *admission.Gate {
+	if d := (*p.doors.Load())[IngressDoor]; d != nil && d.gate != nil {
+		return d.gate.Gate()
+	}
+	return nil
+}
+
+// Draining reports whether Serve waits for its last requests: nobody should send new ones.
+func (p *Proxy) Draining() bool { return p.draining.Load() }
+
+// Handler returns the handler of a door: that of an upstream by its name, ForwardDoor or IngressDoor. It follows Update.
+func (p *Proxy) Handler(name string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d := (*p.doors.Load())[name]
+		if d == nil {
+			fail(w, r, http.StatusServiceUnavailable, errors.New("the door has been closed"), "destination_unavailable")
+			return
+		}
+		d.ServeHTTP(w, r)
+	})
+}

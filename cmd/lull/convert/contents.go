@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	proxyfile "github.com/lullgo/lull/cmd/lull/internal/proxy/file"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -87,7 +88,7 @@ func IsPolicyFile(f File) bool {
 	if err != nil || len(roots) != 1 || !isLull(roots[0]) {
 		return false
 	}
-	if _, err := config.ParsePolicyFile(f.Name, f.Data); err == nil {
+	if _, err := proxyfile.ParsePolicies(f.Name, f.Data); err == nil {
 		return true
 	}
 	has := func(n *tree.Node) bool {

@@ -21,6 +21,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	proxyfile "github.com/lullgo/lull/cmd/lull/internal/proxy/file"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
@@ -362,7 +363,7 @@ func found(root *tree.Node) string {
 }
 
 func (r *reading) readPolicyFile(f File) {
-	file, err := config.ParsePolicyFile(f.Name, f.Data)
+	file, err := proxyfile.ParsePolicies(f.Name, f.Data)
 	if wrong, ok := errors.AsType[config.Mistakes](err); ok {
 		r.mistakes = append(r.mistakes, wrong...)
 		return

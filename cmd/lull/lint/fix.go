@@ -8,6 +8,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/convert"
+	proxyfile "github.com/lullgo/lull/cmd/lull/internal/proxy/file"
 	"github.com/lullgo/lull/config"
 )
 
@@ -68,8 +69,8 @@ func better(before, after Report, gone Finding) bool {
 
 // onlyThere reports whether two texts of a file differ in the policies of the changes alone.
 func onlyThere(name string, before, after []byte, changes []Change) bool {
-	a, errA := config.ParsePolicyFile(name, before)
-	b, errB := config.ParsePolicyFile(name, after)
+	a, errA := proxyfile.ParsePolicies(name, before)
+	b, errB := proxyfile.ParsePolicies(name, after)
 	if errA != nil || errB != nil || !reflect.DeepEqual(facts(a), facts(b)) {
 		return false
 	}
@@ -97,7 +98,7 @@ func facts(f *config.PolicyFile) config.PolicyFile {
 // edited is the text of a file with the changes made. ok is false if one of them cannot be made.
 func edited(name string, data []byte, changes []Change) ([]byte, bool) {
 	for _, c := range changes {
-		f, err := config.ParsePolicyFile(name, data)
+		f, err := proxyfile.ParsePolicies(name, data)
 		if err != nil {
 			return nil, false
 		}

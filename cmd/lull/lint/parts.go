@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lullgo/lull/cmd/lull/convert"
+	proxyfile "github.com/lullgo/lull/cmd/lull/internal/proxy/file"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -106,7 +107,7 @@ func (g *gathering) read(file string) {
 
 func (g *gathering) policy(t part) {
 	g.read(t.file)
-	f, err := config.ParsePolicyFile(t.file, t.data)
+	f, err := proxyfile.ParsePolicies(t.file, t.data)
 	if err != nil {
 		g.unreadable(t.file)
 		lines := split(t.data)

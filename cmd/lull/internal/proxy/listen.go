@@ -1,0 +1,158 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// An opener opens the listeners of the doors: those that a manager has opened already, by the names of doors, or new ones.
+type opener struct {
+	say func(any)
+
+	given map[string]*os.File // by name
+
+	mu     sync.Mutex
+	doors  map[string]string  // names by address
+	shared []*net.TCPListener // that another process may share
+}
+
+func newOpener(getenv func(string) string, say func(any)) (*opener, error) {
+	given, err := givenListeners(getenv)
+	return &opener{say: say, given: given}, err
+}
+
+// givenListeners returns the sockets that the manager has opened (sd_listen_fds).
+func givenListeners(getenv func(string) string) (map[string]*os.File, error) {
+	count, err := strconv.Atoi(getenv("LISTEN_FDS"))
+	if err != nil || getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
+		return nil, nil
+	}
+	names := strings.Split(getenv("LISTEN_FDNAMES"), ":")
+	if len(names) != count {
+		return nil, fmt.Errorf("LISTEN_FDNAMES is %q: want the names of %d doors, as FileDescriptorName= of a socket unit has them", getenv("LISTEN_FDNAMES"), count)
+	}
+	given := map[string]*os.File{}
+	for i, name := range names {
+		closeOnExec(3 + i)
+		given[name] = os.NewFile(uintptr(3+i), name)
+	}
+	return given, nil
+}
+
+// expect sets the doors, names with their addresses, and returns what to do if they do not come into force.
+func (o *opener) expect(doors map[string]string) (undo func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before := o.doors
+	o.doors = map[string]string{}
+	for name, address := range doors {
+		o.doors[address] = name
+	}
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.doors = before
+	}
+}
+
+// unused says which sockets no door has.
+func (o *opener) unused(doors map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(o.given)) {
+		if doors[name] == "" && name != "admin" {
+			o.say(fmt.Sprintf("the socket %s was given, and no door has that name", name))
+		}
+	}
+}
+
+// listen is for package proxy.
+func (o *opener) listen(address string) (net.Listener, error) {
+	o.mu.Lock()
+	name := o.doors[address]
+	o.mu.Unlock()
+	return o.open(name, address)
+}
+
+func (o *opener) open(name, address string) (net.Listener, error) {
+	l, err := o.listener(name, address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen at %s: %w", address, err)
+	}
+	o.say(fmt.Sprintf("%s listens at %v", name, l.Addr()))
+	return l, nil
+}
+
+func (o *opener) listener(name, address string) (net.Listener, error) {
+	if f := o.given[name]; f != nil {
+		return net.FileListener(f)
+	}
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		return listenUnix(path)
+	}
+	l, err := (&net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error { return shareAddress(c) }}).Listen(context.Background(), "tcp", address)
+	if tcp, ok := l.(*net.TCPListener); ok {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.shared = append(o.shared, tcp)
+	}
+	return l, err
+}
+
+// listenUnix listens at path, where owner and group may connect. A file of a process that is gone is replaced.
+func listenUnix(path string) (net.Listener, error) {
+	c, err := net.DialTimeout("unix", path, time.Second)
+	switch {
+	case err == nil:
+		c.Close()
+		return nil, errors.New("another process answers there")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeSocket {
+			if err := os.Remove(path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	l, err := net.Listen("unix", path)
+	if err == nil {
+		err = os.Chmod(path, 0o660)
+	}
+	return l, err
+}
+
+// retire gives new connections to the process that shares the addresses, if there is one. Those that wait here are still accepted.
+func (o *opener) retire() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range o.shared {
+		if c, err := l.SyscallConn(); err == nil { // else it is closed
+			_ = giveToNext(c)
+		}
+	}
+}
+
+// A manager is the address of what wants to know how far this process is (sd_notify). Empty: nobody.
+type manager string
+
+func (m manager) tell(state string) {
+	if m == "" {
+		return
+	}
+	if c, err := net.Dial("unixgram", string(m)); err == nil {
+		_, _ = c.Write([]byte(state))
+		c.Close()
+	}
+}
+
+func (m manager) reloading() {
+	m.tell(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic().Microseconds()))
+}

@@ -1,0 +1,281 @@
+// Package proxy is the program of lull proxy: a file, its reload, listeners, signals, the admin listener and the access log
+// around package server/proxy. The command lull proxy and the program lull-proxy run it.
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/proxy/file"
+	"github.com/lullgo/lull/internal/codec"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/server/proxy"
+	"github.com/lullgo/lull/server/status"
+)
+
+// Exit codes.
+const (
+	exitDrained = 0
+	exitFailed  = 1
+	exitWrong   = 2 // the file or the flags
+)
+
+// A Program is lull proxy with its flags.
+type Program struct {
+	File       string // path
+	To, Listen string // instead of a file: one door
+	Check      bool   // the file only
+
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+}
+
+const defaultListen = "127.0.0.1:9001"
+
+// Run runs until ctx ends and all requests have been answered, and returns the exit code.
+func (p Program) Run(ctx context.Context) int {
+	r := &running{Program: p}
+	var f *file.File
+	err := p.flags()
+	if err == nil {
+		f, err = r.load()
+	}
+	if err != nil {
+		r.say(err)
+		return exitWrong
+	}
+	if p.Check {
+		if _, err := proxy.New(f.Config()); err != nil { // files that it names
+			r.say(fmt.Errorf("%s: %w", p.File, err))
+			return exitWrong
+		}
+		if _, err := io.WriteString(p.Stdout, describe(f)); err != nil {
+			r.say(err)
+			return exitFailed
+		}
+		return exitDrained
+	}
+	code, err := r.run(ctx, f)
+	if err != nil {
+		r.say(err)
+	}
+	return code
+}
+
+func (p Program) flags() error {
+	var l problem.List
+	l.Check((p.File == "") != (p.To == ""), "FILE", strconv.Quote(p.File), "the file of a proxy, or --to URL instead")
+	l.Check(p.Listen == "" || p.To != "", "--listen", strconv.Quote(p.Listen), "--to URL beside it")
+	return l.Err()
+}
+
+// direct returns the file that --to and --listen stand for.
+func (p Program) direct() (*file.File, error) {
+	name := "upstream"
+	if u, err := url.Parse(p.To); err == nil && u.Hostname() != "" {
+		name = u.Hostname()
+	}
+	f := &file.File{Upstreams: map[string]proxy.Upstream{name: {Listen: cmp.Or(p.Listen, defaultListen), To: []string{p.To}}}}
+	var wrong problem.List
+	problems, _ := errors.AsType[problem.List](f.Config().Validate())
+	for _, one := range problems {
+		flag := "--to"
+		if strings.HasSuffix(one.Field, ".Listen") {
+			flag = "--listen"
+		}
+		wrong.Add(flag, one.Value, one.Allowed)
+	}
+	return f, wrong.Err()
+}
+
+// A running is a Program that runs.
+type running struct {
+	Program
+	startedWith *file.File // its sections that need a restart are in force
+	proxy       *proxy.Proxy
+	log         *accessLog
+	open        *opener
+	manager     manager // that has started the process
+	drain       context.CancelFunc
+	ready       atomic.Bool // all doors are open, and the drain has not begun
+
+	reloading sync.Mutex
+	seen      [sha256.Size]byte // what was put in force or refused last; guarded by reloading
+
+	saying sync.Mutex // Stderr
+}
+
+// say prints what is not of a request, line by line.
+func (r *running) say(what any) {
+	r.saying.Lock()
+	defer r.saying.Unlock()
+	for line := range strings.Lines(fmt.Sprint(what)) {
+		fmt.Fprintln(r.Stderr, "lull:", strings.TrimRight(line, "\n"))
+	}
+}
+
+func (r *running) load() (*file.File, error) {
+	if r.To != "" {
+		return r.direct()
+	}
+	data, err := codec.ReadRegular(r.File)
+	r.seen = checksum(data, err)
+	if err != nil {
+		return nil, err
+	}
+	return file.Parse(r.File, data)
+}
+
+func checksum(data []byte, err error) [sha256.Size]byte {
+	if err != nil {
+		return sha256.Sum256([]byte("cannot be read: " + err.Error()))
+	}
+	return sha256.Sum256(data)
+}
+
+func (r *running) run(ctx context.Context, f *file.File) (code int, err error) {
+	ctx, r.drain = context.WithCancel(ctx)
+	defer r.drain()
+	r.startedWith = f
+	r.manager = manager(r.Getenv("NOTIFY_SOCKET"))
+	if r.log, err = openLog(f.Log.To, r.Stdout, r.Stderr, r.say); err != nil {
+		return exitFailed, err
+	}
+	defer r.log.close(time.Second)
+	if r.open, err = newOpener(r.Getenv, r.say); err != nil {
+		return exitFailed, err
+	}
+	r.open.expect(f.Doors())
+	r.open.unused(f.Doors())
+	tele, err := startTelemetry(f, r.log.lost.Load)
+	if err != nil {
+		return exitFailed, err
+	}
+	defer tele.close()
+	page := &status.Page{ForceCircuits: true}
+	drain := cmp.Or(f.Drain, proxy.DefaultDrain)
+	opts := append(tele.options, proxy.WithObserver(page), proxy.WithListen(r.open.listen), proxy.WithDrain(drain))
+	if r.log.out != nil {
+		opts = append(opts, proxy.WithRecord(r.log.record))
+	}
+	if r.proxy, err = proxy.New(f.Config(), opts...); err != nil {
+		return exitWrong, err
+	}
+	page.WatchAll(r.proxy.Dependencies)
+	if f.Admin.Listen != "" {
+		l, err := r.open.open("admin", f.Admin.Listen)
+		if err != nil {
+			return exitFailed, fmt.Errorf("admin: %w", err)
+		}
+		defer serveAdmin(l, r.adminHandler(page, tele.metrics))() // after the drain: /ready answers until then
+	}
+	if err := r.proxy.Listen(); err != nil {
+		return exitFailed, err
+	}
+	r.ready.Store(true)
+	r.manager.tell("READY=1")
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer r.drain()
+	if r.File != "" {
+		background.Go(func() { r.watch(ctx, time.Second) })
+	}
+	background.Go(func() { r.hangups(ctx) })
+	stop := context.AfterFunc(ctx, func() {
+		r.ready.Store(false)
+		r.manager.tell("STOPPING=1")
+		r.open.retire()
+		r.say(fmt.Sprintf("draining: requests in flight have at most %v", drain))
+	})
+	defer stop()
+	if err := r.proxy.Serve(ctx); err != nil {
+		return exitFailed, err
+	}
+	return exitDrained, nil
+}
+
+// hangups reloads the file and opens the log again upon each SIGHUP.
+func (r *running) hangups(ctx context.Context) {
+	hangups := onHangup()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+		}
+		r.log.reopen()
+		if r.File != "" {
+			_ = r.reload() // the error is said
+		}
+	}
+}
+
+// watch reloads the file when two looks in a row have found the same new content: a file that is being written may look complete.
+func (r *running) watch(ctx context.Context, every time.Duration) {
+	ticks := time.NewTicker(every)
+	defer ticks.Stop()
+	last := r.seen
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		now := checksum(codec.ReadRegular(r.File))
+		r.reloading.Lock()
+		changed := now == last && now != r.seen
+		r.reloading.Unlock()
+		if last = now; changed {
+			_ = r.reload() // the error is said
+		}
+	}
+}
+
+// reload puts the file in force, or reports why not: then nothing has changed.
+func (r *running) reload() error {
+	r.reloading.Lock()
+	defer r.reloading.Unlock()
+	r.manager.reloading()
+	defer r.manager.tell("READY=1")
+	f, err := r.load()
+	if err == nil {
+		undo := r.open.expect(f.Doors())
+		if err = r.proxy.Update(f.Config()); err != nil {
+			undo()
+		}
+	}
+	if err != nil {
+		r.say(err)
+		r.say(fmt.Sprintf("%s changes nothing: what was in force stays in force", r.File))
+		return err
+	}
+	r.say(r.File + " is in force")
+	for _, path := range needRestart(r.startedWith, f) {
+		r.say(fmt.Sprintf("%v: %s needs a restart: until then it is as it was", f.Position(path), path))
+	}
+	return nil
+}
+
+// needRestart returns the sections of a file that differ, and are read at the start alone.
+func needRestart(before, after *file.File) (paths []string) {
+	for path, same := range map[string]bool{
+		"admin": before.Admin == after.Admin, "log": before.Log == after.Log, "traces": before.Traces == after.Traces,
+		"fleet": before.Fleet == after.Fleet, "drain": before.Drain == after.Drain,
+		"ingress.keys.store": before.Ingress.Keys.Store == after.Ingress.Keys.Store,
+	} {
+		if !same {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package proxy
+
+import (
+	"syscall"
+	"time"
+)
+
+func shareAddress(syscall.RawConn) error { return nil }
+func giveToNext(syscall.RawConn) error   { return nil }
+func monotonic() time.Duration           { return 0 }

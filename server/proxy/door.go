@@ -1,0 +1,384 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/outlier"
+	"github.com/lullgo/lull/server/admission"
+)
+
+// A door takes the requests of one address.
+type door struct {
+	name    string
+	address string
+	from    any // what it was made of: an Upstream, Forward or Ingress, and Limits
+	limits  Limits
+	tls     *tlsFiles // nil: it speaks no TLS
+
+	proxy   *Proxy
+	handler http.Handler // the whole chain
+
+	calls   http.RoundTripper // what makes the calls
+	reverse *httputil.ReverseProxy
+	routes  *http.ServeMux // from patterns to what is in byRoute; nil: there are none
+	byRoute []*route
+	own     *lull.Dependency // of requests without a route; nil: by host
+
+	target *url.URL              // nil: the request names it
+	gate   *admission.Middleware // of the ingress door; nil: none
+	keep   bool                  // the Host header of the request
+	hosts  hostList              // that may be called
+}
+
+// A route is what is known of a request before it is made.
+type route struct {
+	dependency *lull.Dependency // nil: by host
+	options    []lull.CallOption
+}
+
+// ServeHTTP makes a route what a pattern leads to. It is never called.
+func (*route) ServeHTTP(http.ResponseWriter, *http.Request) {}
+
+// A plan makes the doors of a new Config. It changes nothing that is in force.
+type plan struct {
+	proxy  *Proxy
+	config Config
+	policy func(string) lull.Policy
+	made   map[string]*lull.Dependency
+	doors  map[string]*door
+}
+
+func (n *plan) makeDoors() (map[string]*door, error) {
+	n.doors = map[string]*door{}
+	for name := range n.proxy.named {
+		if err := n.policy(name).Validate(); err != nil {
+			return nil, fmt.Errorf("policy %s: %w", name, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.config.Upstreams)) {
+		if err := n.upstream(name, n.config.Upstreams[name]); err != nil {
+			return nil, fmt.Errorf("upstream %s: %w", name, err)
+		}
+	}
+	if n.config.Forward.Listen != "" {
+		if err := n.forward(n.config.Forward); err != nil {
+			return nil, fmt.Errorf("forward: %w", err)
+		}
+	}
+	if n.config.Ingress.Listen != "" {
+		if err := n.ingress(n.config.Ingress); err != nil {
+			return nil, fmt.Errorf("ingress: %w", err)
+		}
+	}
+	return n.doors, nil
+}
+
+// keep reports whether the door of that name is what it was, and keeps it: a new one would lose its connections to
+// endpoints and what it has stored.
+func (n *plan) keep(name string, from any) bool {
+	doors := n.proxy.doors.Load()
+	if doors == nil {
+		return false
+	}
+	old := (*doors)[name]
+	if old == nil || !reflect.DeepEqual(old.from, from) {
+		return false
+	}
+	n.doors[name] = old
+	return true
+}
+
+// dependency returns the dependency of that name, and makes it if there is none.
+func (n *plan) dependency(name string) (*lull.Dependency, error) {
+	if d := n.proxy.named[name]; d != nil {
+		return d, nil
+	}
+	if d := n.made[name]; d != nil {
+		return d, nil
+	}
+	d, err := lull.NewDependency(name, n.policy(name), n.proxy.options(name)...)
+	if err != nil {
+		return nil, err
+	}
+	n.made[name] = d
+	return d, nil
+}
+
+// uses reports whether a door of the plan makes calls to the dependency of that name.
+func (n *plan) uses(name string) bool {
+	for _, d := range n.doors {
+		if d.own != nil && d.own.Name() == name {
+			return true
+		}
+		for _, r := range d.byRoute {
+			if r.dependency != nil && r.dependency.Name() == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (n *plan) upstream(name string, u Upstream) error {
+	if n.keep(name, [2]any{u, n.config.Limits}) {
+		return nil
+	}
+	d := &door{name: name, address: u.Listen, from: [2]any{u, n.config.Limits}, limits: n.config.Limits.withDefaults(), proxy: n.proxy, keep: u.KeepHost}
+	var err error
+	if d.own, err = n.dependency(orName(u.Policy, name)); err != nil {
+		return err
+	}
+	var opts []lullhttp.Option
+	if d.target, opts, err = n.targetOf(name, u); err != nil {
+		return err
+	}
+	if err := d.setRoutes(n, u.Routes); err != nil {
+		return err
+	}
+	if err := d.setCalls(u.Replay, u.Stale, u.Resume, opts...); err != nil {
+		return err
+	}
+	n.doors[name] = d
+	return nil
+}
+
+func orName(name, other string) string {
+	if name == "" {
+		return other
+	}
+	return name
+}
+
+// targetOf returns where the requests of u go, and the options of the transport for it.
+func (n *plan) targetOf(name string, u Upstream) (*url.URL, []lullhttp.Option, error) {
+	first, at, err := parseTarget(u.To[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	base, err := n.base(at.with(u.CA))
+	if err != nil {
+		return nil, nil, err
+	}
+	opts := []lullhttp.Option{n.withBase(base)}
+	if len(u.To) == 1 {
+		return first, opts, nil
+	}
+	endpoints := make([]string, len(u.To))
+	for i, to := range u.To {
+		one, _, err := parseTarget(to)
+		if err != nil {
+			return nil, nil, err
+		}
+		endpoints[i] = one.Scheme + "://" + one.Host
+	}
+	set, err := lullhttp.NewEndpoints(outlier.Config{}, endpoints)
+	if err != nil {
+		return nil, nil, err
+	}
+	whole := *first
+	whole.Host = name + ".invalid" // no host has this name: the endpoints stand for it
+	return &whole, append(opts, lullhttp.WithEndpoints(whole.Host, set)), nil
+}
+
+func (n *plan) withBase(base http.RoundTripper) lullhttp.Option {
+	if n.proxy.attempts != nil {
+		base = n.proxy.attempts(base)
+	}
+	return lullhttp.WithBase(base)
+}
+
+func (d *door) setRoutes(n *plan, routes []Route) error {
+	if len(routes) == 0 {
+		return nil
+	}
+	d.routes = http.NewServeMux()
+	for _, r := range routes {
+		one := &route{dependency: d.own}
+		if r.Policy != "" {
+			var err error
+			if one.dependency, err = n.dependency(r.Policy); err != nil {
+				return fmt.Errorf("route %q: %w", r.Match, err)
+			}
+		}
+		switch r.Repeat {
+		case Yes:
+			one.options = []lull.CallOption{lull.Idempotent()}
+		case No:
+			one.options = []lull.CallOption{lull.NotIdempotent()}
+		case Once:
+			one.options = []lull.CallOption{lull.Once()}
+		}
+		one.options = append(one.options, lull.Operation(r.Match))
+		d.routes.Handle(r.Match, one)
+		d.byRoute = append(d.byRoute, one)
+	}
+	return nil
+}
+
+// setCalls makes what makes the calls of the door, and the handler that uses it.
+func (d *door) setCalls(replay int64, stale time.Duration, resume bool, opts ...lullhttp.Option) error {
+	if replay == 0 {
+		replay = DefaultReplay
+	}
+	opts = append(opts, lullhttp.WithReplay(replay), lullhttp.WithDependencies(dependencyOf), lullhttp.WithBeforeRetry(beforeRetry))
+	if d.limits.BodyIdle > 0 {
+		opts = append(opts, lullhttp.WithBodyIdleTimeout(d.limits.BodyIdle))
+	}
+	if stale > 0 {
+		opts = append(opts, lullhttp.WithStale(lullhttp.Stale{For: stale}))
+	}
+	if resume {
+		opts = append(opts, lullhttp.WithResume())
+	}
+	calls, err := lullhttp.New(lull.Policy{}, opts...)
+	if err != nil {
+		return err
+	}
+	d.calls = calls
+	if d.proxy.wrap != nil {
+		d.calls = d.proxy.wrap(calls)
+	}
+	d.reverse = d.reverseProxy(d.calls)
+	inner, err := lullhttp.NewHandler(http.HandlerFunc(d.serve))
+	d.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if above := d.proxy.layers.above(r); len(above) > 0 {
+			claim(r.Header, above)
+			callOf(r.Context()).above = above
+		}
+		inner.ServeHTTP(w, r)
+	})
+	return err
+}
+
+func (d *door) reverseProxy(calls http.RoundTripper) *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Transport:      calls,
+		Rewrite:        d.rewrite,
+		ModifyResponse: modifyResponse,
+		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { answer(w, r, err) },
+		FlushInterval:  10 * time.Millisecond, // a response that comes in pieces is passed on in pieces
+		BufferPool:     &buffers,
+		ErrorLog:       quiet,
+	}
+}
+
+// ServeHTTP takes a request of the door.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if d.proxy.Draining() && r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
+	c := &call{door: d}
+	c.Record = Record{Time: time.Now(), Door: d.name, Method: r.Method, Host: r.Host, Path: r.URL.Path, Protocol: r.Proto}
+	ctx := context.WithValue(r.Context(), callKey{}, c)
+	r = r.WithContext(ctx)
+	out := &countingWriter{ResponseWriter: w}
+	if d.proxy.record != nil {
+		in := countBody(r)
+		defer func() {
+			c.Took = time.Since(c.Time)
+			c.Status, c.BytesOut, c.BytesIn = out.status, out.bytes, in.bytes()
+			d.proxy.record(&c.Record)
+		}()
+	}
+	if text := refusalOf(r); text != "" {
+		fail(out, r, http.StatusBadRequest, errorText(text), "http_request_error")
+		return
+	}
+	if limit := d.limits.BodyBytes; limit > 0 && r.Body != nil {
+		if r.ContentLength > limit {
+			fail(out, r, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has %d bytes, and this door takes at most %d", r.ContentLength, limit), "http_request_error")
+			return
+		}
+		r.Body = http.MaxBytesReader(out, r.Body, limit)
+	}
+	d.handler.ServeHTTP(out, r)
+}
+
+// serve makes the request of an upstream or of the forward door.
+func (d *door) serve(w http.ResponseWriter, r *http.Request) {
+	c := callOf(r.Context())
+	if r.Method == http.MethodConnect {
+		d.connect(w, r)
+		return
+	}
+	if d.target == nil {
+		if !d.mayForward(w, r) {
+			return
+		}
+	}
+	c.route = d.routeOf(r)
+	options := c.route.options
+	switch r.Header.Get(RetryHeader) {
+	case "?1":
+		options = append(options[:len(options):len(options)], lull.Idempotent())
+	case "?0":
+		options = append(options[:len(options):len(options)], lull.Once())
+	}
+	ctx := r.Context()
+	if len(options) > 0 {
+		ctx = lullhttp.WithCall(ctx, options...)
+	}
+	if ms, ok := envoyTimeout(r.Header); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, ms)
+		defer cancel()
+	}
+	if ctx != r.Context() {
+		r = r.WithContext(ctx)
+	}
+	c.writer = w
+	d.reverse.ServeHTTP(w, r)
+}
+
+// routeOf returns the route of a request. Paths that the mux would redirect, such as "/a/../b", are sent as they are: they have none.
+func (d *door) routeOf(r *http.Request) route {
+	found := route{dependency: d.own}
+	if d.routes != nil {
+		if h, _ := d.routes.Handler(forMux(r, d.target == nil)); h != nil {
+			if one, ok := h.(*route); ok {
+				found = *one
+			}
+		}
+	}
+	if found.dependency == nil {
+		found.dependency = d.proxy.hosts.Get(hostName(r.URL))
+	}
+	return found
+}
+
+// forMux returns what of r decides its route.
+func forMux(r *http.Request, byHost bool) *http.Request {
+	u, host := r.URL, ""
+	if u.Path == "" {
+		u = &url.URL{Path: "/"}
+	}
+	if byHost {
+		host = r.URL.Host
+	}
+	return &http.Request{Method: r.Method, URL: u, Host: host}
+}
+
+// dependencyOf is lullhttp's: the route has been found.
+func dependencyOf(r *http.Request) *lull.Dependency {
+	if c := callOf(r.Context()); c != nil {
+		return c.route.dependency
+	}
+	return nil
+}
+
+// envoyTimeout reads the timeout with which an application tells Envoy how long a request may take.
+func envoyTimeout(h http.Header) (time.Duration, bool) {
+	ms, err := strconv.ParseInt(h.Get("X-Envoy-Upstream-Rq-Timeout-Ms"), 10, 32)
+	return time.Duration(ms) * time.Millisecond, err == nil && ms > 0
+}

@@ -1,0 +1,240 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/lullgo/lull"
+)
+
+type syscallConn = syscall.RawConn
+
+func (n *plan) forward(f Forward) error {
+	if n.keep(ForwardDoor, [2]any{f, n.config.Limits}) {
+		return nil
+	}
+	d := &door{name: ForwardDoor, address: f.Listen, from: [2]any{f, n.config.Limits}, limits: n.config.Limits.withDefaults(), proxy: n.proxy}
+	var err error
+	if d.hosts, err = newHostList(f.Hosts); err != nil {
+		return err
+	}
+	base, err := n.base(target{forward: true, ca: f.CA})
+	if err != nil {
+		return err
+	}
+	if err := d.setRoutes(n, f.Routes); err != nil {
+		return err
+	}
+	if err := d.setCalls(f.Replay, f.Stale, f.Resume, n.withBase(base)); err != nil {
+		return err
+	}
+	n.doors[ForwardDoor] = d
+	return nil
+}
+
+// mayForward reports whether the forward door may make the request. If not, it has answered it.
+func (d *door) mayForward(w http.ResponseWriter, r *http.Request) bool {
+	switch {
+	case !r.URL.IsAbs():
+		fail(w, r, http.StatusBadRequest, errors.New("this is a proxy: it takes requests with the whole URL, as clients send them that have HTTP_PROXY"), "http_request_error")
+	case r.URL.Scheme != "http" && r.URL.Scheme != "https":
+		fail(w, r, http.StatusBadRequest, errors.New("want a URL of http or https"), "http_request_error")
+	case !d.hosts.allow(r.URL.Hostname(), portOf(r.URL)):
+		fail(w, r, http.StatusForbidden, errors.New("the forward door may not call "+r.URL.Host+": name it under forward.hosts"), "destination_ip_prohibited")
+	default:
+		return true
+	}
+	return false
+}
+
+func portOf(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
+}
+
+// hostName returns the host of u as the name of a dependency: in lower case, without the usual port.
+func hostName(u *url.URL) string {
+	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	if p := u.Port(); p != "" && !(p == "80" && u.Scheme == "http") && !(p == "443" && u.Scheme == "https") {
+		return net.JoinHostPort(host, p)
+	}
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
+}
+
+// A hostList is which hosts the forward door may call.
+type hostList struct {
+	all    bool
+	exact  map[string]bool // "host:port"
+	suffix map[string]bool // ".example.com:443"
+}
+
+func newHostList(hosts []string) (hostList, error) {
+	l := hostList{exact: map[string]bool{}, suffix: map[string]bool{}}
+	for _, h := range hosts {
+		if h == "*" {
+			l.all = true
+			continue
+		}
+		host, port, err := net.SplitHostPort(h)
+		ports := []string{port}
+		if err != nil {
+			host, ports = strings.Trim(h, "[]"), []string{"80", "443"}
+		}
+		host = strings.ToLower(strings.TrimSuffix(host, "."))
+		if addr, err := netip.ParseAddr(host); err == nil {
+			host = addr.Unmap().String()
+		}
+		for _, p := range ports {
+			if rest, ok := strings.CutPrefix(host, "*."); ok {
+				l.suffix["."+rest+":"+p] = true
+			} else {
+				l.exact[host+":"+p] = true
+			}
+		}
+	}
+	return l, nil
+}
+
+// allow reports whether the host may be called at that port.
+func (l hostList) allow(host, port string) bool {
+	host = plainHost(host)
+	if host == "" {
+		return false
+	}
+	if l.all || l.exact[host+":"+port] {
+		return true
+	}
+	for i := range len(host) {
+		if host[i] == '.' && l.suffix[host[i:]+":"+port] {
+			return true
+		}
+	}
+	return false
+}
+
+// plainHost returns a host in the one spelling that it has in a hostList.
+func plainHost(host string) string {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Unmap().String()
+	}
+	return host
+}
+
+// names reports whether the forward door's list has exactly that address, and not only a pattern for it.
+func (p *Proxy) names(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	d := (*p.doors.Load())[ForwardDoor]
+	return d != nil && d.hosts.exact[plainHost(host)+":"+port]
+}
+
+// mayDial returns an error for an address that may not be called. named: the host is named in the Config.
+func (p *Proxy) mayDial(resolved string, named bool) error {
+	at, err := netip.ParseAddrPort(resolved)
+	if err != nil {
+		return nil // no TCP
+	}
+	addr := at.Addr().Unmap().WithZone("")
+	for _, own := range p.private() {
+		if own.Port() == at.Port() && (own.Addr() == addr || isLocal(addr)) {
+			return lull.Permanent(errAddress)
+		}
+	}
+	if !named && (isLocal(addr) || addr.IsLinkLocalUnicast() || addr.IsMulticast() || isMetadata(addr)) {
+		return lull.Permanent(errAddress)
+	}
+	return nil
+}
+
+// private returns the addresses that no door may call.
+func (p *Proxy) private() []netip.AddrPort {
+	if at := p.never.Load(); at != nil {
+		return *at
+	}
+	return nil
+}
+
+func isLocal(a netip.Addr) bool {
+	if a.IsLoopback() || a.IsUnspecified() {
+		return true
+	}
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, i := range interfaces {
+		if n, ok := i.(*net.IPNet); ok {
+			if own, ok := netip.AddrFromSlice(n.IP); ok && own.Unmap() == a {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isMetadata reports whether a cloud has its metadata at a, apart from link-local addresses.
+func isMetadata(a netip.Addr) bool {
+	switch a.String() {
+	case "fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "192.0.0.192", "168.63.129.16":
+		return true
+	}
+	return false
+}
+
+// connect answers CONNECT: it passes bytes in both directions. Only the connection is retried.
+func (d *door) connect(w http.ResponseWriter, r *http.Request) {
+	if d.target != nil || r.ProtoMajor != 1 {
+		w.Header().Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE")
+		fail(w, r, http.StatusMethodNotAllowed, errors.New("only the forward door takes CONNECT, over HTTP/1.1"), "http_request_denied")
+		return
+	}
+	host, port, err := net.SplitHostPort(r.Host)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 || host == "" {
+		fail(w, r, http.StatusBadRequest, errors.New("CONNECT wants a host and a port"), "http_request_error")
+		return
+	}
+	if !d.hosts.allow(host, port) {
+		fail(w, r, http.StatusForbidden, errors.New("the forward door may not call "+r.Host+": name it under forward.hosts"), "destination_ip_prohibited")
+		return
+	}
+	address := net.JoinHostPort(host, port)
+	dial := d.proxy.dialer(target{forward: true})
+	to, err := lull.Do(r.Context(), d.proxy.hosts.Get(hostName(&url.URL{Scheme: "https", Host: address})), func(ctx context.Context) (net.Conn, error) {
+		return dial(ctx, "tcp", address)
+	}, lull.Operation(http.MethodConnect), lull.Idempotent())
+	if err != nil {
+		answer(w, r, err)
+		return
+	}
+	defer to.Close()
+	from, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		fail(w, r, http.StatusInternalServerError, err, "proxy_internal_error")
+		return
+	}
+	defer from.Close()
+	if c := callOf(r.Context()); c != nil {
+		c.Status = http.StatusOK
+	}
+	if _, err := from.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err == nil {
+		d.proxy.join(r.Context(), from, buffered.Reader, to)
+	}
+}

@@ -1,0 +1,204 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/lullhttp"
+)
+
+// The headers between an application and its proxy.
+const (
+	// RetryHeader is of a request: "?1" if carrying it out twice is the same as once, "?0" if it must have one attempt.
+	RetryHeader = "Lull-Retry"
+	// AttemptsHeader is of a response: how many attempts the call took.
+	AttemptsHeader = "Lull-Attempts"
+	// ReasonHeader is of a response that is no success: why no further attempt was made.
+	ReasonHeader = "Lull-Reason"
+	// StaleHeader is of a response that is an older one: "?1".
+	StaleHeader = "Lull-Stale"
+)
+
+// fromApplication are the headers of a request that are meant for the proxy alone.
+var fromApplication = []string{RetryHeader, lullhttp.DefaultTimeoutHeader, "X-Envoy-Upstream-Rq-Timeout-Ms"}
+
+// forApplication are the headers of a response that the proxy alone may set.
+var forApplication = []string{AttemptsHeader, ReasonHeader, StaleHeader, "Proxy-Status"}
+
+// rewrite makes the request that is sent.
+func (d *door) rewrite(r *httputil.ProxyRequest) { d.outgoing(r.Out, r.In) }
+
+// outgoing directs out, a copy of in without hop-by-hop headers, to the door's target.
+func (d *door) outgoing(out, in *http.Request) {
+	// The reverse proxy removes what cannot be parsed, for applications that read it otherwise than it does. It does not read it.
+	out.URL.RawQuery = in.URL.RawQuery
+	out.Trailer = in.Trailer // its values come with the end of the body
+	setPath(out.URL, in, d.target)
+	if d.target != nil {
+		out.URL.Scheme, out.URL.Host = d.target.Scheme, d.target.Host
+	}
+	if d.target == nil || !d.keep {
+		out.Host = ""
+	}
+	for _, name := range fromApplication {
+		delete(out.Header, name)
+	}
+	for _, name := range [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if v, ok := in.Header[name]; ok { // what the application says of its own client
+			out.Header[name] = v
+		}
+	}
+	out.Header.Add("Via", via(in))
+	out.URL.User = nil
+	setTimeLeft(in.Context(), out.Header)
+}
+
+// via returns what Via says of the way that in has come (RFC 9110, 7.6.3).
+func via(in *http.Request) string { return strings.TrimPrefix(in.Proto, "HTTP/") + " " + pseudonym }
+
+// pseudonym stands for the proxy in Via.
+const pseudonym = "lull"
+
+// mostVia is how many proxies of this kind a request may have passed.
+const mostVia = 8
+
+// loops reports whether a request goes round in circles.
+func loops(h http.Header) bool {
+	n := 0
+	for _, line := range h["Via"] {
+		for one := range strings.SplitSeq(line, ",") {
+			if strings.HasSuffix(strings.TrimSpace(one), " "+pseudonym) {
+				n++
+			}
+		}
+	}
+	return n >= mostVia
+}
+
+// setTimeLeft sets Grpc-Timeout, if it is there, to what is left of the time.
+func setTimeLeft(ctx context.Context, h http.Header) {
+	if len(h["Grpc-Timeout"]) == 0 {
+		return
+	}
+	if until, bounded := ctx.Deadline(); bounded {
+		h.Set("Grpc-Timeout", grpcTimeout(time.Until(until)))
+	}
+}
+
+// grpcTimeout returns d as gRPC writes it: at most eight digits and a unit.
+func grpcTimeout(d time.Duration) string {
+	for _, unit := range [...]struct {
+		length time.Duration
+		name   string
+	}{{time.Microsecond, "u"}, {time.Millisecond, "m"}, {time.Second, "S"}} {
+		if n := max(d, 1) / unit.length; n < 1e8 {
+			return strconv.FormatInt(int64(max(n, 1)), 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(int64(d/time.Hour), 10) + "H"
+}
+
+// beforeRetry is lullhttp's: less time is left.
+func beforeRetry(next *http.Request, _ error) error {
+	setTimeLeft(next.Context(), next.Header)
+	return nil
+}
+
+// modifyResponse adds how the call went to its response.
+func modifyResponse(resp *http.Response) error {
+	h := resp.Header
+	passable(resp)
+	for _, name := range forApplication {
+		delete(h, name)
+	}
+	giveUp(resp.Request.Context())
+	o := lullhttp.OutcomeOf(resp)
+	h[AttemptsHeader] = oneAttempt
+	if o.Attempts != 1 {
+		h[AttemptsHeader] = []string{strconv.Itoa(o.Attempts)}
+	}
+	if o.Reason != engine.Success {
+		h[ReasonHeader] = []string{o.Reason.String()}
+	}
+	if o.Stale {
+		h[StaleHeader] = []string{"?1"}
+	}
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return tunnel(resp)
+	}
+	return nil
+}
+
+// passable takes from a response what the door's client cannot be sent.
+func passable(resp *http.Response) {
+	switch {
+	case resp.StatusCode == http.StatusNotModified && len(resp.Header["Content-Length"]) > 0:
+		// It is the length of what the client has. Clients of net/http would wait for it over HTTP/2.
+		resp.Body.Close()
+		resp.Body = http.NoBody
+		delete(resp.Header, "Content-Length")
+	case len(resp.Trailer) > 0 && resp.Request.ProtoMajor == 1 && resp.Request.Method != http.MethodHead:
+		delete(resp.Header, "Content-Length") // over HTTP/1 only a chunked body has trailers
+	}
+}
+
+var oneAttempt = []string{"1"}
+
+// hopByHop are the headers of one connection (RFC 9110, 7.6.1), beside those that Connection names.
+var hopByHop = [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// removeHopByHop removes the headers of one connection.
+func removeHopByHop(h http.Header) {
+	for _, line := range h["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			h.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range hopByHop {
+		delete(h, name)
+	}
+}
+
+// setPath sets the path of u, that of in, behind that of base. Its escapes stay as they came.
+func setPath(u *url.URL, in *http.Request, base *url.URL) {
+	path := u.RawPath
+	switch {
+	case u.Path == "*":
+		return // of OPTIONS: the whole server
+	case u.Path == "" && u.RawQuery == "" && in.Method == http.MethodOptions && base == nil:
+		u.Path = "*" // RFC 9112, 3.2.4
+		return
+	case base != nil && base.Path != "" && base.Path != "/":
+		path = strings.TrimSuffix(base.EscapedPath(), "/") + "/" + strings.TrimPrefix(cmp.Or(path, u.EscapedPath()), "/")
+	case path == "" || u.EscapedPath() == path:
+		return
+	}
+	u.RawPath = escaped(path)
+	u.Path, _ = url.PathUnescape(u.RawPath) // what is escaped was parsed before
+}
+
+// escaped escapes bytes that may not stand in a path and that net/url lets pass. (URL.EscapedPath would then write the
+// path anew, with a slash for each "%2F".)
+func escaped(path string) string {
+	var b strings.Builder
+	for i := range len(path) {
+		switch c := path[i]; {
+		case c > ' ' && c <= '~' && !strings.ContainsRune("\"<>\\^`{|}", rune(c)):
+			b.WriteByte(c)
+		default:
+			b.WriteString(percent(c))
+		}
+	}
+	return b.String()
+}
+
+func percent(c byte) string {
+	return "%" + strings.ToUpper(strconv.FormatUint(uint64(c)|0x100, 16)[1:])
+}

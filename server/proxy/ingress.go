@@ -1,0 +1,134 @@
+package proxy
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/server/admission"
+	"github.com/lullgo/lull/server/idempotency"
+)
+
+func (n *plan) ingress(i Ingress) error {
+	if n.keep(IngressDoor, [2]any{i, n.config.Limits}) {
+		return nil
+	}
+	d := &door{name: IngressDoor, address: i.Listen, from: [2]any{i, n.config.Limits}, limits: n.config.Limits.withDefaults(), proxy: n.proxy, keep: true}
+	u, at, err := parseTarget(i.To)
+	if err != nil {
+		return err
+	}
+	d.target = u
+	base, err := n.base(at)
+	if err != nil {
+		return err
+	}
+	if i.Cert != "" {
+		d.tls = &tlsFiles{cert: i.Cert, key: i.Key, clientCA: i.ClientCA}
+	}
+	trusted := trustOf(i.Trust)
+	d.reverse = &httputil.ReverseProxy{
+		Transport:      base,
+		Rewrite:        func(r *httputil.ProxyRequest) { d.toApplication(r, trusted(r.In)) },
+		ModifyResponse: fromIngress,
+		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { answerIngress(w, r, err) },
+		BufferPool:     &buffers,
+		ErrorLog:       quiet,
+	}
+	var inner http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		callOf(r.Context()).writer = w
+		defer n.proxy.layers.begin(r)()
+		d.reverse.ServeHTTP(w, r)
+	})
+	if i.Keys.Store != "" {
+		if inner, err = n.proxy.withKeys(inner, i.Keys); err != nil {
+			return err
+		}
+	}
+	if !i.Admission.Off {
+		control, err := admission.New(admission.Config{Max: i.Admission.Max}, admission.WithObserver(n.proxy.admission))
+		if err != nil {
+			return err
+		}
+		admit, err := admission.NewGate(control).Middleware(admission.WithTrust(trusted), admission.WithSkip(func(r *http.Request) bool { return upgradeOf(r.Header) != "" }))
+		if err != nil {
+			return err
+		}
+		inner = admit.Handler(inner)
+		d.gate = admit
+	}
+	opts := []lullhttp.HandlerOption{lullhttp.WithTrust(trusted)}
+	if i.MaxTimeout > 0 {
+		opts = append(opts, lullhttp.LimitTimeout(0, i.MaxTimeout))
+	}
+	handler, err := lullhttp.NewHandler(inner, opts...)
+	if err != nil {
+		return err
+	}
+	d.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodConnect {
+			d.connect(w, r)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+	n.doors[IngressDoor] = d
+	return nil
+}
+
+func trustOf(t Trust) func(*http.Request) bool {
+	switch t {
+	case Everybody:
+		return lullhttp.TrustEverybody
+	case MutualTLS:
+		return lullhttp.TrustMutualTLS
+	}
+	return lullhttp.TrustNobody
+}
+
+func (p *Proxy) withKeys(next http.Handler, k Keys) (http.Handler, error) {
+	if p.keys == nil {
+		return nil, fmt.Errorf("keys.store is %q: want a store (proxy.WithStore)", k.Store)
+	}
+	header := http.CanonicalHeaderKey(orName(k.Scope, "Authorization"))
+	keys, err := idempotency.New(p.keys, idempotency.Config{Optional: !k.Required}, idempotency.WithScope(func(r *http.Request) (string, bool) {
+		v := r.Header.Get(header)
+		return v, v != ""
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return keys.Wrap(next), nil
+}
+
+// toApplication makes the request that the application gets. What only insiders may say is removed, unless the client is trusted.
+func (d *door) toApplication(r *httputil.ProxyRequest, trusted bool) {
+	in, out := r.In, r.Out
+	d.outgoing(out, in)
+	if !trusted {
+		for name := range out.Header {
+			if strings.HasPrefix(name, "Lull-") || strings.HasPrefix(name, "X-Envoy-") || strings.HasPrefix(name, "X-Forwarded-") ||
+				strings.ContainsRune(name, '_') || name == "Forwarded" || name == "X-Real-Ip" || name == "X-Original-Url" || name == "X-Rewrite-Url" {
+				delete(out.Header, name)
+			}
+		}
+	}
+	r.SetXForwarded()
+	delete(out.Header, lullhttp.DefaultTimeoutHeader)
+	if until, bounded := in.Context().Deadline(); bounded {
+		out.Header.Set(lullhttp.DefaultTimeoutHeader, lullhttp.FormatTimeout(time.Until(until)))
+	}
+}
+
+// fromIngress passes the application's response on.
+func fromIngress(resp *http.Response) error {
+	passable(resp)
+	delete(resp.Header, "Proxy-Status")
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return tunnel(resp)
+	}
+	return nil
+}

@@ -1,0 +1,349 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A server serves one door.
+type server struct {
+	address  string
+	limits   Limits
+	tls      tlsFiles
+	listener *doorListener
+	http     *http.Server
+}
+
+// listen is the default of WithListen. "unix:/path" is a Unix socket.
+func listen(address string) (net.Listener, error) {
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		return net.Listen("unix", path)
+	}
+	return net.Listen("tcp", address)
+}
+
+// Listen opens the addresses of all doors. Serve does so, too, if it has not been called.
+func (p *Proxy) Listen() error {
+	p.updating.Lock()
+	defer p.updating.Unlock()
+	if p.serving {
+		return nil
+	}
+	if err := p.openDoors(*p.doors.Load()); err != nil {
+		return err
+	}
+	p.serving = true
+	return nil
+}
+
+// Address returns the address at which a door listens, or nil.
+func (p *Proxy) Address(door string) net.Addr {
+	p.updating.Lock()
+	defer p.updating.Unlock()
+	if s := p.servers[door]; s != nil {
+		return s.listener.Addr()
+	}
+	return nil
+}
+
+// Serve takes requests until ctx ends or a listener fails. Then it drains: requests in flight end, for at most the time of
+// WithDrain, and what is left is cut off. Doors stay open for the first part of that time, since clients still know them;
+// they close each connection after its next response. Serve returns nil if everything has ended in time.
+func (p *Proxy) Serve(ctx context.Context) error {
+	if err := p.Listen(); err != nil {
+		return err
+	}
+	var failed error
+	select {
+	case <-ctx.Done():
+	case failed = <-p.failed:
+	}
+	return errors.Join(failed, p.drain())
+}
+
+// openDoors opens what is not open yet. The lock is held.
+func (p *Proxy) openDoors(doors map[string]*door) (err error) {
+	opened := map[string]*server{}
+	defer func() {
+		if err != nil {
+			for _, s := range opened {
+				s.listener.Listener.Close()
+			}
+		}
+	}()
+	for name, d := range doors {
+		files := tlsFiles{}
+		if d.tls != nil {
+			files = *d.tls
+		}
+		if s := p.servers[name]; s != nil && s.address == d.address {
+			if s.limits != d.limits || s.tls != files {
+				return fmt.Errorf("%s: limits and TLS files change with a restart only, which refuses no connection", name)
+			}
+			continue
+		}
+		s := &server{address: d.address, limits: d.limits, tls: files}
+		l, err := p.listen(d.address)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		s.listener = newDoorListener(l, d.limits.Connections)
+		opened[name] = s
+		if s.http, err = p.newServer(name, d); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for name, s := range opened {
+		if old := p.servers[name]; old != nil {
+			go p.end(old) // its address has changed
+		}
+		p.servers[name] = s
+		go func() {
+			var l net.Listener = s.listener
+			if s.http.TLSConfig != nil {
+				l = tls.NewListener(l, s.http.TLSConfig)
+			}
+			if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				select {
+				case p.failed <- fmt.Errorf("%s: %w", name, err):
+				default:
+				}
+			}
+		}()
+	}
+	return nil
+}
+
+// closeDoors ends the servers of doors that are gone. The lock is held.
+func (p *Proxy) closeDoors(doors map[string]*door) {
+	for name, s := range p.servers {
+		if doors[name] == nil {
+			delete(p.servers, name)
+			go p.end(s)
+		}
+	}
+}
+
+// end ends a server whose door is gone.
+func (p *Proxy) end(s *server) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.drainTime)
+	defer cancel()
+	if s.http.Shutdown(ctx) != nil {
+		s.http.Close()
+	}
+}
+
+// newServer returns the server of a door, with limits on what a client can hold.
+func (p *Proxy) newServer(name string, d *door) (*http.Server, error) {
+	s := &http.Server{
+		Handler:           p.Handler(name),
+		ReadHeaderTimeout: d.limits.HeaderTime,
+		IdleTimeout:       d.limits.IdleTime,
+		MaxHeaderBytes:    d.limits.HeaderBytes,
+		ErrorLog:          quiet,
+		Protocols:         new(http.Protocols),
+		// The forward door's OPTIONS * is for the proxy itself.
+		DisableGeneralOptionsHandler: true,
+	}
+	s.Protocols.SetHTTP1(true)
+	if d.tls == nil {
+		s.Protocols.SetUnencryptedHTTP2(true)
+		return s, nil
+	}
+	s.Protocols.SetHTTP2(true)
+	config, err := d.tls.config()
+	if err != nil {
+		return nil, err
+	}
+	s.TLSConfig = config
+	return s, nil
+}
+
+// lingering is for how long a draining door takes connections: a part of the drain, and at most this.
+const lingering = 2 * time.Second
+
+func (p *Proxy) drain() error {
+	p.draining.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), p.drainTime)
+	defer cancel()
+	p.updating.Lock()
+	servers := p.servers
+	p.servers = map[string]*server{}
+	p.serving = false
+	p.updating.Unlock()
+	select {
+	case <-time.After(min(p.drainTime/4, lingering)):
+	case <-ctx.Done():
+	}
+	var all sync.WaitGroup
+	errs := make(chan error, len(servers))
+	for name, s := range servers {
+		all.Go(func() {
+			if err := s.http.Shutdown(ctx); err != nil {
+				s.http.Close()
+				errs <- fmt.Errorf("%s: requests were cut off after %v", name, p.drainTime)
+			}
+		})
+	}
+	all.Go(func() { p.tunnels.drain(ctx) })
+	all.Wait()
+	close(errs)
+	var joined error
+	for err := range errs {
+		joined = errors.Join(joined, err)
+	}
+	return joined
+}
+
+// A doorListener bounds how many connections are open, and takes those that wait when it is closed.
+type doorListener struct {
+	net.Listener
+	slots   chan struct{}
+	closing atomic.Bool
+	ended   chan struct{}
+	once    sync.Once
+}
+
+func newDoorListener(l net.Listener, most int) *doorListener {
+	return &doorListener{Listener: l, slots: make(chan struct{}, most), ended: make(chan struct{})}
+}
+
+func (l *doorListener) Accept() (net.Conn, error) {
+	select {
+	case l.slots <- struct{}{}:
+	case <-l.ended:
+		l.Listener.Close()
+		return nil, net.ErrClosed
+	}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.slots
+		if l.closing.Load() {
+			l.Listener.Close()
+			return nil, net.ErrClosed
+		}
+		return nil, err
+	}
+	return &doorConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
+}
+
+// lastConnections is for how long connections are taken that have been opened before a door was closed: the system would reset them.
+const lastConnections = 50 * time.Millisecond
+
+// Close ends the listener when it has taken the connections that wait.
+func (l *doorListener) Close() error {
+	l.once.Do(func() {
+		l.closing.Store(true)
+		close(l.ended)
+		if d, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); !ok || d.SetDeadline(time.Now().Add(lastConnections)) != nil {
+			l.Listener.Close()
+		}
+	})
+	return nil
+}
+
+// A doorConn is a connection of a door.
+type doorConn struct {
+	net.Conn
+	release func()
+	guard   guard // of what is read
+	refused bool
+	poison  string // what is left of it
+}
+
+func (c *doorConn) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}
+
+func (c *doorConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// tlsFiles are those of a door that speaks TLS.
+type tlsFiles struct{ cert, key, clientCA string }
+
+// config returns the configuration of TLS. The certificate is read again when its file has changed.
+func (f *tlsFiles) config() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+	if err != nil {
+		return nil, err
+	}
+	c := &tls.Config{NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}
+	if f.clientCA != "" {
+		if c.ClientCAs, err = certificates(f.clientCA); err != nil {
+			return nil, err
+		}
+		c.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	latest := &reloaded{files: *f, pair: &pair, changed: changedAt(f.cert)}
+	c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return latest.get(), nil }
+	return c, nil
+}
+
+// reloaded is a certificate that follows its file.
+type reloaded struct {
+	files   tlsFiles
+	mu      sync.Mutex
+	pair    *tls.Certificate
+	changed time.Time
+}
+
+func (r *reloaded) get() *tls.Certificate {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at := changedAt(r.files.cert); at != r.changed {
+		if pair, err := tls.LoadX509KeyPair(r.files.cert, r.files.key); err == nil {
+			r.pair, r.changed = &pair, at
+		}
+	}
+	return r.pair
+}
+
+func changedAt(file string) time.Time {
+	if info, err := os.Stat(file); err == nil {
+		return info.ModTime()
+	}
+	return time.Time{}
+}
+
+// withDefaults returns l with the defaults for zero fields.
+func (l Limits) withDefaults() Limits {
+	if l.HeaderBytes == 0 {
+		l.HeaderBytes = DefaultHeaderBytes
+	}
+	if l.HeaderTime == 0 {
+		l.HeaderTime = DefaultHeaderTime
+	}
+	if l.IdleTime == 0 {
+		l.IdleTime = DefaultIdleTime
+	}
+	if l.Connections == 0 {
+		l.Connections = DefaultConnections
+	}
+	return l
+}
+
+// privateAddresses reads addresses such as that of an admin listener.
+func privateAddresses(addresses []string) []netip.AddrPort {
+	var all []netip.AddrPort
+	for _, a := range addresses {
+		if at, err := net.ResolveTCPAddr("tcp", a); err == nil && !strings.HasPrefix(a, "unix:") {
+			all = append(all, at.AddrPort())
+		}
+	}
+	return all
+}
