@@ -42,6 +42,8 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set(AttemptsHeader, strconv.Itoa(call.Attempts))
 	h.Set(ReasonHeader, call.Reason.String())
 	switch {
+	case errors.Is(err, errAddress):
+		status, kind = http.StatusForbidden, "destination_ip_prohibited"
 	case call.Verdict.CallerSide() && call.Verdict.Code != engine.CodeRetriedBelow:
 		status, kind = http.StatusBadRequest, "http_request_error"
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {

@@ -13,6 +13,8 @@ func refusalOf(r *http.Request) string {
 	switch {
 	case !isToken(r.Method) || r.Method == "PRI": // HTTP/2 has any bytes here, and PRI belongs to its preface
 		return "the method is not a token"
+	case r.Method == http.MethodConnect && r.RequestURI != r.Host:
+		return "CONNECT wants a host and a port"
 	case u.Opaque != "" || u.Scheme != "" && (u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
 		return "the target is neither a path nor a URL of http or https"
 	case u.User != nil:
@@ -69,7 +71,7 @@ func isAuthority(text string) bool {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		inner, ok = strings.CutSuffix(inner, "]")
 		addr, err := netip.ParseAddr(inner)
-		return ok && err == nil && addr.Is6()
+		return ok && err == nil && addr.Is6() && addr.Zone() == ""
 	}
 	for i := range len(host) {
 		if b := lower(host[i]); (b < 'a' || b > 'z') && (b < '0' || b > '9') && !strings.Contains("-._~%", host[i:i+1]) {
