@@ -279,14 +279,11 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.TLS = tlsOf(r.Context())
 	}
 	dropH2C(r.Header)
-	if r.ProtoMajor == 1 && (d.proxy.Draining() || mayBeGoneBeyond(r)) {
-		w.Header().Set("Connection", "close")
-	}
 	c := &call{door: d}
 	c.Record = Record{Time: time.Now(), Door: d.name, Method: r.Method, Host: r.Host, Path: r.URL.Path, Protocol: r.Proto}
 	ctx := context.WithValue(r.Context(), callKey{}, c)
 	r = r.WithContext(ctx)
-	out := &countingWriter{ResponseWriter: w}
+	out := &countingWriter{ResponseWriter: w, last: r.ProtoMajor == 1 && (d.proxy.Draining() || mayBeGoneBeyond(r))}
 	c.body = takeBody(w, r, d.limits)
 	defer c.body.wait(true)
 	if d.proxy.record != nil {
@@ -308,6 +305,11 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(out, r.Body, limit)
 	}
 	d.handler.ServeHTTP(out, r)
+	if c.resp != nil && len(c.resp.Trailer) > 0 {
+		for _, name := range forApplication {
+			delete(w.Header(), http.TrailerPrefix+name) // it is the upstream's
+		}
+	}
 }
 
 // serve makes the request of an upstream or of the forward door.

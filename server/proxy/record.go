@@ -44,6 +44,7 @@ type call struct {
 	Record
 	door   *door
 	body   *requestBody
+	resp   *http.Response
 	route  route
 	above  []layer             // for which it may be made
 	writer http.ResponseWriter // for a response that switches protocols
@@ -93,11 +94,20 @@ func (observer) Observe(ctx context.Context, e event.Event) {
 // A countingWriter counts what is answered.
 type countingWriter struct {
 	http.ResponseWriter
+	last   bool // of its connection
 	status int
 	bytes  int64
 }
 
 func (w *countingWriter) WriteHeader(status int) {
+	switch {
+	case status < 200:
+		for _, name := range forApplication {
+			delete(w.Header(), name) // it is the upstream's
+		}
+	case w.last:
+		w.Header().Set("Connection", "close")
+	}
 	if w.status < 200 && w.status != http.StatusSwitchingProtocols {
 		w.status = status
 	}
@@ -106,7 +116,7 @@ func (w *countingWriter) WriteHeader(status int) {
 
 func (w *countingWriter) Write(p []byte) (int, error) {
 	if w.status < 200 {
-		w.status = http.StatusOK
+		w.WriteHeader(http.StatusOK)
 	}
 	n, err := w.ResponseWriter.Write(p)
 	w.bytes += int64(n)
