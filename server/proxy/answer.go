@@ -20,6 +20,10 @@ import (
 
 // answer answers a request whose call has failed without a response.
 func answer(w http.ResponseWriter, r *http.Request, err error) {
+	if failed := bodyFailure(r); failed == http.StatusRequestTimeout {
+		fail(w, r, failed, errors.New("the body of the request brought nothing for too long"), "http_request_error")
+		return
+	}
 	if errors.Is(err, context.Canceled) && r.Context().Err() == context.Canceled {
 		panic(http.ErrAbortHandler) // nobody is there
 	}
@@ -50,6 +54,8 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 			status = http.StatusRequestEntityTooLarge
 		} else if failed := bodyFailure(r); failed > 0 {
 			status = failed
+		} else if c := callOf(r.Context()); c != nil && c.body.awaited() && call.Timeout() && !call.Verdict.NeverSent {
+			status = http.StatusRequestTimeout
 		} else if call.Verdict.Kind == engine.KindCallerTransient {
 			status, kind = http.StatusServiceUnavailable, "proxy_internal_response"
 		}

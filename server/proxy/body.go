@@ -2,11 +2,9 @@ package proxy
 
 import (
 	"cmp"
-	"errors"
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,14 +13,16 @@ import (
 // A requestBody is the body of a request, as it comes from the client. The transport may read it after the handler has returned.
 type requestBody struct {
 	io.ReadCloser
+	length int64 // 0: unknown
 	n      atomic.Int64
-	failed atomic.Pointer[error] // of the client
+	failed atomic.Bool // it broke off
 
 	trailer   http.Header // of the request
 	announced http.Header // its names; others are left out, as over HTTP/2
 
 	mu     sync.Mutex
 	idle   time.Duration // how long it may bring nothing; 0: for ever, as streams do, or it is over
+	until  time.Time     // it must have brought something
 	client *http.ResponseController
 }
 
@@ -33,6 +33,7 @@ func takeBody(w http.ResponseWriter, r *http.Request, limits Limits) *requestBod
 	}
 	b := &requestBody{ReadCloser: r.Body, trailer: r.Trailer, client: http.NewResponseController(w)}
 	if r.ContentLength > 0 {
+		b.length = r.ContentLength
 		b.idle = cmp.Or(limits.BodyIdle, DefaultBodyIdle)
 	}
 	r.Body = b
@@ -53,7 +54,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		if err == io.EOF {
 			maps.DeleteFunc(b.trailer, func(name string, _ []string) bool { _, ok := b.announced[name]; return !ok })
 		} else if err != http.ErrBodyReadAfterClose {
-			b.failed.CompareAndSwap(nil, &err)
+			b.failed.Store(true)
 		}
 	}
 	return n, err
@@ -67,7 +68,8 @@ func (b *requestBody) wait(last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.idle > 0 {
-		_ = b.client.SetReadDeadline(time.Now().Add(b.idle))
+		b.until = time.Now().Add(b.idle)
+		_ = b.client.SetReadDeadline(b.until)
 	}
 	if last {
 		b.idle = 0
@@ -81,17 +83,29 @@ func (b *requestBody) bytes() int64 {
 	return b.n.Load()
 }
 
+// awaited reports whether a part of the body is still to come.
+func (b *requestBody) awaited() bool { return b != nil && b.n.Load() < b.length }
+
+// late reports whether the client let the time pass. Then net/http cancels the request's context, as if it were gone.
+func (b *requestBody) late() bool {
+	if b == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.awaited() && !b.until.IsZero() && !time.Now().Before(b.until)
+}
+
 // bodyFailure returns the status for a client whose body could not be read, or 0.
 func bodyFailure(r *http.Request) int {
 	c := callOf(r.Context())
-	if c == nil || c.body == nil {
+	switch {
+	case c == nil || c.body == nil:
 		return 0
-	}
-	switch err := c.body.failed.Load(); {
-	case err == nil:
-		return 0
-	case errors.Is(*err, os.ErrDeadlineExceeded):
+	case c.body.late():
 		return http.StatusRequestTimeout
+	case c.body.failed.Load():
+		return http.StatusBadRequest
 	}
-	return http.StatusBadRequest
+	return 0
 }
