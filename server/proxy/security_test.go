@@ -113,6 +113,11 @@ func newFront(t *testing.T, c proxy.Config, answer string) *front {
 	}}
 }
 
+// inBubble returns f as a test in a bubble.
+func inBubble(f func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) { synctest.Test(t, f) }
+}
+
 // send sends pieces to a door, one after the other has been read, and returns all that is answered.
 func send(door string, pieces ...string) string {
 	conn := must.Have(memnet.Dial(context.Background(), "tcp", address(door)))
