@@ -17,8 +17,7 @@ func TestForwardCallsNamedHosts(t *testing.T) {
 		defer f.stop()
 		for target, want := range map[string]string{
 			"http://app/": "200", "http://app:80/": "200", "http://app": "200",
-			"http://evil/": "403", "http://app.evil/": "403", "http://evilapp/": "403", "http://app:8080/": "403", "http://app:443/": "502", "http://APP/": "502", // allowed, and nobody is there
-
+			"http://evil/": "403", "http://app.evil/": "403", "http://evilapp/": "403", "http://app:8080/": "403", "http://app:443/": "502", "http://APP/": "502", // they may be called, and nobody is there
 			"http://app..": "403", "http://127.0.0.1:9900/": "403", "http://2130706433/": "403", "http://0x7f.1/": "403", "http://[::1]/": "403",
 			"http://[::ffff:127.0.0.1]/": "403", "http://169.254.169.254/latest/meta-data/": "403", "http://0/": "403",
 			"http://app@evil/": "400", "http://evil@app/": "400", "http://app%2f@evil/": "400", "http://app%00/": "400", "http://app\\@evil/": "400",
@@ -41,8 +40,11 @@ func TestForwardCallsNamedHosts(t *testing.T) {
 				if !strings.Contains(host, ":") || strings.HasSuffix(host, "]") {
 					host += ":443"
 				}
+				if host == "app:443" {
+					continue // it may be called
+				}
 				got := statuses(t, send("forward", "CONNECT "+host+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n"))
-				if got != "403" && got != "400" && host != "app:443" {
+				if got != "403" && got != "400" {
 					t.Errorf("CONNECT %s: %s", host, got)
 				}
 			}

@@ -128,7 +128,7 @@ func send(door string, pieces ...string) string {
 		}
 		synctest.Wait()
 	}
-	must.Succeed(conn.SetReadDeadline(time.Now().Add(time.Second)))
+	must.Succeed(conn.SetReadDeadline(time.Now().Add(30 * time.Second)))
 	answers, _ := io.ReadAll(conn)
 	return string(answers)
 }
