@@ -88,13 +88,13 @@ type front struct {
 	stop func()
 }
 
-func newFront(t *testing.T, c proxy.Config, answer string) *front {
+func newFront(t *testing.T, c proxy.Config, answer string, opts ...proxy.Option) *front {
 	if c.Upstreams == nil {
 		c.Upstreams = map[string]proxy.Upstream{"app": {Listen: address("app"), To: []string{"http://app"}}}
 		c.Forward = proxy.Forward{Listen: address("forward"), Hosts: []string{"app"}}
 		c.Ingress = proxy.Ingress{Listen: address("ingress"), To: "http://app"}
 	}
-	p, err := proxy.New(c, proxy.InMemory())
+	p, err := proxy.New(c, append(opts, proxy.InMemory())...)
 	if err != nil {
 		t.Fatal(err)
 	}
