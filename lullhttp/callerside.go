@@ -67,7 +67,7 @@ func (x *exchange) errorVerdict(ctx context.Context, err error) lull.Verdict {
 // responseVerdict returns the verdict on a response. Only a proxy answers 407. A failure after the
 // request's body broke off is an answer to that.
 func (x *exchange) responseVerdict(ctx context.Context, resp *http.Response) lull.Verdict {
-	v := x.t.classifyResponse(ctx, resp)
+	v := x.classifyResponse(ctx, resp)
 	switch {
 	case v.Kind == lull.KindSuccess:
 	case x.bodyFlags()&bodyFailed != 0:

@@ -73,6 +73,7 @@ const (
 	bodyOver                       // the call is over
 	bodySending                    // there is a body, and it is not closed yet
 	bodyAwaited                    // closing it releases the attempt's context
+	bodyEnded                      // it was read to its end
 )
 
 func (b *outgoingBody) Read(p []byte) (int, error) {
@@ -89,6 +90,9 @@ func (b *outgoingBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.permit.release()
 	failed := err != nil && err != io.EOF
+	if err == io.EOF {
+		state.Or(bodyEnded)
+	}
 	if b.hasLength {
 		b.unread -= int64(n)
 		failed = failed || b.unread < 0 || err == io.EOF && b.unread > 0
@@ -151,7 +155,7 @@ func (out *outgoing) wrapBody(ctx context.Context, wrapped *outgoingBody, once b
 			if err != nil {
 				return nil, err
 			}
-			out.progress.bodyState.And(^(bodyFailed | bodyClosed))
+			out.progress.bodyState.And(^(bodyFailed | bodyClosed | bodyEnded))
 			out.progress.bodyState.Or(bodySending)
 			return &outgoingBody{body, ctx, out, req.ContentLength, req.ContentLength > 0, false, lease}, nil
 		}
