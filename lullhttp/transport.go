@@ -490,7 +490,7 @@ func (x *exchange) outgoingRequest(ctx context.Context) (*http.Request, error) {
 		out.Body = body
 	}
 	if wrapped != nil {
-		x.out.wrapBody(ctx, wrapped, x.bodyOnce, x.permit)
+		x.out.wrapBody(ctx, wrapped, x.bodyOnce, req.GetBody == nil, x.permit)
 	}
 	return out, nil
 }
