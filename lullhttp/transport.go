@@ -556,7 +556,7 @@ func (x *exchange) responseWithOutcome(r engine.Result) *http.Response {
 		}
 	}
 	x.bindContext(resp)
-	Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}.record(resp)
+	Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed, OutcomeUnknown: r.OutcomeUnknown}.record(resp)
 	return resp
 }
 
