@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/outlier"
 )
 
 // grpcFails answers as servers of gRPC do that fail, with the status in the header or in the trailer.
@@ -206,4 +207,26 @@ func TestGRPCStatusOfOthers(t *testing.T) {
 		}
 		return lull.Verdict{}
 	}))
+}
+
+// An endpoint whose calls of gRPC are UNAVAILABLE is ejected, as one that answers 503 is.
+func TestGRPCEjectsEndpoints(t *testing.T) {
+	run(t, "", func(t *testing.T) {
+		endpoints := must(lullhttp.NewEndpoints(outlier.Config{}, []string{"a.test", "b.test"}))
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			code := "0"
+			if r.URL.Host == "a.test" {
+				code = "14"
+			}
+			return &http.Response{StatusCode: 200, ProtoMajor: 2, Header: http.Header{"Content-Type": {"application/grpc"}, "Grpc-Status": {code}}, Body: http.NoBody}, nil
+		})
+		cl := client(t, lull.Policy{Attempts: 1}, lullhttp.WithBase(base), lullhttp.WithEndpoints("example.test", endpoints))
+		for range 40 {
+			resp, err := cl.Do(grpcRequest(host, nil))
+			read(t, resp, err)
+		}
+		for _, e := range endpoints.Status() {
+			check.Equal(t, e.Ejected, strings.Contains(fmt.Sprint(e), "a.test"), "%+v", e)
+		}
+	})
 }
