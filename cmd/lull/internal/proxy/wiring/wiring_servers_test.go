@@ -83,8 +83,9 @@ func TestFleet(t *testing.T) {
 	must.Succeed(c.Fleet.Validate())
 	var all []*Wiring
 	var calls []*lull.Dependency
+	said := make(chan any, 100)
 	for range 5 {
-		w := must.Have(Start(t.Context(), c, none))
+		w := must.Have(Start(t.Context(), c, none, func(what any) { said <- what }))
 		policy := lull.Policy{Attempts: 2}
 		policy.Backoff.Base, policy.Breaker.Off = time.Millisecond, true
 		all, calls = append(all, w), append(calls, must.Have(lull.NewDependency("payments", policy, w.dependency("payments")...)))
@@ -94,6 +95,9 @@ func TestFleet(t *testing.T) {
 	}
 	if !strings.Contains(page(all[0].Telemetry), "\nproxy_fleet_in_step 0\n") {
 		t.Error("the metrics do not show that Redis is away")
+	}
+	if is := fmt.Sprint(<-said); !strings.HasPrefix(is, "fleet: redis://127.0.0.1:") || strings.Contains(is, "secret") {
+		t.Errorf("said: %s", is)
 	}
 	began := time.Now()
 	startRedis(t, port)
@@ -114,6 +118,10 @@ func TestFleet(t *testing.T) {
 		must.Succeed(w.Close(t.Context()))
 	}
 	check.Equal(t, retries(calls[0], 3), 0, "retries after Close")
+	for i := range maxBudgets {
+		all[0].budgets.Options(fmt.Sprint(i))
+	}
+	check.Equal(t, len(all[0].budgets.names), maxBudgets, "budgets")
 }
 
 func TestMain(m *testing.M) {
@@ -143,7 +151,7 @@ func TestStores(t *testing.T) {
 				if name == "memory" {
 					want = idempotency.Claimed
 				}
-				w := must.Have(Start(t.Context(), Config{Store: address}, none))
+				w := must.Have(Start(t.Context(), Config{Store: address}, none, nobody))
 				check.Equal(t, must.Have(w.store.Claim(t.Context(), claim)).State, want, "claim %d", i)
 				if want == idempotency.Claimed {
 					must.Succeed(w.store.Complete(t.Context(), "k", claim.Token, []byte("done"), time.Hour))
@@ -159,10 +167,10 @@ func TestStoresThatFail(t *testing.T) {
 	var port int
 	must.Succeed(ports.Free(&port))
 	busy := "bolt:" + filepath.Join(t.TempDir(), "keys")
-	w := must.Have(Start(t.Context(), Config{Store: busy}, none))
+	w := must.Have(Start(t.Context(), Config{Store: busy}, none, nobody))
 	defer w.Close(t.Context())
 	for _, address := range []string{busy, fmt.Sprintf("postgres://user:secret@127.0.0.1:%d/db", port)} {
-		_, err := Start(t.Context(), Config{Store: address}, none)
+		_, err := Start(t.Context(), Config{Store: address}, none, nobody)
 		if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), shown(address)) {
 			t.Errorf("%s: %v", shown(address), err)
 		}
@@ -220,7 +228,7 @@ func TestProxy(t *testing.T) {
 	defer upstream.Close()
 	c := Config{Traces: Traces{OTLP: collects.URL}}
 	must.Succeed(c.Traces.Validate())
-	w := must.Have(Start(t.Context(), c, none))
+	w := must.Have(Start(t.Context(), c, none, nobody))
 	p := must.Have(proxy.New(proxy.Config{Upstreams: map[string]proxy.Upstream{"payments": {Listen: "127.0.0.1:0", To: []string{upstream.URL}}},
 		Ingress: proxy.Ingress{Listen: "127.0.0.1:0", To: upstream.URL}}, append(w.Options(), proxy.WithRecord(w.Count))...))
 	w.Watch(p)
@@ -265,7 +273,7 @@ func TestProxy(t *testing.T) {
 func TestWithoutCollector(t *testing.T) {
 	var port int
 	must.Succeed(ports.Free(&port))
-	w := must.Have(Start(t.Context(), Config{Traces: Traces{OTLP: fmt.Sprintf("http://127.0.0.1:%d", port), Share: 1}}, none))
+	w := must.Have(Start(t.Context(), Config{Traces: Traces{OTLP: fmt.Sprintf("http://127.0.0.1:%d", port), Share: 1}}, none, nobody))
 	base := tripper(func(req *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: http.NoBody, Request: req}, nil
 	})
@@ -288,7 +296,7 @@ func TestDashboard(t *testing.T) {
 	if err != nil {
 		dbserver.Need(t, fmt.Errorf("%w: prometheus: run .ci/install-prometheus, or have LULL_PROMETHEUS name a folder with it: %w", dbserver.ErrAbsent, err))
 	}
-	telemetry := must.Have(NewTelemetry(Traces{}, none))
+	telemetry := must.Have(NewTelemetry(Traces{}, none, nobody))
 	metrics := httptest.NewServer(telemetry.Metrics())
 	defer metrics.Close()
 	s := openShop(t, telemetry)
