@@ -15,6 +15,8 @@ type Config struct {
 	Traces Traces
 	Fleet  Fleet
 	Store  string // of idempotency keys: proxy.Keys.Store
+	// Say is told what operators should know of Redis and the collector while the proxy runs. It may be called concurrently.
+	Say func(any)
 }
 
 // A Wiring is what a proxy is made with and watched by. It has the proxy's telemetry.
@@ -26,15 +28,17 @@ type Wiring struct {
 	stopGate  func()
 }
 
-// Start opens what c names, which is valid. linesLost is how many lines of the access log were lost. say is told what operators
-// should know of Redis and the collector while the proxy runs; it may be called concurrently.
-func Start(ctx context.Context, c Config, linesLost func() uint64, say func(any)) (w *Wiring, err error) {
+// Start opens what c names, which is valid. linesLost is how many lines of the access log were lost.
+func Start(ctx context.Context, c Config, linesLost func() uint64) (w *Wiring, err error) {
 	w = &Wiring{stopStore: func() error { return nil }, stopGate: func() {}}
-	if w.Telemetry, err = NewTelemetry(c.Traces, linesLost, say); err != nil {
+	if c.Say == nil {
+		c.Say = func(any) {}
+	}
+	if w.Telemetry, err = NewTelemetry(c.Traces, linesLost, c.Say); err != nil {
 		return nil, err
 	}
 	if c.Fleet.Redis != "" {
-		if w.budgets, err = OpenBudgets(c.Fleet, say); err != nil {
+		if w.budgets, err = OpenBudgets(c.Fleet, c.Say); err != nil {
 			return nil, errors.Join(fmt.Errorf("fleet: %w", err), w.Close(ctx))
 		}
 		w.watchFleet(w.budgets)

@@ -84,8 +84,9 @@ func TestFleet(t *testing.T) {
 	var all []*Wiring
 	var calls []*lull.Dependency
 	said := make(chan any, 100)
+	c.Say = func(what any) { said <- what }
 	for range 5 {
-		w := must.Have(Start(t.Context(), c, none, func(what any) { said <- what }))
+		w := must.Have(Start(t.Context(), c, none))
 		policy := lull.Policy{Attempts: 2}
 		policy.Backoff.Base, policy.Breaker.Off = time.Millisecond, true
 		all, calls = append(all, w), append(calls, must.Have(lull.NewDependency("payments", policy, w.dependency("payments")...)))
@@ -151,7 +152,7 @@ func TestStores(t *testing.T) {
 				if name == "memory" {
 					want = idempotency.Claimed
 				}
-				w := must.Have(Start(t.Context(), Config{Store: address}, none, nobody))
+				w := must.Have(Start(t.Context(), Config{Store: address}, none))
 				check.Equal(t, must.Have(w.store.Claim(t.Context(), claim)).State, want, "claim %d", i)
 				if want == idempotency.Claimed {
 					must.Succeed(w.store.Complete(t.Context(), "k", claim.Token, []byte("done"), time.Hour))
@@ -167,10 +168,10 @@ func TestStoresThatFail(t *testing.T) {
 	var port int
 	must.Succeed(ports.Free(&port))
 	busy := "bolt:" + filepath.Join(t.TempDir(), "keys")
-	w := must.Have(Start(t.Context(), Config{Store: busy}, none, nobody))
+	w := must.Have(Start(t.Context(), Config{Store: busy}, none))
 	defer w.Close(t.Context())
 	for _, address := range []string{busy, fmt.Sprintf("postgres://user:secret@127.0.0.1:%d/db", port)} {
-		_, err := Start(t.Context(), Config{Store: address}, none, nobody)
+		_, err := Start(t.Context(), Config{Store: address}, none)
 		if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), shown(address)) {
 			t.Errorf("%s: %v", shown(address), err)
 		}
@@ -228,7 +229,7 @@ func TestProxy(t *testing.T) {
 	defer upstream.Close()
 	c := Config{Traces: Traces{OTLP: collects.URL}}
 	must.Succeed(c.Traces.Validate())
-	w := must.Have(Start(t.Context(), c, none, nobody))
+	w := must.Have(Start(t.Context(), c, none))
 	p := must.Have(proxy.New(proxy.Config{Upstreams: map[string]proxy.Upstream{"payments": {Listen: "127.0.0.1:0", To: []string{upstream.URL}}},
 		Ingress: proxy.Ingress{Listen: "127.0.0.1:0", To: upstream.URL}}, append(w.Options(), proxy.WithRecord(w.Count))...))
 	w.Watch(p)
@@ -273,7 +274,7 @@ func TestProxy(t *testing.T) {
 func TestWithoutCollector(t *testing.T) {
 	var port int
 	must.Succeed(ports.Free(&port))
-	w := must.Have(Start(t.Context(), Config{Traces: Traces{OTLP: fmt.Sprintf("http://127.0.0.1:%d", port), Share: 1}}, none, nobody))
+	w := must.Have(Start(t.Context(), Config{Traces: Traces{OTLP: fmt.Sprintf("http://127.0.0.1:%d", port), Share: 1}}, none))
 	base := tripper(func(req *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: http.NoBody, Request: req}, nil
 	})
