@@ -20,6 +20,10 @@ import (
 
 // answer answers a request whose call has failed without a response.
 func answer(w http.ResponseWriter, r *http.Request, err error) {
+	if failed := bodyFailure(r); failed == http.StatusRequestTimeout {
+		fail(w, r, failed, errors.New("the body of the request brought nothing for too long"), "http_request_error")
+		return
+	}
 	if err == errTunnelled {
 		return
 	}
@@ -40,6 +44,8 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	tooLarge := new(http.MaxBytesError)
 	switch failed := bodyFailure(r); {
+	case called && call.Verdict.CallerSide() && callOf(r.Context()).body.awaited() && call.Timeout() && !call.Verdict.NeverSent:
+		status, kind = http.StatusRequestTimeout, "http_request_error"
 	case errors.As(err, &tooLarge):
 		status, kind = http.StatusRequestEntityTooLarge, "http_request_denied"
 	case failed > 0:

@@ -2,11 +2,9 @@ package proxy
 
 import (
 	"cmp"
-	"errors"
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,16 +13,17 @@ import (
 // A requestBody is the body of a request, as it comes from the client. The transport may read it after the handler has returned.
 type requestBody struct {
 	io.ReadCloser
-	length int64
+	length int64 // 0: unknown
 	n      atomic.Int64
 	ended  atomic.Bool
-	failed atomic.Pointer[error] // of the client
+	failed atomic.Pointer[error] // it broke off
 
 	trailer   http.Header // of the request
 	announced http.Header // its names; others are left out, as over HTTP/2
 
 	mu     sync.Mutex
 	idle   time.Duration // how long it may bring nothing; 0: for ever, as streams do, or it is over
+	until  time.Time     // it must have brought something
 	client *http.ResponseController
 }
 
@@ -33,8 +32,9 @@ func takeBody(w http.ResponseWriter, r *http.Request, limits Limits) *requestBod
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	b := &requestBody{ReadCloser: r.Body, length: r.ContentLength, trailer: r.Trailer, client: http.NewResponseController(w)}
+	b := &requestBody{ReadCloser: r.Body, trailer: r.Trailer, client: http.NewResponseController(w)}
 	if r.ContentLength > 0 {
+		b.length = r.ContentLength
 		b.idle = cmp.Or(limits.BodyIdle, DefaultBodyIdle)
 	}
 	r.Body = b
@@ -70,7 +70,8 @@ func (b *requestBody) wait(last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.idle > 0 {
-		_ = b.client.SetReadDeadline(time.Now().Add(b.idle))
+		b.until = time.Now().Add(b.idle)
+		_ = b.client.SetReadDeadline(b.until)
 	}
 	if last {
 		b.idle = 0
@@ -78,7 +79,9 @@ func (b *requestBody) wait(last bool) {
 }
 
 // whole reports whether all of it has been read.
-func (b *requestBody) whole() bool { return b == nil || b.ended.Load() || b.n.Load() == b.length }
+func (b *requestBody) whole() bool {
+	return b == nil || b.ended.Load() || b.length > 0 && b.n.Load() == b.length
+}
 
 // failure returns the error of the client, or nil.
 func (b *requestBody) failure() error {
@@ -97,13 +100,29 @@ func (b *requestBody) bytes() int64 {
 	return b.n.Load()
 }
 
+// awaited reports whether a part of the body is still to come.
+func (b *requestBody) awaited() bool { return b != nil && b.n.Load() < b.length }
+
+// late reports whether the client let the time pass. Then net/http cancels the request's context, as if it were gone.
+func (b *requestBody) late() bool {
+	if b == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.awaited() && !b.until.IsZero() && !time.Now().Before(b.until)
+}
+
 // bodyFailure returns the status for a client whose body could not be read, or 0.
 func bodyFailure(r *http.Request) int {
-	switch err := callOf(r.Context()).body.failure(); {
-	case err == nil:
+	c := callOf(r.Context())
+	switch {
+	case c == nil || c.body == nil:
 		return 0
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case c.body.late():
 		return http.StatusRequestTimeout
+	case c.body.failure() != nil:
+		return http.StatusBadRequest
 	}
-	return http.StatusBadRequest
+	return 0
 }

@@ -79,7 +79,8 @@ const (
 type Forward struct {
 	Listen string
 	// Hosts may be called: "api.example.com", "*.example.com" (all below it), "10.0.0.7:8080", or "*" for all. A host without
-	// a port means ports 80 and 443. Addresses of this machine, of its link and of clouds' metadata are refused unless they are named.
+	// a port means ports 80 and 443. Addresses of this machine, of its link and of clouds' metadata are refused, also behind a
+	// name, unless the address itself is here, or "localhost:8080".
 	Hosts  []string
 	Replay int64
 	Stale  time.Duration

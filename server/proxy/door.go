@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -326,6 +327,11 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	d.handler.ServeHTTP(out, r)
+	if c.resp != nil && len(c.resp.Trailer) > 0 {
+		for _, name := range forApplication {
+			delete(w.Header(), http.TrailerPrefix+name) // it is the upstream's
+		}
+	}
 }
 
 // begin completes the header of an answer.
@@ -382,10 +388,11 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	d.reverse.ServeHTTP(w, r)
 }
 
-// routeOf returns the route of a request. Paths that the mux would redirect, such as "/a/../b", are sent as they are: they have none.
+// routeOf returns the route of a request. A path that is not the shortest, such as "/a/../b" or "/a/%2e%2e", is sent as it
+// is, and who gets it may read it in two ways: it has none.
 func (d *door) routeOf(r *http.Request) route {
 	found := route{dependency: d.own}
-	if d.routes != nil {
+	if path := r.URL.Path + "/"; d.routes != nil && !strings.Contains(path, "/../") && !strings.Contains(path, "/./") {
 		if h, _ := d.routes.Handler(forMux(r, d.target == nil)); h != nil {
 			if one, ok := h.(*route); ok {
 				found = *one

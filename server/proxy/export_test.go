@@ -38,3 +38,8 @@ func Guarded(sent []byte) (passed []byte, ends []int, refusal string, switching 
 
 // GuardedAtOnce returns how much of sent a guard passes that sees all of it at once.
 func GuardedAtOnce(sent []byte) int { return new(guard).scan(sent) }
+
+// MayDial reports whether a door may call resolved, an address of called.
+func (p *Proxy) MayDial(called, resolved string, forward bool) bool {
+	return p.mayDial(called, resolved, forward) == nil
+}

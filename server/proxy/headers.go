@@ -116,6 +116,7 @@ func modifyResponse(resp *http.Response) error {
 	h := resp.Header
 	for _, name := range forApplication {
 		delete(h, name)
+		delete(resp.Trailer, name)
 	}
 	giveUp(resp.Request.Context())
 	o := lullhttp.OutcomeOf(resp)
@@ -139,7 +140,7 @@ func passable(resp *http.Response) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return c.tunnel(resp)
 	}
-	c.got = responseBody{resp.Body, c}
+	c.resp, c.got = resp, responseBody{resp.Body, c}
 	resp.Body = &c.got
 	switch {
 	case resp.StatusCode == http.StatusNotModified && len(resp.Header["Content-Length"]) > 0:

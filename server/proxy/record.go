@@ -54,6 +54,7 @@ type call struct {
 	in    *inbound.Request // nil: the ingress door's has another one
 
 	writer writer
+	resp   *http.Response
 	body   *requestBody // nil: none
 	last   bool         // its connection takes no other request
 	got    responseBody
@@ -144,8 +145,13 @@ type writer struct {
 }
 
 func (w *writer) WriteHeader(status int) {
-	if status < 200 && w.old {
-		return // RFC 9110, 15.2
+	if status < 200 {
+		if w.old {
+			return // RFC 9110, 15.2
+		}
+		for _, name := range forApplication {
+			delete(w.Header(), name) // it is the upstream's
+		}
 	}
 	if w.status < 200 {
 		w.status = status

@@ -88,13 +88,13 @@ type front struct {
 	stop func()
 }
 
-func newFront(t *testing.T, c proxy.Config, answer string) *front {
+func newFront(t *testing.T, c proxy.Config, answer string, opts ...proxy.Option) *front {
 	if c.Upstreams == nil {
 		c.Upstreams = map[string]proxy.Upstream{"app": {Listen: address("app"), To: []string{"http://app"}}}
 		c.Forward = proxy.Forward{Listen: address("forward"), Hosts: []string{"app"}}
 		c.Ingress = proxy.Ingress{Listen: address("ingress"), To: "http://app"}
 	}
-	p, err := proxy.New(c, proxy.InMemory())
+	p, err := proxy.New(c, append(opts, proxy.InMemory())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +113,11 @@ func newFront(t *testing.T, c proxy.Config, answer string) *front {
 	}}
 }
 
+// inBubble returns f as a test in a bubble.
+func inBubble(f func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) { synctest.Test(t, f) }
+}
+
 // send sends pieces to a door, one after the other has been read, and returns all that is answered.
 func send(door string, pieces ...string) string {
 	conn := must.Have(memnet.Dial(context.Background(), "tcp", address(door)))
@@ -123,7 +128,7 @@ func send(door string, pieces ...string) string {
 		}
 		synctest.Wait()
 	}
-	must.Succeed(conn.SetReadDeadline(time.Now().Add(time.Second)))
+	must.Succeed(conn.SetReadDeadline(time.Now().Add(30 * time.Second)))
 	answers, _ := io.ReadAll(conn)
 	return string(answers)
 }

@@ -18,7 +18,8 @@ const waitingLines = 4096
 // An accessLog has a line of JSON for each request. One goroutine writes them: a slow disk delays no request. Lines that find
 // no room are counted.
 type accessLog struct {
-	lost atomic.Uint64
+	lost      atomic.Uint64
+	countLost func() // each line, too
 
 	say     func(any)
 	path    string // of a file; empty: it is a stream
@@ -108,6 +109,9 @@ func (a *accessLog) record(r *proxy.Record) {
 	case a.records <- *r:
 	default:
 		a.lost.Add(1)
+		if a.countLost != nil {
+			a.countLost()
+		}
 	}
 }
 

@@ -106,6 +106,7 @@ type running struct {
 	log         *accessLog
 	open        *opener
 	manager     manager // that has started the process
+	telemetry   *telemetry
 	drain       context.CancelFunc
 	ready       atomic.Bool // all doors are open, and the drain has not begun
 
@@ -157,27 +158,32 @@ func (r *running) run(ctx context.Context, f *file.File) (code int, err error) {
 	}
 	r.open.expect(f.Doors())
 	r.open.unused(f.Doors())
-	tele, err := startTelemetry(f, r.log.lost.Load)
+	tele, err := startTelemetry(ctx, f)
+	defer func() { err = errors.Join(err, tele.close()) }()
 	if err != nil {
 		return exitFailed, err
 	}
-	defer tele.close()
+	r.telemetry, r.log.countLost = tele, tele.CountLostLine
 	page := &status.Page{ForceCircuits: true}
 	drain := cmp.Or(f.Drain, proxy.DefaultDrain)
 	opts := append(tele.options, proxy.WithObserver(page), proxy.WithListen(r.open.listen), proxy.WithDrain(drain))
-	if r.log.out != nil {
-		opts = append(opts, proxy.WithRecord(r.log.record))
-	}
+	opts = append(opts, proxy.WithRecord(func(one *proxy.Record) {
+		tele.CountRequest(one.Door, one.Status)
+		if r.log.out != nil {
+			r.log.record(one)
+		}
+	}))
 	if r.proxy, err = proxy.New(f.Config(), opts...); err != nil {
 		return exitWrong, err
 	}
 	page.WatchAll(r.proxy.Dependencies)
+	tele.watch(r.proxy)
 	if f.Admin.Listen != "" {
 		l, err := r.open.open("admin", f.Admin.Listen)
 		if err != nil {
 			return exitFailed, fmt.Errorf("admin: %w", err)
 		}
-		defer serveAdmin(l, r.adminHandler(page, tele.metrics))() // after the drain: /ready answers until then
+		defer serveAdmin(l, r.adminHandler(page, tele.metrics()))() // after the drain: /ready answers until then
 	}
 	if err := r.proxy.Listen(); err != nil {
 		return exitFailed, err
@@ -254,6 +260,7 @@ func (r *running) reload() error {
 			undo()
 		}
 	}
+	r.telemetry.CountReload(err)
 	if err != nil {
 		r.say(err)
 		r.say(fmt.Sprintf("%s changes nothing: what was in force stays in force", r.File))
