@@ -134,7 +134,7 @@ func fail(w http.ResponseWriter, r *http.Request, status int, err error, kind st
 	h := w.Header()
 	h.Set("Proxy-Status", "lull; error="+kind)
 	if isGRPC(r) {
-		failGRPC(w, status, body.Detail)
+		failGRPC(w, status, body.Detail, call != nil && call.Reason.GaveUp())
 		return
 	}
 	if status == http.StatusBadRequest && r.ProtoMajor == 1 {
@@ -156,7 +156,7 @@ func isGRPC(r *http.Request) bool {
 }
 
 // failGRPC answers with a status of gRPC in a header alone (Trailers-Only), by gRPC's table for the statuses of HTTP.
-func failGRPC(w http.ResponseWriter, status int, text string) {
+func failGRPC(w http.ResponseWriter, status int, text string, gaveUp bool) {
 	code := "14" // UNAVAILABLE
 	switch status {
 	case http.StatusBadRequest:
@@ -174,7 +174,17 @@ func failGRPC(w http.ResponseWriter, status int, text string) {
 	h.Set("Content-Type", "application/grpc")
 	h.Set("Grpc-Status", code)
 	h.Set("Grpc-Message", percentEncoded(text))
+	if gaveUp {
+		stopGRPC(h)
+	}
 	w.WriteHeader(http.StatusOK)
+}
+
+// stopGRPC asks a client of gRPC not to retry a call whose status is in h (gRFC A6): retries would multiply those made here.
+func stopGRPC(h http.Header) {
+	if s := h.Get("Grpc-Status"); s != "" && s != "0" && len(h["Grpc-Retry-Pushback-Ms"]) == 0 {
+		h["Grpc-Retry-Pushback-Ms"] = []string{"-1"}
+	}
 }
 
 // percentEncoded returns text as Grpc-Message has it.

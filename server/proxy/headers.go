@@ -127,6 +127,10 @@ func modifyResponse(resp *http.Response) error {
 	if o.Reason != engine.Success {
 		h[ReasonHeader] = []string{o.Reason.String()}
 	}
+	if callOf(resp.Request.Context()).in.GaveUp() && isGRPC(resp.Request) {
+		stopGRPC(h)
+		stopGRPC(resp.Trailer)
+	}
 	if o.Stale {
 		callOf(resp.Request.Context()).Stale = true
 		h[StaleHeader] = []string{"?1"}

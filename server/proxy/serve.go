@@ -205,6 +205,11 @@ func (p *Proxy) drain() error {
 	}
 	all.Wait()
 	p.tunnels.drain(ctx)
+	p.updating.Lock()
+	for _, base := range p.bases {
+		base.CloseIdleConnections()
+	}
+	p.updating.Unlock()
 	close(errs)
 	var joined error
 	for err := range errs {
