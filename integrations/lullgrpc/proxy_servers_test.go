@@ -349,7 +349,9 @@ func TestProxyGracefulStop(t *testing.T) {
 	}
 	s := start()
 	go s.Serve(lis)
-	cc, _ := door(t, lis.Addr().String(), lull.Policy{})
+	patient := quick() // for a moment nobody listens
+	patient.Attempts, patient.Backoff.Base, patient.Backoff.Cap = 100, 50*time.Millisecond, 50*time.Millisecond
+	cc, _ := door(t, lis.Addr().String(), patient)
 	calls := make(chan error, 400)
 	for i := range 20 {
 		go func() {

@@ -180,6 +180,9 @@ func TestUpgradeRetriedAndRefused(t *testing.T) {
 	var n atomic.Int32
 	r := upstream(t, proxy.Upstream{To: []string{"http://" + raw(t, func(w *wire) {
 		for {
+			if _, err := w.Peek(1); err != nil {
+				return
+			}
 			head := w.head()
 			switch {
 			case strings.HasPrefix(head[0], "GET /chat"):
