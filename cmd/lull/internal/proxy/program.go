@@ -183,6 +183,7 @@ func (r *running) run(ctx context.Context, f *file.File) (code int, err error) {
 		return exitFailed, err
 	}
 	r.ready.Store(true)
+	r.say("open")
 	r.manager.tell("READY=1")
 	var background sync.WaitGroup
 	defer background.Wait()
