@@ -18,7 +18,9 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/proxy/file"
 	"github.com/lullgo/lull/internal/codec"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/proxy"
 	"github.com/lullgo/lull/server/status"
 )
@@ -55,7 +57,8 @@ func (p Program) Run(ctx context.Context) int {
 		return exitWrong
 	}
 	if p.Check {
-		if _, err := proxy.New(f.Config()); err != nil { // files that it names
+		store := must.Have(idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{}))
+		if _, err := proxy.New(f.Config(), proxy.WithStore(store)); err != nil { // files that it names
 			r.say(fmt.Errorf("%s: %w", p.File, err))
 			return exitWrong
 		}

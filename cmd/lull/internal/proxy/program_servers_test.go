@@ -251,7 +251,7 @@ func TestReload(t *testing.T) {
 	answers := func(address string) bool { text, _ := get(fresh(), "http://"+address+"/"); return text == "200 done" }
 
 	p.write(strings.Replace(fileFor(folder, first, a.URL, ""), "listen: '", "listen: '9", 1))
-	if code, text := p.admin("POST", "/reload"); code != http.StatusUnprocessableEntity || !strings.Contains(text, ":1:26: upstreams.api.listen is \"9") {
+	if code, text := p.admin("POST", "/reload"); code != http.StatusUnprocessableEntity || !strings.Contains(text, ":1:27: upstreams.api.listen is \"9") {
 		t.Errorf("a wrong file: %d %s", code, text)
 	}
 	if !answers(first) || !strings.Contains(p.said.String(), "changes nothing") {
@@ -283,7 +283,7 @@ func TestRestartUnderLoad(t *testing.T) {
 		t.Skip("SO_REUSEPORT shares connections on Linux alone")
 	}
 	a, address := startApp(t), freeAddress()
-	var sent, failed atomic.Int64
+	var sent atomic.Int64
 	var clients sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -292,7 +292,6 @@ func TestRestartUnderLoad(t *testing.T) {
 			sent.Add(1)
 			resp, err := c.Post("http://"+address+"/", "text/plain", strings.NewReader("x"))
 			if err != nil || resp.StatusCode != 200 {
-				failed.Add(1)
 				t.Errorf("%v %v", resp, err)
 				return
 			}
@@ -321,7 +320,6 @@ func TestRestartUnderLoad(t *testing.T) {
 	if sent.Load() != a.requests.Load() {
 		t.Errorf("%d requests were sent, %d arrived", sent.Load(), a.requests.Load())
 	}
-	t.Logf("%d requests, %d failed", sent.Load(), failed.Load())
 }
 
 // A manager holds the sockets: what connects while no proxy runs waits for the next one.
@@ -427,9 +425,9 @@ func TestTheAccessLogIsOpenedAgain(t *testing.T) {
 	must.Succeed(os.Rename(path, path+".1"))
 	p.signal(syscall.SIGHUP)
 	p.await("a new file", func() bool { _, err := os.Stat(path); return err == nil })
-	_, _ = get(fresh(), "http://"+address+"/second")
-	p.await("a line", has(path, `"path":"/second"`))
-	if has(path+".1", "secret")() || has(path+".1", "second")() {
+	_, _ = get(fresh(), "http://"+address+"/other")
+	p.await("a line", has(path, `"path":"/other"`))
+	if has(path+".1", "secret")() || has(path+".1", "/other")() {
 		t.Error("the old file has what it should not have")
 	}
 }
