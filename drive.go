@@ -245,7 +245,14 @@ func (r *run) makeAttempt(op *operation, now time.Duration) Verdict {
 		return r.verdictFor(r.ctx, op.attempt(r.ctx))
 	}
 	defer in.End()
-	return r.verdictFor(in, op.attempt(in))
+	v := op.attempt(in)
+	if v.Kind == KindSuccess {
+		return v
+	}
+	if in.Lost() {
+		r.call.NotReplayable()
+	}
+	return v.Failed(attempt.CutOff(in, r.ctx))
 }
 
 // verdictFor returns the verdict on the attempt with that context; v is the operation's own.
@@ -264,10 +271,11 @@ func endedBy(err error) Reason {
 }
 
 // attemptContext returns a context for the attempt that begins at now. It returns nil if the
-// caller's own is enough: its deadline is no later, and the attempt is the first.
+// caller's own is enough: its deadline is no later, the attempt is the first, and the driver has
+// reserved none.
 func (r *run) attemptContext(now time.Duration) *attempt.Context {
 	until := r.attemptEnd(now)
-	if until == engine.Never && r.call.Attempts() == 1 && !r.call.Probe() && attempt.From(r.ctx) == nil {
+	if until == engine.Never && r.call.Attempts() == 1 && r.reserved == nil && !r.call.Probe() && attempt.From(r.ctx) == nil {
 		return nil
 	}
 	in := r.reserved

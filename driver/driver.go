@@ -38,6 +38,16 @@ func Accepted(ctx context.Context) {
 	}
 }
 
+// NotReplayable records that the request of the attempt whose context ctx is cannot be made again
+// ([engine.Call.NotReplayable]): what was kept of it is lost. It is for an operation of
+// Dependency.Drive that fails, before it returns. It does nothing for an attempt in its caller's own
+// context ([lull.AttemptFrom]).
+func NotReplayable(ctx context.Context) {
+	if c := attempt.From(ctx); c != nil {
+		c.SetLost()
+	}
+}
+
 // Detach takes the context of an attempt over from the driver: its timeout stops, and it lasts
 // until it is released or the caller's context ends. An operation that returns a stream (a
 // response whose body is still to be read) calls it when the stream begins, and Release when the

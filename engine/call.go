@@ -460,6 +460,9 @@ func (c *Call) NestedIn(attempt int) {
 	}
 }
 
+// NotReplayable records that the request cannot be made again from now on, as Spec.NotReplayable.
+func (c *Call) NotReplayable() { c.repeat = notAtAll }
+
 // Next decides what follows an attempt that ended with v. It checks these conditions in this
 // order. The first that is not met ends the call with its reason:
 //

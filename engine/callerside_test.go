@@ -162,6 +162,28 @@ func TestAnUnreadRequestMayBeRepeated(t *testing.T) {
 	}
 }
 
+// A request that is lost during the call (NotReplayable) is not repeated from then on, not even if it was never sent. The
+// budget is not charged.
+func TestALostRequestIsNotRepeated(t *testing.T) {
+	for name, spec := range map[string]engine.Spec{"plain": {}, "not idempotent": {NotIdempotent: true}, "once": {Once: true}, "for a retry": {ForRetry: true}} {
+		for _, v := range []lull.Verdict{transient, {Kind: lull.KindTransient, NeverSent: true, Code: "connection_refused"}} {
+			d := newDependency(t, lull.Policy{Budget: budget.Config{Stock: 3}})
+			call, step := d.State().Start(0, spec)
+			if step.Done || call.Attempt(0, nil).Done {
+				t.Fatal(step)
+			}
+			call.NotReplayable()
+			call.NestedIn(2)
+			if step := call.Next(0, v, nil); !step.Done || step.Reason != engine.NotReplayable {
+				t.Errorf("%s, %+v: %+v", name, v, step)
+			}
+			if left := d.Budget().Balance(0); left != 3 {
+				t.Errorf("%s: %v tokens are left", name, left)
+			}
+		}
+	}
+}
+
 // A failure on the caller's side, in a call of its handler, makes no message a dead letter.
 func TestRule23TheCallersSideMakesNoDeadLetter(t *testing.T) {
 	for _, v := range []lull.Verdict{noBody, noFiles} {

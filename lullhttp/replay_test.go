@@ -21,6 +21,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
@@ -69,7 +70,10 @@ func TestRule06Replay(t *testing.T) {
 		{"stream", func() io.Reader { return io.MultiReader(strings.NewReader(text)) }, 300_000, []lullhttp.Option{lullhttp.WithReplay(0)}, 1},
 		{"stream within the bound", func() io.Reader { return io.MultiReader(strings.NewReader(text)) }, 300_000, []lullhttp.Option{lullhttp.WithReplay(300_000)}, 3},
 		{"stream beyond the bound", func() io.Reader { return io.MultiReader(strings.NewReader(text)) }, 300_000, []lullhttp.Option{lullhttp.WithReplay(299_999)}, 1},
-		{"stream of unknown length", func() io.Reader { return io.MultiReader(strings.NewReader(text)) }, 0, []lullhttp.Option{lullhttp.WithReplay(1 << 30)}, 1},
+		{"stream of unknown length", func() io.Reader { return io.MultiReader(strings.NewReader(text)) }, 0, []lullhttp.Option{lullhttp.WithReplay(1 << 30)}, 3},
+		{"stream of unknown length at the bound", func() io.Reader { return io.MultiReader(strings.NewReader(text)) }, -1, []lullhttp.Option{lullhttp.WithReplay(300_000)}, 3},
+		{"stream of unknown length beyond the bound", func() io.Reader { return io.MultiReader(strings.NewReader(text)) }, -1, []lullhttp.Option{lullhttp.WithReplay(299_999)}, 1},
+		{"stream of unknown length without a bound", func() io.Reader { return io.MultiReader(strings.NewReader(text)) }, -1, []lullhttp.Option{lullhttp.WithReplay(0)}, 1},
 	} {
 		run(t, c.name, func(t *testing.T) {
 			var n atomic.Int64
@@ -182,22 +186,280 @@ func (s seekable) Seek(offset int64, whence int) (int64, error) {
 	return s.r.Seek(offset, whence)
 }
 
-// A base transport that never closes a body, and one that cannot be set back, end the
-// call; the caller's body is not read by two.
-func TestRule06ReplayFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		base := roundTripper(func(req *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 503, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+// A base transport that never closes a ReadSeeker ends the call: it is not read by two. What is kept needs no Close.
+func TestRule06ReplayOfABodyThatIsNotClosed(t *testing.T) {
+	for name, c := range map[string]struct {
+		body io.Reader
+		took time.Duration
+		want string
+	}{
+		"seeker": {&onlySeeker{ReadSeeker: strings.NewReader("x")}, time.Second, "has not closed the body"},
+		"kept":   {io.MultiReader(strings.NewReader("x")), 0, ""},
+	} {
+		run(t, name, func(t *testing.T) {
+			base := roundTripper(func(req *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 503, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+			})
+			cl := client(t, eager, lullhttp.WithBase(base), lullhttp.WithReplay(10))
+			req, _ := http.NewRequest("PUT", "http://example.test/", c.body)
+			req.ContentLength = 1
+			began := time.Now()
+			resp, err := cl.Do(req)
+			if c.want == "" {
+				check.Equal(t, lullhttp.OutcomeOf(resp).Reason, engine.AttemptsExhausted, "reason")
+			} else if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 2 || !strings.Contains(err.Error(), c.want) {
+				t.Error(err)
+			}
+			check.Equal(t, time.Since(began), c.took, "how long it took")
 		})
-		cl := client(t, eager, lullhttp.WithBase(base), lullhttp.WithReplay(10))
-		req, _ := http.NewRequest("PUT", "http://example.test/", io.MultiReader(strings.NewReader("x")))
-		req.ContentLength = 1
-		began := time.Now()
-		_, err := cl.Do(req)
-		if e, ok := errors.AsType[*lull.Error](err); !ok || e.Attempts != 2 || !strings.Contains(err.Error(), "has not closed the body") {
-			t.Error(err)
+	}
+}
+
+// A source of a body of unknown length, which the test writes to.
+func pipe(t *testing.T) (*http.Request, *io.PipeWriter) {
+	r, w := io.Pipe()
+	req, _ := http.NewRequest("PUT", host, r)
+	req.ContentLength = -1
+	t.Cleanup(func() { w.Close() })
+	return req, w
+}
+
+func answered(status int) (*http.Response, error) {
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody}, nil
+}
+
+func readBytes(t *testing.T, r io.Reader, n int) string {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(r, b); err != nil {
+		t.Errorf("read %d bytes: %v", n, err)
+	}
+	return string(b)
+}
+
+// Rule 6: a body of unknown length is sent again with what was kept and the rest of it, until more than the limit was read.
+// Then the call ends with what the server said last.
+func TestRule06ReplayOfUnknownLength(t *testing.T) {
+	const text, limit = "0123456789abcdef", 10
+	reset := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+	for name, c := range map[string]struct {
+		reads    []int // by each attempt, before it fails; the last one succeeds with all
+		err      error // nil: 503
+		attempts int
+		reason   engine.Reason
+	}{
+		"little was read":        {[]int{3, 0, 10, 16}, nil, 4, engine.Success},
+		"little, and a reset":    {[]int{3, 7, 16}, reset, 3, engine.Success},
+		"too much at once":       {[]int{11, 16}, nil, 1, engine.NotReplayable},
+		"too much, and a reset":  {[]int{11, 16}, reset, 1, engine.NotReplayable},
+		"too much at the second": {[]int{4, 12, 16}, nil, 2, engine.NotReplayable},
+	} {
+		for _, limited := range []bool{true, false} {
+			run(t, name, func(t *testing.T) {
+				made := 0
+				base := roundTripper(func(req *http.Request) (*http.Response, error) {
+					defer req.Body.Close()
+					made++
+					n := c.reads[made-1]
+					check.Equal(t, readBytes(t, req.Body, n), text[:n], "attempt %d", made)
+					switch {
+					case made == len(c.reads):
+						if rest, err := io.ReadAll(req.Body); len(rest) > 0 || err != nil {
+							t.Errorf("%q, %v after the body", rest, err)
+						}
+						return answered(200)
+					case c.err != nil:
+						return nil, c.err
+					}
+					return answered(503)
+				})
+				p := eager
+				p.Attempts = 5
+				if !limited {
+					p.AttemptTimeout = lull.NoTimeout
+				}
+				req, w := pipe(t)
+				go func() {
+					for i := range text {
+						w.Write([]byte(text[i : i+1]))
+					}
+					w.Close()
+				}()
+				var last lull.Event
+				o := lullhttp.WithObserver(observe(func(e lull.Event) { last = e }))
+				resp, err := client(t, p, lullhttp.WithBase(base), lullhttp.WithReplay(limit), o).Do(req)
+				if last.Reason != c.reason || made != c.attempts || last.Verdict.CallerSide() {
+					t.Errorf("%v after %d attempts, %+v, %v", last.Reason, made, last.Verdict, err)
+				}
+				switch {
+				case c.reason == engine.Success:
+					check.Equal(t, resp.StatusCode, 200, "status")
+				case c.err == nil:
+					check.Equal(t, resp.StatusCode, 503, "status")
+				case !errors.Is(err, lull.ErrNotReplayable) || !errors.Is(err, syscall.ECONNRESET):
+					t.Error(err)
+				}
+			})
 		}
-		check.Equal(t, time.Since(began), time.Second, "how long it took")
+	}
+}
+
+// Rule 6: a Read that is under way, or comes, when an attempt has failed takes nothing from the next one, and makes no
+// body too long that was not. The next attempt may be answered before that Read ends.
+func TestRule06ReplayWhileTheTransportReads(t *testing.T) {
+	const never = -1
+	for name, c := range map[string]struct {
+		first string        // what the attempt reads
+		then  string        // what the source has after that
+		reads time.Duration // when the transport goes on reading after the failure
+		want  engine.Reason
+	}{
+		"under way":                         {"0123", "45", never, engine.Success},
+		"under way, up to the limit":        {"0123", "456789ab", never, engine.Success},
+		"under way at the limit":            {"0123456789", "ab", never, engine.NotReplayable}, // it may be lost already
+		"before the decision":               {"0123", "45", 2 * time.Millisecond, engine.Success},
+		"before the decision, at the limit": {"0123456789", "ab", 2 * time.Millisecond, engine.Success},
+		"during the wait":                   {"0123", "45", 100 * time.Millisecond, engine.Success},
+		"during the wait, at the limit":     {"0123456789", "ab", 100 * time.Millisecond, engine.Success},
+	} {
+		run(t, name, func(t *testing.T) {
+			req, w := pipe(t)
+			made := 0
+			base := roundTripper(func(req *http.Request) (*http.Response, error) {
+				if made++; made > 1 {
+					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: req.Body}, nil
+				}
+				go func() {
+					io.WriteString(w, c.first)
+					time.Sleep(200 * time.Millisecond)
+					if c.reads == never {
+						time.Sleep(time.Minute) // the second attempt waits for it as well
+					}
+					io.WriteString(w, c.then+"rest")
+					w.Close()
+				}()
+				readBytes(t, req.Body, len(c.first))
+				go func() {
+					time.Sleep(c.reads)
+					io.Copy(io.Discard, req.Body)
+					req.Body.Close()
+				}()
+				if c.reads == never {
+					synctest.Wait()
+				}
+				return &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {"1"}}, Body: http.NoBody}, nil
+			})
+			slowly := observe(func(e lull.Event) {
+				if e.Kind == event.RetryScheduled {
+					time.Sleep(10 * time.Millisecond)
+				}
+			})
+			resp, err := client(t, eager, lullhttp.WithBase(base), lullhttp.WithReplay(10), lullhttp.WithObserver(slowly)).Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check.Equal(t, lullhttp.OutcomeOf(resp).Reason, c.want, "reason")
+			if c.want == engine.Success {
+				check.Equal(t, read(t, resp, nil), c.first+c.then+"rest", "what was sent")
+			}
+			time.Sleep(time.Hour)
+		})
+	}
+}
+
+// A base transport that repeats a refused stream by itself gets the body again, or the call ends without another attempt.
+func TestRule06ReplayInTheBaseTransport(t *testing.T) {
+	for n, want := range map[int]engine.Reason{10: engine.Success, 11: engine.NotReplayable} {
+		run(t, fmt.Sprint(n), func(t *testing.T) {
+			base := roundTripper(func(req *http.Request) (*http.Response, error) {
+				readBytes(t, req.Body, n)
+				req.Body.Close()
+				body, err := req.GetBody()
+				if err != nil {
+					return nil, err
+				}
+				check.Equal(t, string(must(io.ReadAll(body))), strings.Repeat("x", 20), "the body")
+				body.Close()
+				return answered(200)
+			})
+			req, _ := http.NewRequest("PUT", host, struct{ io.Reader }{strings.NewReader(strings.Repeat("x", 20))})
+			req.ContentLength = -1
+			var reason engine.Reason
+			o := lullhttp.WithObserver(observe(func(e lull.Event) { reason = e.Reason }))
+			_, err := client(t, eager, lullhttp.WithBase(base), lullhttp.WithReplay(10), o).Do(req)
+			if reason != want || (err == nil) != (want == engine.Success) {
+				t.Errorf("%v, %v", reason, err)
+			}
+		})
+	}
+}
+
+// Rule 20: a response may begin while the body is still read, and be the answer to a part of it. From then on nothing is
+// kept, and whatever the status, the rest of the body goes on.
+func TestRule20ReplayOfAStream(t *testing.T) {
+	for _, status := range []int{200, 404, 503} {
+		for _, before := range []int{4, 10} { // bytes that were read before the response
+			run(t, fmt.Sprint(status), func(t *testing.T) {
+				p := eager
+				p.Attempts = 1
+				base := roundTripper(func(req *http.Request) (*http.Response, error) {
+					readBytes(t, req.Body, before)
+					body, w := io.Pipe()
+					go func() {
+						n, err := io.Copy(w, req.Body)
+						if err != nil || n != 1000 {
+							t.Errorf("%d bytes, %v after the response", n, err)
+						}
+						req.Body.Close()
+						w.Close()
+					}()
+					return &http.Response{StatusCode: status, Header: http.Header{}, Body: body}, nil
+				})
+				req, w := pipe(t)
+				go w.Write(make([]byte, before))
+				resp, err := client(t, p, lullhttp.WithBase(base), lullhttp.WithReplay(10)).Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 100 {
+					go w.Write(make([]byte, 10))
+					readBytes(t, resp.Body, 10)
+				}
+				w.Close()
+				check.Equal(t, read(t, resp, nil), "", "the rest")
+			})
+		}
+	}
+}
+
+// Rule 19: what was kept of a body is free when the response has begun, and never more than the limit.
+func TestRule19ReplayForgets(t *testing.T) {
+	const limit, calls = 3 << 20, 16
+	synctest.Test(t, func(t *testing.T) {
+		heap := func() int {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return int(m.HeapAlloc)
+		}
+		before, most := heap(), 0
+		base := roundTripper(func(req *http.Request) (*http.Response, error) {
+			io.CopyN(io.Discard, req.Body, limit)
+			most = max(most, heap())
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: req.Body}, nil
+		})
+		cl := client(t, eager, lullhttp.WithBase(base), lullhttp.WithReplay(limit))
+		var open []io.Closer
+		for range calls {
+			req, _ := http.NewRequest("PUT", host, struct{ io.Reader }{io.LimitReader(zeros{}, 2*limit)})
+			req.ContentLength = -1
+			open = append(open, must(cl.Do(req)).Body)
+		}
+		if held := most - before; held > limit*9/8 {
+			t.Errorf("%d bytes at most, for a limit of %d and one call at a time", held, limit)
+		}
+		for _, c := range open {
+			c.Close()
+		}
 	})
 }
 
@@ -208,9 +470,9 @@ func TestRule19ReplayKeepsWhatHasCome(t *testing.T) {
 		cl := client(t, eager, lullhttp.WithBase(base), lullhttp.WithReplay(1<<40))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		for range 10 {
+		for _, length := range []int64{1 << 30, 1 << 30, 1 << 30, -1, -1, -1} {
 			req, _ := http.NewRequest("PUT", "http://example.test/", io.MultiReader(bytes.NewReader(nil)))
-			req.ContentLength = 1 << 30
+			req.ContentLength = length
 			must(cl.Do(req))
 		}
 		runtime.ReadMemStats(&after)

@@ -169,11 +169,23 @@ func (x *exchange) callOnce(ctx context.Context, d *lull.Dependency, spec engine
 	if x.t.replays {
 		x.replay = x.t.replayOf(x.req)
 	}
-	x.bodyOnce = x.replay == nil
-	x.needsProgress = x.needsProgress || x.bodyOnce
-	spec.NotReplayable = x.bodyOnce
 	defer x.endBody()
+	if x.replay != nil {
+		spec.NotReplayable = false
+		ctx = new(attempt.Context).For(ctx) // for driver.NotReplayable
+		return x.endCall(d, spec, d.Drive(ctx, spec, x.attemptReplayed, x.discard, x.lastError))
+	}
+	x.bodyOnce, x.needsProgress = true, true
 	return x.endCall(d, spec, d.Drive(ctx, spec, x.attempt, x.discard, x.lastError))
+}
+
+// attemptReplayed is attempt for a body of WithReplay.
+func (x *exchange) attemptReplayed(ctx context.Context) lull.Verdict {
+	v := x.attempt(ctx)
+	if v.Kind != lull.KindSuccess && !x.replay.attemptFailed() {
+		driver.NotReplayable(ctx)
+	}
+	return v
 }
 
 // endCall records the end of a call with the result r, and returns what RoundTrip returns.

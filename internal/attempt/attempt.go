@@ -20,9 +20,8 @@ type Context struct {
 	Operation        string
 }
 
-// For returns c as the context for lull.Dependency.Drive, in place of the context of its caller. If the first attempt
-// needs a context of its own, Drive uses c and allocates none. So a driver can allocate c together with what else an
-// attempt needs.
+// For returns c as the context for lull.Dependency.Drive, in place of the context of its caller. Drive makes the first
+// attempt in c, also if that needs no context of its own. So a driver can allocate c together with what else an attempt needs.
 func (c *Context) For(caller context.Context) context.Context {
 	c.Context = caller
 	return c

@@ -32,6 +32,7 @@ const (
 	watched  uint32 = 1 << (iota + 8) // somebody has asked for done before the end
 	detached                          // its time does not end it any more
 	hedge                             // for who embeds it, as Number
+	lost                              // the same
 )
 
 // SetHedge makes Hedge return yes. It is called before the context is used.
@@ -43,6 +44,12 @@ func (c *Bounded) SetHedge(yes bool) {
 
 // Hedge is what SetHedge was called with.
 func (c *Bounded) Hedge() bool { return c.state.Load()&hedge != 0 }
+
+// SetLost makes Lost return true.
+func (c *Bounded) SetLost() { c.state.Or(lost) }
+
+// Lost reports whether SetLost was called.
+func (c *Bounded) Lost() bool { return c.state.Load()&lost != 0 }
 
 func (c *Bounded) ending() ending   { return ending(c.state.Load()) }
 func (c *Bounded) isDetached() bool { return c.state.Load()&detached != 0 }
@@ -308,7 +315,7 @@ func (c *Bounded) wake() {
 func (c *Bounded) Extend(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if d > 0 && c.state.Load()&^hedge&^watched == 0 && c.until != engine.Never {
+	if d > 0 && c.state.Load()&^(hedge|watched|lost) == 0 && c.until != engine.Never {
 		c.until = max(c.until, min(saturating.Add(c.Clock.Now(), d), c.Limit))
 	}
 }

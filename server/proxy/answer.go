@@ -139,7 +139,7 @@ func percentEncoded(text string) string {
 		if c := text[i]; c >= ' ' && c <= '~' && c != '%' {
 			b.WriteByte(c)
 		} else {
-			b.WriteString("%" + strings.ToUpper(strconv.FormatUint(uint64(c)|0x100, 16)[1:]))
+			b.WriteString(percent(c))
 		}
 	}
 	return b.String()

@@ -31,8 +31,8 @@ type door struct {
 
 	calls   http.RoundTripper // what makes the calls
 	reverse *httputil.ReverseProxy
-	routes  *http.ServeMux // patterns of routes; nil: there are none
-	byRoute map[string]route
+	routes  *http.ServeMux // from patterns to what is in byRoute; nil: there are none
+	byRoute []*route
 	own     *lull.Dependency // of requests without a route; nil: by host
 
 	target *url.URL              // nil: the request names it
@@ -46,6 +46,9 @@ type route struct {
 	dependency *lull.Dependency // nil: by host
 	options    []lull.CallOption
 }
+
+// ServeHTTP makes a route what a pattern leads to. It is never called.
+func (*route) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
 // A plan makes the doors of a new Config. It changes nothing that is in force.
 type plan struct {
@@ -167,7 +170,7 @@ func (n *plan) targetOf(name string, u Upstream) (*url.URL, []lullhttp.Option, e
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := []lullhttp.Option{lullhttp.WithBase(base)}
+	opts := []lullhttp.Option{n.withBase(base)}
 	if len(u.To) == 1 {
 		return first, opts, nil
 	}
@@ -188,13 +191,20 @@ func (n *plan) targetOf(name string, u Upstream) (*url.URL, []lullhttp.Option, e
 	return &whole, append(opts, lullhttp.WithEndpoints(whole.Host, set)), nil
 }
 
+func (n *plan) withBase(base http.RoundTripper) lullhttp.Option {
+	if n.proxy.attempts != nil {
+		base = n.proxy.attempts(base)
+	}
+	return lullhttp.WithBase(base)
+}
+
 func (d *door) setRoutes(n *plan, routes []Route) error {
 	if len(routes) == 0 {
 		return nil
 	}
-	d.routes, d.byRoute = http.NewServeMux(), map[string]route{}
+	d.routes = http.NewServeMux()
 	for _, r := range routes {
-		one := route{dependency: d.own}
+		one := &route{dependency: d.own}
 		if r.Policy != "" {
 			var err error
 			if one.dependency, err = n.dependency(r.Policy); err != nil {
@@ -210,8 +220,8 @@ func (d *door) setRoutes(n *plan, routes []Route) error {
 			one.options = []lull.CallOption{lull.Once()}
 		}
 		one.options = append(one.options, lull.Operation(r.Match))
-		d.routes.Handle(r.Match, http.NotFoundHandler())
-		d.byRoute[r.Match] = one
+		d.routes.Handle(r.Match, one)
+		d.byRoute = append(d.byRoute, one)
 	}
 	return nil
 }
@@ -331,13 +341,13 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	d.reverse.ServeHTTP(w, r)
 }
 
-// routeOf returns the route of a request.
+// routeOf returns the route of a request. Paths that the mux would redirect, such as "/a/../b", are sent as they are: they have none.
 func (d *door) routeOf(r *http.Request) route {
 	found := route{dependency: d.own}
 	if d.routes != nil {
-		if _, pattern := d.routes.Handler(forMux(r, d.target == nil)); pattern != "" {
-			if one, ok := d.byRoute[pattern]; ok {
-				found = one
+		if h, _ := d.routes.Handler(forMux(r, d.target == nil)); h != nil {
+			if one, ok := h.(*route); ok {
+				found = *one
 			}
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"syscall"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/lullhttp"
 )
 
 type syscallConn = syscall.RawConn
@@ -33,7 +32,7 @@ func (n *plan) forward(f Forward) error {
 	if err := d.setRoutes(n, f.Routes); err != nil {
 		return err
 	}
-	if err := d.setCalls(f.Replay, f.Stale, f.Resume, lullhttp.WithBase(base)); err != nil {
+	if err := d.setCalls(f.Replay, f.Stale, f.Resume, n.withBase(base)); err != nil {
 		return err
 	}
 	n.doors[ForwardDoor] = d

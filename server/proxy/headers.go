@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/http/httputil"
@@ -39,16 +40,11 @@ func (d *door) outgoing(out, in *http.Request) {
 	// The reverse proxy removes what cannot be parsed, for applications that read it otherwise than it does. It does not read it.
 	out.URL.RawQuery = in.URL.RawQuery
 	out.Trailer = in.Trailer // its values come with the end of the body
+	setPath(out.URL, in, d.target)
 	if d.target != nil {
 		out.URL.Scheme, out.URL.Host = d.target.Scheme, d.target.Host
-		if base := d.target.Path; base != "" && base != "/" {
-			joined := d.target
-			out.URL.Path, out.URL.RawPath = joinPaths(joined, in.URL)
-		}
-		if !d.keep {
-			out.Host = ""
-		}
-	} else {
+	}
+	if d.target == nil || !d.keep {
 		out.Host = ""
 	}
 	for _, name := range fromApplication {
@@ -58,9 +54,6 @@ func (d *door) outgoing(out, in *http.Request) {
 		if v, ok := in.Header[name]; ok { // what the application says of its own client
 			out.Header[name] = v
 		}
-	}
-	if _, ok := out.Header["User-Agent"]; !ok {
-		out.Header["User-Agent"] = nil // net/http would add its own
 	}
 	out.Header.Add("Via", via(in))
 	out.URL.User = nil
@@ -121,9 +114,7 @@ func beforeRetry(next *http.Request, _ error) error {
 // modifyResponse adds how the call went to its response.
 func modifyResponse(resp *http.Response) error {
 	h := resp.Header
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return tunnel(resp)
-	}
+	passable(resp)
 	for _, name := range forApplication {
 		delete(h, name)
 	}
@@ -139,7 +130,23 @@ func modifyResponse(resp *http.Response) error {
 	if o.Stale {
 		h[StaleHeader] = []string{"?1"}
 	}
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return tunnel(resp)
+	}
 	return nil
+}
+
+// passable takes from a response what the door's client cannot be sent.
+func passable(resp *http.Response) {
+	switch {
+	case resp.StatusCode == http.StatusNotModified && len(resp.Header["Content-Length"]) > 0:
+		// It is the length of what the client has. Clients of net/http would wait for it over HTTP/2.
+		resp.Body.Close()
+		resp.Body = http.NoBody
+		delete(resp.Header, "Content-Length")
+	case len(resp.Trailer) > 0 && resp.Request.ProtoMajor == 1 && resp.Request.Method != http.MethodHead:
+		delete(resp.Header, "Content-Length") // over HTTP/1 only a chunked body has trailers
+	}
 }
 
 var oneAttempt = []string{"1"}
@@ -159,16 +166,39 @@ func removeHopByHop(h http.Header) {
 	}
 }
 
-// joinPaths returns the path of a target, and behind it that of a request.
-func joinPaths(target, request *url.URL) (path, raw string) {
-	base, rest := strings.TrimSuffix(target.EscapedPath(), "/"), request.EscapedPath()
-	if !strings.HasPrefix(rest, "/") {
-		rest = "/" + rest
+// setPath sets the path of u, that of in, behind that of base. Its escapes stay as they came.
+func setPath(u *url.URL, in *http.Request, base *url.URL) {
+	path := u.RawPath
+	switch {
+	case u.Path == "*":
+		return // of OPTIONS: the whole server
+	case u.Path == "" && u.RawQuery == "" && in.Method == http.MethodOptions && base == nil:
+		u.Path = "*" // RFC 9112, 3.2.4
+		return
+	case base != nil && base.Path != "" && base.Path != "/":
+		path = strings.TrimSuffix(base.EscapedPath(), "/") + "/" + strings.TrimPrefix(cmp.Or(path, u.EscapedPath()), "/")
+	case path == "" || u.EscapedPath() == path:
+		return
 	}
-	raw = base + rest
-	path, err := url.PathUnescape(raw)
-	if err != nil || path == raw {
-		return strings.TrimSuffix(target.Path, "/") + "/" + strings.TrimPrefix(request.Path, "/"), ""
+	u.RawPath = escaped(path)
+	u.Path, _ = url.PathUnescape(u.RawPath) // what is escaped was parsed before
+}
+
+// escaped escapes bytes that may not stand in a path and that net/url lets pass. (URL.EscapedPath would then write the
+// path anew, with a slash for each "%2F".)
+func escaped(path string) string {
+	var b strings.Builder
+	for i := range len(path) {
+		switch c := path[i]; {
+		case c > ' ' && c <= '~' && !strings.ContainsRune("\"<>\\^`{|}", rune(c)):
+			b.WriteByte(c)
+		default:
+			b.WriteString(percent(c))
+		}
 	}
-	return path, raw
+	return b.String()
+}
+
+func percent(c byte) string {
+	return "%" + strings.ToUpper(strconv.FormatUint(uint64(c)|0x100, 16)[1:])
 }

@@ -49,7 +49,11 @@ func (n *plan) ingress(i Ingress) error {
 		}
 	}
 	if !i.Admission.Off {
-		admit, err := admission.NewMiddleware(admission.Config{Max: i.Admission.Max}, admission.WithTrust(trusted), admission.WithSkip(func(r *http.Request) bool { return upgradeOf(r.Header) != "" }))
+		control, err := admission.New(admission.Config{Max: i.Admission.Max}, admission.WithObserver(n.proxy.admission))
+		if err != nil {
+			return err
+		}
+		admit, err := admission.NewGate(control).Middleware(admission.WithTrust(trusted), admission.WithSkip(func(r *http.Request) bool { return upgradeOf(r.Header) != "" }))
 		if err != nil {
 			return err
 		}
@@ -121,9 +125,10 @@ func (d *door) toApplication(r *httputil.ProxyRequest, trusted bool) {
 
 // fromIngress passes the application's response on.
 func fromIngress(resp *http.Response) error {
+	passable(resp)
+	delete(resp.Header, "Proxy-Status")
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return tunnel(resp)
 	}
-	delete(resp.Header, "Proxy-Status")
 	return nil
 }

@@ -36,6 +36,8 @@ type Proxy struct {
 	record    func(*Record)
 	wiring    func(dependency string) []lull.Option
 	wrap      func(http.RoundTripper) http.RoundTripper
+	attempts  func(http.RoundTripper) http.RoundTripper
+	admission func(admission.Event)
 	listen    func(address string) (net.Listener, error)
 	keys      idempotency.Store
 	drainTime time.Duration
@@ -80,6 +82,16 @@ func WithWiring(wire func(dependency string) []lull.Option) Option {
 // WithTransport wraps what makes calls, for traces: wrap gets a lullhttp.Transport, and must return what calls it.
 func WithTransport(wrap func(http.RoundTripper) http.RoundTripper) Option {
 	return func(p *Proxy) { p.wrap = wrap }
+}
+
+// WithAttempts wraps what sends each attempt of a call, for traces.
+func WithAttempts(wrap func(http.RoundTripper) http.RoundTripper) Option {
+	return func(p *Proxy) { p.attempts = wrap }
+}
+
+// WithAdmission calls observe with what the ingress door admits and refuses, as admission.WithObserver does.
+func WithAdmission(observe func(admission.Event)) Option {
+	return func(p *Proxy) { p.admission = observe }
 }
 
 // WithListen makes listen open the listener of an address. The default is net.Listen.

@@ -256,6 +256,9 @@ func (l *doorListener) Close() error {
 type doorConn struct {
 	net.Conn
 	release func()
+	guard   guard // of what is read
+	refused bool
+	poison  string // what is left of it
 }
 
 func (c *doorConn) Close() error {

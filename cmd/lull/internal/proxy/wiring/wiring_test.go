@@ -1,0 +1,193 @@
+package wiring
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/seed"
+	"github.com/lullgo/lull/server/admission"
+)
+
+// A mistake is named by its field, and no error has a password, wherever in the address somebody has put it.
+func TestMistakesAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		field string // empty: none
+	}{
+		{Traces{}.Validate(), ""},
+		{Traces{OTLP: "http://127.0.0.1:4318", Share: 1}.Validate(), ""},
+		{Traces{OTLP: "https://user:secret@collector.example/base", Share: -1}.Validate(), ""},
+		{Traces{OTLP: "127.0.0.1:4318"}.Validate(), "OTLP"},
+		{Traces{OTLP: "grpc://user:secret@127.0.0.1:4317"}.Validate(), "OTLP"},
+		{Traces{OTLP: "http://"}.Validate(), "OTLP"},
+		{Traces{OTLP: "http://127.0.0.1:4318", Share: 5}.Validate(), "Share"},
+		{Traces{Share: .5}.Validate(), "Share"},
+		{Fleet{}.Validate(), ""},
+		{Fleet{"redis://user:secret@127.0.0.1:6379/0"}.Validate(), ""},
+		{Fleet{"unix:///run/redis.sock?db=1"}.Validate(), ""},
+		{Fleet{"127.0.0.1:6379"}.Validate(), "Redis"},
+		{Fleet{"redis://user:secret@127.0.0.1:6379/zero"}.Validate(), "Redis"},
+		{Fleet{"redis://user:sec#secret@127.0.0.1"}.Validate(), "Redis"},
+		{Fleet{"redis://user:12/secret@127.0.0.1"}.Validate(), "Redis"},
+		{Fleet{"redis://user:12?secret@127.0.0.1"}.Validate(), "Redis"},
+		{Fleet{"redis://user:%secret@127.0.0.1"}.Validate(), "Redis"},
+		{Fleet{"postgres://user:secret@127.0.0.1"}.Validate(), "Redis"},
+	} {
+		want := []string{c.field}
+		if c.field == "" {
+			want = nil
+		}
+		check.Slices(t, problem.Fields(c.err), want, "%v", c.err)
+		if strings.Contains(fmt.Sprint(c.err), "secret") {
+			t.Errorf("the error has the password: %v", c.err)
+		}
+	}
+}
+
+func TestAddressesOfStores(t *testing.T) {
+	for _, right := range []string{"memory", "bolt:/var/lib/keys", "bolt:keys", "redis://:secret@h:6379/1", "rediss://h", "unix:///s", "postgres://u:secret@h/db", "postgresql:///db?host=/run"} {
+		if err := CheckStore(right); err != nil {
+			t.Errorf("%s: %v", right, err)
+		}
+	}
+	for _, wrong := range []string{"", "memory:", "bolt:", "mysql://u:secret@h/db", "host=h password=secret", "redis://u:secret@h/x", "postgres://u:secret@h:port/db",
+		"postgres://u:pw/secret@h/db", "postgres://u:secret@h/db?sslmode=secure", "postgres://h/db?user=u&password=secret&sslmode=secure", "postgres://u:secret@h/db?pool_max_conns=many"} {
+		_, _, err := OpenStore(t.Context(), wrong)
+		if checked := CheckStore(wrong); err == nil || checked == nil || !strings.HasSuffix(err.Error(), checked.Error()) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v and %v", wrong, err, checked)
+		}
+	}
+}
+
+// A shop makes every kind of event that the dashboard shows of HTTP calls.
+type shop struct {
+	t               *testing.T
+	payments, stock *lull.Dependency
+	door            http.Handler
+}
+
+func openShop(t *testing.T, telemetry *Telemetry) *shop {
+	opts := append(telemetry.Options(), lull.WithRand(seed.Source(t)))
+	policy := lull.Policy{Attempts: 3, Backoff: backoff.Schedule{Base: time.Millisecond, Cap: 2 * time.Millisecond},
+		Breaker: breaker.Config{FailureRate: .6, MinCalls: 20, Window: 2 * time.Second, OpenFor: 100 * time.Millisecond, OpenMax: 200 * time.Millisecond}}
+	s := &shop{t: t, payments: must.Have(lull.NewDependency("payments", policy, opts...))}
+	s.stock = must.Have(lull.NewDependency("stock", lull.Policy{Attempts: 1, Hedge: hedge.Config{Attempts: 2, Delay: time.Millisecond, Share: .5}}, opts...))
+	telemetry.Watch(func(yield func(*lull.Dependency) bool) { _ = yield(s.payments) && yield(s.stock) })
+	gate := admission.NewGate(must.Have(admission.New(admission.Config{Limit: 1, MaxWait: 5 * time.Millisecond}, admission.WithObserver(telemetry.Admission("ingress")))))
+	telemetry.WatchGate("ingress", gate)
+	s.door = must.Have(gate.Middleware()).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Millisecond) }))
+	return s
+}
+
+// round is some calls, of which the last open the circuit, and some requests.
+func (s *shop) round() {
+	ctx := context.Background()
+	for i := range 60 {
+		first := true
+		lull.Run(ctx, s.payments, func(context.Context) error {
+			defer func() { first = false }()
+			switch {
+			case i < 10, i < 20 && !first:
+				return nil
+			case i == 20:
+				return lull.RetryAfter(errors.New("busy"), time.Millisecond)
+			}
+			return lull.Transient(errors.New("down"))
+		}, lull.Operation("charge"))
+	}
+	for range 5 {
+		lull.DoHedged(ctx, s.stock, func(context.Context) (int, error) {
+			time.Sleep(3 * time.Millisecond)
+			return 1, nil
+		}, lull.Operation("count"))
+	}
+	var requests sync.WaitGroup
+	for range 5 {
+		requests.Go(func() { s.door.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)) })
+	}
+	requests.Wait()
+	time.Sleep(300 * time.Millisecond) //clock: a bubble's, or the circuit has to close
+}
+
+func page(telemetry *Telemetry) string {
+	w := httptest.NewRecorder()
+	telemetry.Metrics().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	return w.Body.String()
+}
+
+// The names of metrics in the dashboard and the alerts are those that Prometheus' OTLP receiver gives (docs/dashboards tests
+// that). /metrics has the same.
+func TestMetricsOfTheDashboard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		telemetry := must.Have(NewTelemetry(Traces{}))
+		s := openShop(t, telemetry)
+		s.round()
+		s.round()
+		is := "\n" + page(telemetry)
+		n := 0
+		for _, file := range []string{"lull.json", "rules.yml"} {
+			text := must.Have(os.ReadFile("../../../../../docs/dashboards/" + file))
+			for _, name := range regexp.MustCompile(`\b(?:retry|admission)_\w+`).FindAllString(string(text), -1) {
+				if recorded := regexp.MustCompile(`job_dependency:` + name + `\b`); recorded.Match(text) {
+					continue // a rule's own
+				}
+				if n++; !strings.Contains(is, "\n"+name+"{") {
+					t.Errorf("%s uses %s, which /metrics does not have", file, name)
+				}
+			}
+		}
+		if n < 40 {
+			t.Errorf("%d names", n)
+		}
+		if strings.Contains(is, "otel_scope") || strings.Contains(is, "target_info") {
+			t.Error("it has labels or metrics that the receiver does not give")
+		}
+	})
+}
+
+func TestMetricsOfTheProxy(t *testing.T) {
+	telemetry := must.Have(NewTelemetry(Traces{}))
+	for _, status := range []int{200, 204, 101, 302, 404, 503, 0, 999} {
+		telemetry.CountRequest("payments", status)
+	}
+	telemetry.CountLostLine()
+	telemetry.CountReload(nil)
+	telemetry.CountReload(errors.New("wrong"))
+	telemetry.CountReload(errors.New("wrong"))
+	is := page(telemetry)
+	for _, want := range []string{
+		`proxy_requests_total{door="payments",status="1xx"} 1`,
+		`proxy_requests_total{door="payments",status="2xx"} 2`,
+		`proxy_requests_total{door="payments",status="3xx"} 1`,
+		`proxy_requests_total{door="payments",status="4xx"} 1`,
+		`proxy_requests_total{door="payments",status="5xx"} 1`,
+		`proxy_requests_total{door="payments",status="other"} 2`,
+		`proxy_log_lines_lost_total 1`, `proxy_reloads_total{result="ok"} 1`, `proxy_reloads_total{result="refused"} 2`, `proxy_spans_dropped_total 0`,
+	} {
+		if !strings.Contains(is, want+"\n") {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	for _, name := range []string{"go_goroutines ", "go_memstats_heap_alloc_bytes ", "process_open_fds ", "process_resident_memory_bytes "} {
+		if !strings.Contains(is, "\n"+name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}

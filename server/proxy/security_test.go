@@ -1,0 +1,256 @@
+package proxy_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/server/proxy"
+)
+
+// seen is what an upstream was sent.
+type seen struct {
+	mu       sync.Mutex
+	requests []*http.Request // whole ones
+	bodies   []string
+	broken   int // requests that broke off
+}
+
+func (s *seen) take() (requests []*http.Request, bodies []string, broken int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	requests, bodies, broken = s.requests, s.bodies, s.broken
+	s.requests, s.bodies, s.broken = nil, nil, 0
+	return
+}
+
+// record serves connections at address, and records what they bring. answer may be nil: 200.
+func record(address, answer string) (*seen, io.Closer) {
+	if answer == "" {
+		answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	}
+	s := new(seen)
+	l := must.Have(memnet.ListenOn(address))
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				in := bufio.NewReader(conn)
+				for {
+					r, err := http.ReadRequest(in)
+					if err == io.EOF {
+						return
+					}
+					var body []byte
+					if err == nil {
+						body, err = io.ReadAll(r.Body)
+					}
+					s.mu.Lock()
+					if err != nil {
+						s.broken++
+						s.mu.Unlock()
+						return
+					}
+					s.requests, s.bodies = append(s.requests, r), append(s.bodies, string(body))
+					s.mu.Unlock()
+					if _, err := io.WriteString(conn, answer); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return s, l
+}
+
+// front is a proxy whose doors listen in memory. All of them lead to one upstream, "app:80".
+type front struct {
+	*seen
+	stop func()
+}
+
+func newFront(t *testing.T, c proxy.Config, answer string) *front {
+	if c.Upstreams == nil {
+		c.Upstreams = map[string]proxy.Upstream{"app": {Listen: "app.door:1", To: []string{"http://app"}}}
+		c.Forward = proxy.Forward{Listen: "forward.door:1", Hosts: []string{"app"}}
+		c.Ingress = proxy.Ingress{Listen: "ingress.door:1", To: "http://app"}
+	}
+	p, err := proxy.New(c, proxy.InMemory())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- p.Serve(ctx) }()
+	s, upstream := record("app:80", answer)
+	synctest.Wait()
+	return &front{s, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		upstream.Close()
+		time.Sleep(5 * time.Minute) // idle connections end
+	}}
+}
+
+// send sends pieces to a door, one after the other has been read, and returns all that is answered.
+func send(door string, pieces ...string) string {
+	conn := must.Have(memnet.Dial(context.Background(), "tcp", door+".door:1"))
+	defer conn.Close()
+	for _, p := range pieces {
+		if _, err := io.WriteString(conn, p); err != nil {
+			break
+		}
+		synctest.Wait()
+	}
+	must.Succeed(conn.SetReadDeadline(time.Now().Add(time.Second)))
+	answers, _ := io.ReadAll(conn)
+	return string(answers)
+}
+
+// statuses returns the statuses of answers.
+func statuses(t *testing.T, answers string) string {
+	var all []string
+	in := bufio.NewReader(strings.NewReader(answers))
+	for {
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			return strings.Join(all, " ")
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+			t.Errorf("a broken answer: %v in %q", err, answers)
+		}
+		if resp.StatusCode == 400 && !resp.Close {
+			t.Errorf("the connection is kept after %q", answers)
+		}
+		all = append(all, fmt.Sprint(resp.StatusCode))
+	}
+}
+
+const head = "Host: app\r\n"
+
+// ambiguous are requests that two parsers may read in two ways, or that are none.
+var ambiguous = map[string]string{
+	"CL and TE":                   "POST / HTTP/1.1\r\n" + head + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	"TE and CL":                   "POST / HTTP/1.1\r\n" + head + "transfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n0\r\n\r\n",
+	"TE and a CL of 0":            "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n0\r\n\r\n",
+	"two CL":                      "POST / HTTP/1.1\r\n" + head + "Content-Length: 2\r\nContent-Length: 3\r\n\r\nabc",
+	"two equal CL":                "POST / HTTP/1.1\r\n" + head + "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc",
+	"a list in CL":                "POST / HTTP/1.1\r\n" + head + "Content-Length: 3, 3\r\n\r\nabc",
+	"CL with a sign":              "POST / HTTP/1.1\r\n" + head + "Content-Length: +3\r\n\r\nabc",
+	"negative CL":                 "POST / HTTP/1.1\r\n" + head + "Content-Length: -3\r\n\r\nabc",
+	"CL in hex":                   "POST / HTTP/1.1\r\n" + head + "Content-Length: 0x3\r\n\r\nabc",
+	"empty CL":                    "POST / HTTP/1.1\r\n" + head + "Content-Length:\r\n\r\nabc",
+	"CL in two words":             "POST / HTTP/1.1\r\n" + head + "Content-Length: 3 3\r\n\r\nabc",
+	"CL overflows":                "POST / HTTP/1.1\r\n" + head + "Content-Length: 18446744073709551619\r\n\r\nabc",
+	"CL above int64":              "POST / HTTP/1.1\r\n" + head + "Content-Length: 9223372036854775808\r\n\r\nabc",
+	"two TE":                      "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	"TE identity":                 "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding: identity\r\n\r\n",
+	"TE gzip, chunked":            "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+	"TE chunked, identity":        "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+	"TE xchunked":                 "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+	"TE chunk":                    "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding: chunk\r\n\r\n0\r\n\r\n",
+	"TE with a parameter":         "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked;q=1\r\n\r\n0\r\n\r\n",
+	"TE in quotes":                "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n",
+	"empty TE":                    "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding:\r\n\r\n0\r\n\r\n",
+	"TE with a vertical tab":      "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
+	"TE in HTTP/1.0":              "POST / HTTP/1.0\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	"a folded line":               "GET / HTTP/1.1\r\n" + head + "A: b\r\n c\r\n\r\n",
+	"a folded line with a tab":    "GET / HTTP/1.1\r\n" + head + "A: b\r\n\tc\r\n\r\n",
+	"a folded TE":                 "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
+	"a folded blank line":         "GET / HTTP/1.1\r\n" + head + "A: b\r\n \r\n\r\n",
+	"a blank before the first":    "GET / HTTP/1.1\r\n Host: app\r\n\r\n",
+	"LF alone":                    "GET / HTTP/1.1\nHost: app\n\n",
+	"LF alone after a header":     "GET / HTTP/1.1\r\nHost: app\nA: b\r\n\r\n",
+	"LF alone at the end":         "GET / HTTP/1.1\r\n" + head + "\n",
+	"LF in a value":               "GET / HTTP/1.1\r\n" + head + "A: b\nTransfer-Encoding: chunked\r\n\r\n",
+	"CR alone":                    "GET / HTTP/1.1\r\n" + head + "A: b\rB: c\r\n\r\n",
+	"two CR":                      "GET / HTTP/1.1\r\r\n" + head + "\r\n",
+	"CR alone at the end":         "GET / HTTP/1.1\r\n" + head + "\rx\r\n\r\n",
+	"NUL in a value":              "GET / HTTP/1.1\r\n" + head + "A: b\x00c\r\n\r\n",
+	"NUL in a name":               "GET / HTTP/1.1\r\n" + head + "A\x00: b\r\n\r\n",
+	"NUL in the target":           "GET /\x00 HTTP/1.1\r\n" + head + "\r\n",
+	"DEL in a value":              "GET / HTTP/1.1\r\n" + head + "A: \x7f\r\n\r\n",
+	"blank before the colon":      "GET / HTTP/1.1\r\n" + head + "A : b\r\n\r\n",
+	"TE, blank before the colon":  "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+	"no colon":                    "GET / HTTP/1.1\r\n" + head + "A\r\n\r\n",
+	"no name":                     "GET / HTTP/1.1\r\n" + head + ": b\r\n\r\n",
+	"a name in Latin-1":           "GET / HTTP/1.1\r\n" + head + "Content-L\xe4ngth: 3\r\n\r\n",
+	"a name in parentheses":       "GET / HTTP/1.1\r\n" + head + "(A): b\r\n\r\n",
+	"no target":                   "GET HTTP/1.1\r\n" + head + "\r\n",
+	"two blanks":                  "GET  / HTTP/1.1\r\n" + head + "\r\n",
+	"a blank in the target":       "GET /a b HTTP/1.1\r\n" + head + "\r\n",
+	"a tab in the request line":   "GET\t/ HTTP/1.1\r\n" + head + "\r\n",
+	"a blank at the end":          "GET / HTTP/1.1 \r\n" + head + "\r\n",
+	"a fragment":                  "GET /a#b HTTP/1.1\r\n" + head + "\r\n",
+	"a method in parentheses":     "(GET) / HTTP/1.1\r\n" + head + "\r\n",
+	"no method":                   " / HTTP/1.1\r\n" + head + "\r\n",
+	"no version":                  "GET /\r\n" + head + "\r\n",
+	"version 1.2":                 "GET / HTTP/1.2\r\n" + head + "\r\n",
+	"version 2.0":                 "GET / HTTP/2.0\r\n" + head + "\r\n",
+	"version 0.9":                 "GET / HTTP/0.9\r\n" + head + "\r\n",
+	"version 1.10":                "GET / HTTP/1.10\r\n" + head + "\r\n",
+	"version in lower case":       "GET / http/1.1\r\n" + head + "\r\n",
+	"the preface of HTTP/2, half": "PRI * HTTP/2.0\r\n\r\nSM\r\n\rx",
+	"TLS":                         "\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03",
+	"a blank line first":          "\r\nGET / HTTP/1.1\r\n" + head + "\r\n",
+	"two Host":                    "GET / HTTP/1.1\r\n" + head + head + "\r\n",
+	"two different Host":          "GET / HTTP/1.1\r\n" + head + "Host: evil\r\n\r\n",
+	"no Host":                     "GET / HTTP/1.1\r\n\r\n",
+	"an empty Host":               "GET / HTTP/1.1\r\nHost:\r\n\r\n",
+	"a Host with a path":          "GET / HTTP/1.1\r\nHost: app/evil\r\n\r\n",
+	"a Host with a user":          "GET / HTTP/1.1\r\nHost: evil@app\r\n\r\n",
+	"a Host with a list":          "GET / HTTP/1.1\r\nHost: app, evil\r\n\r\n",
+	"a Host with a bad port":      "GET / HTTP/1.1\r\nHost: app:80x\r\n\r\n",
+	"a Host with port 99999":      "GET / HTTP/1.1\r\nHost: app:99999\r\n\r\n",
+	"a Host in Latin-1":           "GET / HTTP/1.1\r\nHost: \xe4pp\r\n\r\n",
+	"an absolute form with user":  "GET http://me:pw@app/ HTTP/1.1\r\n" + head + "\r\n",
+	"an absolute form, no host":   "GET http:///x HTTP/1.1\r\n" + head + "\r\n",
+	"an opaque target":            "GET app:80 HTTP/1.1\r\n" + head + "\r\n",
+	"a relative target":           "GET x HTTP/1.1\r\n" + head + "\r\n",
+	"another scheme":              "GET ftp://app/ HTTP/1.1\r\n" + head + "\r\n",
+	"* of GET":                    "GET * HTTP/1.1\r\n" + head + "\r\n",
+	"a bad escape":                "GET /%zz HTTP/1.1\r\n" + head + "\r\n",
+	"CONNECT with a body":         "CONNECT app:443 HTTP/1.1\r\n" + head + "Content-Length: 3\r\n\r\nabc",
+	"1,001 headers":               "GET / HTTP/1.1\r\n" + head + strings.Repeat("a:b\r\n", 1001) + "\r\n",
+}
+
+// Nothing of a request that two parsers may read in two ways reaches the upstream: it is answered with 400, and the
+// connection ends. Requests that came before it are answered first.
+func TestAmbiguousRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFront(t, proxy.Config{}, "")
+		defer f.stop()
+		for name, text := range ambiguous {
+			for _, door := range []string{"app", "ingress"} {
+				check.Equal(t, statuses(t, send(door, text)), "400", "%s at %s", name, door)
+				check.Equal(t, statuses(t, send(door, strings.Split(text, "")...)), "400", "%s at %s, byte by byte", name, door)
+				check.Equal(t, statuses(t, send(door, text+"GET /smuggled HTTP/1.1\r\n"+head+"\r\n")), "400", "%s at %s, before another", name, door)
+				if requests, _, broken := f.take(); len(requests)+broken > 0 {
+					t.Errorf("%s at %s: the upstream saw %d requests, and %d that broke off", name, door, len(requests), broken)
+				}
+				for i, pieces := range [][]string{{"GET /first HTTP/1.1\r\n" + head + "\r\n" + text}, {"POST /first HTTP/1.1\r\n" + head + "Content-Length: 3\r\n\r\nab", "c" + text}} {
+					check.Equal(t, statuses(t, send(door, pieces...)), "200 400", "%s at %s, behind another (%d)", name, door, i)
+					requests, _, broken := f.take()
+					check.Equal(t, len(requests), 1, "%s at %s: requests of the upstream", name, door)
+					check.Equal(t, broken, 0, "%s at %s: broken requests of the upstream", name, door)
+				}
+			}
+		}
+	})
+}
