@@ -78,8 +78,8 @@ func TestAddressesOfStores(t *testing.T) {
 
 // A shop makes every kind of event that the dashboard shows of HTTP calls.
 type shop struct {
-	t               *testing.T
 	payments, stock *lull.Dependency
+	telemetry       *Telemetry
 	door            http.Handler
 }
 
@@ -87,7 +87,7 @@ func openShop(t *testing.T, telemetry *Telemetry) *shop {
 	opts := append(telemetry.Options(), lull.WithRand(seed.Source(t)))
 	policy := lull.Policy{Attempts: 3, Backoff: backoff.Schedule{Base: time.Millisecond, Cap: 2 * time.Millisecond},
 		Breaker: breaker.Config{FailureRate: .6, MinCalls: 20, Window: 2 * time.Second, OpenFor: 100 * time.Millisecond, OpenMax: 200 * time.Millisecond}}
-	s := &shop{t: t, payments: must.Have(lull.NewDependency("payments", policy, opts...))}
+	s := &shop{telemetry: telemetry, payments: must.Have(lull.NewDependency("payments", policy, opts...))}
 	s.stock = must.Have(lull.NewDependency("stock", lull.Policy{Attempts: 1, Hedge: hedge.Config{Attempts: 2, Delay: time.Millisecond, Share: .5}}, opts...))
 	telemetry.Watch(func(yield func(*lull.Dependency) bool) { _ = yield(s.payments) && yield(s.stock) })
 	gate := admission.NewGate(must.Have(admission.New(admission.Config{Limit: 1, MaxWait: 5 * time.Millisecond}, admission.WithObserver(telemetry.Admission("ingress")))))
@@ -120,7 +120,11 @@ func (s *shop) round() {
 	}
 	var requests sync.WaitGroup
 	for range 5 {
-		requests.Go(func() { s.door.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)) })
+		requests.Go(func() {
+			w := httptest.NewRecorder()
+			s.door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+			s.telemetry.CountRequest("ingress", w.Code)
+		})
 	}
 	requests.Wait()
 	time.Sleep(300 * time.Millisecond) //clock: a bubble's, or the circuit has to close
@@ -146,7 +150,7 @@ func TestMetricsOfTheDashboard(t *testing.T) {
 		n := 0
 		for _, file := range []string{"lull.json", "rules.yml"} {
 			text := must.Have(os.ReadFile("../../../../../docs/dashboards/" + file))
-			for _, name := range regexp.MustCompile(`\b(?:retry|admission)_\w+`).FindAllString(string(text), -1) {
+			for _, name := range regexp.MustCompile(`\b(?:retry|admission|proxy)_\w+`).FindAllString(string(text), -1) {
 				if recorded := regexp.MustCompile(`job_dependency:` + name + `\b`); recorded.Match(text) {
 					continue // a rule's own
 				}
