@@ -29,22 +29,24 @@ type Telemetry struct {
 	spans    *spans // nil: no traces
 	tracer   trace.Tracer
 
-	requests, reloads  *prometheus.CounterVec
-	linesLost, dropped prometheus.Counter
+	requests, reloads *prometheus.CounterVec
+	dropped           prometheus.Counter
 }
 
 // NewTelemetry returns the metrics, and the traces that c configures. Without an address there are none. The collector need not
 // be there yet.
-func NewTelemetry(c Traces) (*Telemetry, error) {
+//
+// linesLost is how many lines of the access log were lost.
+func NewTelemetry(c Traces, linesLost func() uint64) (*Telemetry, error) {
 	count := func(name, help string) prometheus.CounterOpts { return prometheus.CounterOpts{Name: name, Help: help} }
 	t := &Telemetry{
-		registry:  prometheus.NewRegistry(),
-		requests:  prometheus.NewCounterVec(count("proxy_requests_total", "Requests that a door has answered, by class of status."), []string{"door", "status"}),
-		reloads:   prometheus.NewCounterVec(count("proxy_reloads_total", "Files that were read again: ok, or refused since they are wrong."), []string{"result"}),
-		linesLost: prometheus.NewCounter(count("proxy_log_lines_lost_total", "Lines of the access log that could not be written.")),
-		dropped:   prometheus.NewCounter(count("proxy_spans_dropped_total", "Spans for which the queue had no room, or that the collector did not take.")),
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(count("proxy_requests_total", "Requests that a door has answered, by class of status."), []string{"door", "status"}),
+		reloads:  prometheus.NewCounterVec(count("proxy_reloads_total", "Files that were read again: ok, or refused since they are wrong."), []string{"result"}),
+		dropped:  prometheus.NewCounter(count("proxy_spans_dropped_total", "Spans for which the queue had no room, or that the collector did not take.")),
 	}
-	t.registry.MustRegister(t.requests, t.reloads, t.linesLost, t.dropped,
+	lost := prometheus.NewCounterFunc(count("proxy_log_lines_lost_total", "Lines of the access log that could not be written."), func() float64 { return float64(linesLost()) })
+	t.registry.MustRegister(t.requests, t.reloads, lost, t.dropped,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	t.reloads.WithLabelValues("ok")
 	t.reloads.WithLabelValues("refused")
@@ -126,9 +128,6 @@ func (t *Telemetry) CountRequest(door string, status int) {
 	}
 	t.requests.WithLabelValues(door, classes[class]).Inc()
 }
-
-// CountLostLine counts a line of the access log that could not be written.
-func (t *Telemetry) CountLostLine() { t.linesLost.Inc() }
 
 // CountReload counts a file that was read again. err: it was refused.
 func (t *Telemetry) CountReload(err error) {

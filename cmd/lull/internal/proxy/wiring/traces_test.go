@@ -26,7 +26,7 @@ func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f
 
 // traced returns telemetry whose spans end in memory.
 func traced(t *testing.T, share float64) (*Telemetry, *tracetest.InMemoryExporter) {
-	telemetry, to := must.Have(NewTelemetry(Traces{})), tracetest.NewInMemoryExporter()
+	telemetry, to := must.Have(NewTelemetry(Traces{}, none)), tracetest.NewInMemoryExporter()
 	telemetry.spans = must.Have(startSpans(kept{to}, share, telemetry.drop))
 	must.Succeed(telemetry.start())
 	return telemetry, to
@@ -83,9 +83,9 @@ func TestSpansOfACall(t *testing.T) {
 			check.Equal(t, sent[i], "00-0af7651916cd43dd8448eb211c80319c-"+attempt.SpanContext.SpanID().String()+"-01", "sent with attempt %d", i)
 			has := map[string]string{}
 			for _, a := range attempt.Attributes {
-				has[string(a.Key)] = a.Value.Emit()
-				if strings.Contains(a.Value.Emit(), "secret") {
-					t.Errorf("%s is %s", a.Key, a.Value.Emit())
+				has[string(a.Key)] = a.Value.String()
+				if strings.Contains(a.Value.String(), "secret") {
+					t.Errorf("%s is %s", a.Key, a.Value.String())
 				}
 			}
 			check.Equal(t, has["url.full"], "https://payments.example/charges/7", "url")
@@ -142,7 +142,7 @@ func TestBodiesAreNotWrapped(t *testing.T) {
 
 // Without a collector nothing stands between the proxy and its calls.
 func TestWithoutTraces(t *testing.T) {
-	telemetry := must.Have(NewTelemetry(Traces{}))
+	telemetry := must.Have(NewTelemetry(Traces{}, none))
 	base := http.DefaultTransport
 	check.Equal(t, telemetry.Calls(base), base, "calls")
 	check.Equal(t, telemetry.Attempts(base), base, "attempts")
