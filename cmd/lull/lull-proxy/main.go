@@ -5,10 +5,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/proxy"
 )
@@ -25,6 +27,7 @@ func main() {
 	flag.BoolVar(&p.Check, "check", false, "print what the file means, or all mistakes in it, and exit")
 	flag.StringVar(&p.To, "to", "", "without a file: one door that leads to this `URL`")
 	flag.StringVar(&p.Listen, "listen", "", "the `address` of that door (default 127.0.0.1:9001)")
+	probe := flag.String("probe", "", "ask this `URL`, such as http://127.0.0.1:9900/ready, and exit with 1 unless the status is 200")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
@@ -44,7 +47,25 @@ func main() {
 		fmt.Println("lull-proxy", info.Main.Version, info.GoVersion)
 		return
 	}
+	if *probe != "" {
+		os.Exit(ask(*probe))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process
 	os.Exit(p.Run(ctx))
+}
+
+// ask returns the exit code of a health check: an image from scratch has no other program for it.
+func ask(url string) int {
+	client := http.Client{Timeout: 5 * time.Second}
+	resp, err := client.Get(url)
+	if err == nil {
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			return 0
+		}
+		err = fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	fmt.Fprintln(os.Stderr, "lull-proxy:", err)
+	return 1
 }

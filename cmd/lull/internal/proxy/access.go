@@ -104,6 +104,9 @@ func openFile(path string) (*os.File, error) {
 
 // record is called at the end of each request. It never waits.
 func (a *accessLog) record(r *proxy.Record) {
+	if a.out == nil {
+		return
+	}
 	select {
 	case a.records <- *r:
 	default:

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/proxy/file"
+	"github.com/lullgo/lull/cmd/lull/internal/proxy/wiring"
 	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
@@ -108,6 +109,7 @@ type running struct {
 	proxy       *proxy.Proxy
 	log         *accessLog
 	open        *opener
+	wiring      *wiring.Wiring
 	manager     manager // that has started the process
 	drain       context.CancelFunc
 	ready       atomic.Bool // all doors are open, and the drain has not begun
@@ -136,7 +138,7 @@ func (r *running) load() (*file.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return file.Parse(r.File, data)
+	return file.Parse(r.File, data, checkWiring)
 }
 
 func checksum(data []byte, err error) [sha256.Size]byte {
@@ -160,27 +162,24 @@ func (r *running) run(ctx context.Context, f *file.File) (code int, err error) {
 	}
 	r.open.expect(f.Doors())
 	r.open.unused(f.Doors())
-	tele, err := startTelemetry(f, r.log.lost.Load)
-	if err != nil {
+	if r.wiring, err = wiring.Start(ctx, wiringOf(f), r.log.lost.Load); err != nil {
 		return exitFailed, err
 	}
-	defer tele.close()
+	defer r.closeWiring()
 	page := &status.Page{ForceCircuits: true}
 	drain := cmp.Or(f.Drain, proxy.DefaultDrain)
-	opts := append(tele.options, proxy.WithObserver(page), proxy.WithListen(r.open.listen), proxy.WithDrain(drain))
-	if r.log.out != nil {
-		opts = append(opts, proxy.WithRecord(r.log.record))
-	}
+	opts := append(r.wiring.Options(), proxy.WithRecord(r.record), proxy.WithObserver(page), proxy.WithListen(r.open.listen), proxy.WithDrain(drain))
 	if r.proxy, err = proxy.New(f.Config(), opts...); err != nil {
 		return exitWrong, err
 	}
 	page.WatchAll(r.proxy.Dependencies)
+	r.wiring.Watch(r.proxy)
 	if f.Admin.Listen != "" {
 		l, err := r.open.open("admin", f.Admin.Listen)
 		if err != nil {
 			return exitFailed, fmt.Errorf("admin: %w", err)
 		}
-		defer serveAdmin(l, r.adminHandler(page, tele.metrics))() // after the drain: /ready answers until then
+		defer serveAdmin(l, r.adminHandler(page, r.wiring.Metrics()))() // after the drain: /ready answers until then
 	}
 	if err := r.proxy.Listen(); err != nil {
 		return exitFailed, err
@@ -258,6 +257,7 @@ func (r *running) reload() error {
 			undo()
 		}
 	}
+	r.wiring.Reloaded(r.proxy, err)
 	if err != nil {
 		r.say(err)
 		r.say(fmt.Sprintf("%s changes nothing: what was in force stays in force", r.File))

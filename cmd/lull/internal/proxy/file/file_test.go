@@ -15,7 +15,7 @@ import (
 
 func TestAWholeFile(t *testing.T) {
 	data := must.Have(os.ReadFile("testdata/whole.yaml"))
-	f, err := Parse("whole.yaml", data)
+	f, err := Parse("whole.yaml", data, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestAWholeFile(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	for _, name := range []string{"mistakes", "rules"} {
 		path := "testdata/" + name + ".yaml"
-		_, err := Parse(path, must.Have(os.ReadFile(path)))
+		_, err := Parse(path, must.Have(os.ReadFile(path)), nil)
 		if err == nil {
 			t.Fatalf("%s: no mistake", path)
 		}
@@ -56,7 +56,7 @@ func TestAdminIsForThisMachineOnly(t *testing.T) {
 		"0.0.0.0:9900": false, ":9900": false, "10.0.0.1:9900": false, "[::]:9900": false, "host:9900": false, "unix:a": false, "9900": false,
 		"127.0.0.1:9001": false, "localhost:9001": false, // the door's
 	} {
-		_, err := Parse("f", []byte("upstreams: {a: {listen: 127.0.0.1:9001, to: [http://b]}}\nadmin: {listen: '"+address+"'}"))
+		_, err := Parse("f", []byte("upstreams: {a: {listen: 127.0.0.1:9001, to: [http://b]}}\nadmin: {listen: '"+address+"'}"), nil)
 		if (err == nil) != ok || err != nil && !strings.HasPrefix(err.Error(), "f:2:17: admin.listen is ") {
 			t.Errorf("%s: %v", address, err)
 		}
@@ -79,11 +79,11 @@ func TestPoliciesOfAProxysFile(t *testing.T) {
 
 func TestUnusedPolicies(t *testing.T) {
 	const doors = "upstreams: {a: {listen: 127.0.0.1:9001, to: [http://b], routes: [{match: /, policy: b}]}, c: {listen: 127.0.0.1:9002, to: [http://b], policy: d}}\n"
-	f := must.Have(Parse("f", []byte(doors+"dependencies: {a: , b: , c: , d: }")))
+	f := must.Have(Parse("f", []byte(doors+"dependencies: {a: , b: , c: , d: }"), nil))
 	if got := f.Unused(); !reflect.DeepEqual(got, []string{"c"}) {
 		t.Errorf("got %q", got)
 	}
-	f = must.Have(Parse("f", []byte(doors+"forward: {listen: 127.0.0.1:1, hosts: [c]}\ndependencies: {b: , c: , d: }")))
+	f = must.Have(Parse("f", []byte(doors+"forward: {listen: 127.0.0.1:1, hosts: [c]}\ndependencies: {b: , c: , d: }"), nil))
 	if got := f.Unused(); got != nil {
 		t.Errorf("with a forward door: %q", got)
 	}
@@ -95,7 +95,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte("upstreams: {a: &a {listen: 127.0.0.1:9001, to: [http://b]}, c: {<<: *a, listen: 127.0.0.1:9002}}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := Parse("f", data)
+		got, err := Parse("f", data, nil)
 		if err != nil {
 			codectest.Located(t, err)
 			return
