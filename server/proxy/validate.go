@@ -262,7 +262,8 @@ func validHost(pattern string) bool {
 			return false
 		}
 	}
-	return noPort == nil && n > 0 && len(host) <= 253
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return noPort == nil && n > 0 && len(host) <= 253 && strings.Trim(last, "0123456789") != "" // else it is a wrong IP address
 }
 
 func (v *validation) ingress(g Ingress) {

@@ -49,7 +49,7 @@ func TestBadConfigs(t *testing.T) {
 		"Upstreams":            {func(c *Config) { *c = Config{} }},
 		`Upstreams["forward"]`: {func(c *Config) { c.Upstreams["forward"] = Upstream{Listen: "127.0.0.1:1", To: []string{"http://a"}} }},
 		p + "Listen": {
-			listen(""), listen(":9001"), listen("9001"), listen("*:9001"), listen("*.a:9001"), listen("127.0.0.1:http"), listen("127.0.0.1:65536"), listen("unix:run.sock"),
+			listen(""), listen(":9001"), listen("9001"), listen("*:9001"), listen("1270.0.0.1:9001"), listen("127.0.0:9001"), listen("*.a:9001"), listen("127.0.0.1:http"), listen("127.0.0.1:65536"), listen("unix:run.sock"),
 			listen("unix:/" + strings.Repeat("a", 107)),
 			listen("unix:/run/app.sock"), // of another door
 		},
@@ -70,7 +70,7 @@ func TestBadConfigs(t *testing.T) {
 		"Forward.Hosts[4]":     {func(c *Config) { c.Forward.Listen = "0.0.0.0:9000" }},
 		"Forward.Hosts[0]": {
 			func(c *Config) { c.Forward.Hosts[0] = "" }, func(c *Config) { c.Forward.Hosts[0] = "a b" }, func(c *Config) { c.Forward.Hosts[0] = "https://a" },
-			func(c *Config) { c.Forward.Hosts[0] = "a.*.b" }, func(c *Config) { c.Forward.Hosts[0] = "a:0" },
+			func(c *Config) { c.Forward.Hosts[0] = "a.*.b" }, func(c *Config) { c.Forward.Hosts[0] = "a:0" }, func(c *Config) { c.Forward.Hosts[0] = "10.0.0.256" },
 		},
 		"Forward.Routes[0].Match": {func(c *Config) { c.Forward.Routes[0].Match = "/v1/" }},
 		"Ingress.To":              {func(c *Config) { c.Ingress.To = "" }, func(c *Config) { c.Ingress.To = "127.0.0.1:3000" }},
