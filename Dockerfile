@@ -17,8 +17,7 @@ RUN CGO_ENABLED=0 go build -trimpath -o /out/ ./cmd/lull ./cmd/lull/lull-queue &
 FROM golang:1.26.11 AS build-proxy
 COPY . /src
 WORKDIR /src
-# With gRPC's traces (x/net/trace, and so html/template) the linker keeps every method: the program is almost twice as large.
-RUN CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags=-s -o /out/ ./cmd/lull/lull-proxy
+RUN CGO_ENABLED=0 go build -trimpath -ldflags=-s -o /out/ ./cmd/lull/lull-proxy
 
 FROM scratch AS proxy
 COPY --from=build-proxy /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/

@@ -89,7 +89,7 @@ func TestRule10CapHoldsAfterJitterAndJitterStays(t *testing.T) {
 	}
 }
 
-// The figures of docs/mechanisms.md: the share of decorrelated waits that equal
+// The share of decorrelated waits that equal
 // the cap once the start is forgotten. What is expected comes from the equation of
 // the stationary law, not from the code under test. With base 1 and cap c, a wait
 // after x is uniform in [1, 3x], so the density g below the cap and the share p

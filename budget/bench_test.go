@@ -101,16 +101,16 @@ func BenchmarkWithdraw(b *testing.B) {
 	}
 }
 
-// docs/mechanisms.md has the memory that a budget takes. A simulator holds millions.
+// A simulator holds millions of budgets.
 func TestSize(t *testing.T) {
 	if got := unsafe.Sizeof(Account{}); got > 32 {
-		t.Errorf("an Account takes %d bytes, docs/mechanisms.md says 32", got)
+		t.Errorf("an Account takes %d bytes, want 32", got)
 	}
 	if got := unsafe.Sizeof(Bucket{}); got > 16 {
-		t.Errorf("a Bucket takes %d bytes, docs/mechanisms.md says 16", got)
+		t.Errorf("a Bucket takes %d bytes, want 16", got)
 	}
 	if got := unsafe.Sizeof(Ratio{}); got > 168 {
-		t.Errorf("a Ratio takes %d bytes, docs/mechanisms.md says 168", got)
+		t.Errorf("a Ratio takes %d bytes, want 168", got)
 	}
 	for name, made := range map[string]func(){
 		"an Account":             func() { _, _ = New(Config{}) },

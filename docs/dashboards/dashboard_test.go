@@ -104,7 +104,7 @@ func TestAlertsAreDocumentedAndTested(t *testing.T) {
 	data := must.Have(os.ReadFile("rules.yml"))
 	var f ruleFile
 	must.Succeed(yaml.Unmarshal(data, &f))
-	book := must.Have(os.ReadFile("../runbooks.md"))
+	book := must.Have(os.ReadFile("../errors.md"))
 	tests := must.Have(os.ReadFile("alerts.test.yml"))
 	n := 0
 	for _, g := range f.Groups {
@@ -113,10 +113,10 @@ func TestAlertsAreDocumentedAndTested(t *testing.T) {
 				continue
 			}
 			n++
-			if !bytes.Contains(book, []byte("\n## "+r.Alert+"\n")) {
-				t.Errorf("docs/runbooks.md has no section on %s", r.Alert)
+			if !bytes.Contains(book, []byte("\n### "+r.Alert+"\n")) {
+				t.Errorf("docs/errors.md has no section on %s", r.Alert)
 			}
-			if !strings.HasSuffix(r.Annotations["runbook_url"], "docs/runbooks.md#"+strings.ToLower(r.Alert)) {
+			if !strings.HasSuffix(r.Annotations["runbook_url"], "docs/errors.md#"+strings.ToLower(r.Alert)) {
 				t.Errorf("%s leads to %q", r.Alert, r.Annotations["runbook_url"])
 			}
 			if !bytes.Contains(tests, []byte("alertname: "+r.Alert+"\n        exp_alerts:\n")) {

@@ -2,7 +2,7 @@
 // Prometheus (rules.yml), and their tests. Both use the metrics of package lullotel.
 //
 // To use them, import lull.json in Grafana, and name rules.yml under rule_files in
-// prometheus.yml. docs/runbooks.md explains what to do when an alert fires.
+// prometheus.yml. docs/errors.md explains what to do when an alert fires.
 //
 // lull.json has Grafana's own form. Change it in Grafana and export it, or change the text.
 //

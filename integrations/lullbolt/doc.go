@@ -10,6 +10,6 @@
 // ([ErrDamaged]). An entry takes 70 bytes, its key, its record, and bbolt's overhead. The file does
 // not get smaller; Config.MaxBytes is its limit.
 //
-// docs/servers.md has the rest, under "Stores": what survives, damaged files, time, the size
-// of the file, and measurements.
+// docs/servers.md has the rest, under "Stores": what survives, damaged files, the size of the
+// file, and a measurement.
 package lullbolt

@@ -27,5 +27,5 @@
 // order by group. The package needs server 2.10 or later (tested with 2.15.2) and nats.go 1.55.0 or later.
 //
 // docs/queues.md has the rest, under "NATS JetStream": leases, both ways to delay a message, the
-// reaper, permissions, what a killed server forgets, and the costs.
+// reaper, permissions, and what a killed server forgets.
 package lullnats

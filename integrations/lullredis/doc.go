@@ -16,7 +16,7 @@
 //	retries ≤ ratio × calls that succeeded + F × (t-s) + C
 //
 // No request waits for Redis. A success takes 10 ns and a retry 6 to 39 ns; nothing allocates. docs/mechanisms.md has the
-// rest, under "One budget for a fleet": the proof of the bound, what holds when Redis is away, the keys, and measurements.
+// rest, under "One budget for a fleet": what holds when Redis is away, and what a sync costs.
 //
 // It needs Redis 5 or later, or Valkey, and github.com/redis/go-redis/v9 (BSD), for a single server, Sentinel or a
 // cluster.

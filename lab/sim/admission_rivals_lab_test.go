@@ -190,7 +190,7 @@ func TestRivalLimits(t *testing.T) {
 	}
 }
 
-// The table of docs/servers.md: go test -tags lab -v -run TestAdmissionBesideRivals ./lab/sim
+// docs/servers.md has figures of it: go test -tags lab -v -run TestAdmissionBesideRivals ./lab/sim
 func TestAdmissionBesideRivals(t *testing.T) {
 	idle := func(mean time.Duration, rate float64) Scenario {
 		return Scenario{
@@ -240,7 +240,7 @@ func TestAdmissionBesideRivals(t *testing.T) {
 	}
 }
 
-// The table of goodput in docs/servers.md: go test -tags lab -v -run TestLimitBesideRivals ./lab/sim
+// docs/servers.md has figures of the goodput: go test -tags lab -v -run TestLimitBesideRivals ./lab/sim
 func TestLimitBesideRivals(t *testing.T) {
 	for _, workers := range []int{4, 40} {
 		s := Scenario{

@@ -11,6 +11,6 @@
 // time, and logarithms use no fused operations.
 //
 // One core simulates about 10 million attempts a second. A process that has nothing to remember
-// takes 16 bytes, and a call under way 128. docs/guide.md has what the model leaves out, and
+// takes 16 bytes, and a call under way 128. docs/program.md has what the model leaves out, and
 // docs/architecture.md the way of a scenario through the files.
 package sim

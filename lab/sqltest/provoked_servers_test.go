@@ -7,9 +7,8 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
 	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,20 +82,12 @@ var onSQLite = []provoked{
 	{"SQLite 19", nil, nil, "INSERT INTO p VALUES (1, 1)", "permanent", "", ""},
 }
 
-// The codes of docs/protocols.md that were provoked are those that this test provokes, and they mean what it says.
+// These codes mean what docs/protocols.md says, which has their number.
 func TestProvoked(t *testing.T) {
 	text := must.Have(os.ReadFile("../../docs/protocols.md"))
-	_, list, _ := strings.Cut(string(text), "Provoked by tests: ")
-	list, _, _ = strings.Cut(list, ".")
-	var documented, all []string
-	for _, code := range regexp.MustCompile("`(.*?)`").FindAllStringSubmatch(list, -1) {
-		documented = append(documented, code[1])
-	}
-	for _, x := range slices.Concat(onPostgres, onMariaDB, onSQLite) {
-		all = append(all, x.code)
-	}
-	if !slices.Equal(documented, all) {
-		t.Errorf("provoked as docs/protocols.md says: %q; want `%s`", documented, strings.Join(all, "`, `"))
+	want := fmt.Sprintf("provoke %d of these codes", len(onPostgres)+len(onMariaDB)+len(onSQLite))
+	if !strings.Contains(string(text), want) {
+		t.Errorf("docs/protocols.md does not say that tests %s", want)
 	}
 	file := "file:" + t.TempDir() + "/db"
 	t.Run("SQLite", func(t *testing.T) {

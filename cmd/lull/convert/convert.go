@@ -6,7 +6,7 @@
 // A setting that both systems can express is the same after a conversion to the other system and back. The result is
 // valid by the rules of its system, and the same for the same input. A file of a hundred routes takes some ten
 // milliseconds. The package keeps no state; all functions may be called concurrently, with values that are not shared.
-// docs/convert.md has the rules and tables of all settings.
+// docs/convert.md has the rules, and tables of the settings.
 package convert
 
 import (

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -154,14 +153,9 @@ func TestSumOfABudgetThatIsMissing(t *testing.T) {
 	}
 }
 
-// docs/lint.md lists each rule, and every rule has its check.
-func TestEachRuleIsListedAndChecked(t *testing.T) {
-	page := must.Have(os.ReadFile("../../../docs/lint.md"))
+// Every rule has its check.
+func TestEachRuleIsChecked(t *testing.T) {
 	for _, r := range Rules() {
-		row := fmt.Sprintf("| [%s](../cmd/lull/lint/rules.md#%[1]s) | %s | %s |\n", r.ID, r.Severity, r.Title)
-		if !strings.Contains(string(page), row) {
-			t.Errorf("docs/lint.md has no row\n%s", row)
-		}
 		if checks[r.ID] == nil {
 			t.Errorf("%s has no check", r.ID)
 		}

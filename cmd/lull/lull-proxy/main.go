@@ -27,7 +27,7 @@ func main() {
 	flag.BoolVar(&p.Check, "check", false, "print what the file means, or all mistakes in it, and exit")
 	flag.StringVar(&p.To, "to", "", "without a file: one door that leads to this `URL`")
 	flag.StringVar(&p.Listen, "listen", "", "the `address` of that door (default 127.0.0.1:9001)")
-	probe := flag.String("probe", "", "ask this `URL`, such as http://127.0.0.1:9900/ready, and exit with 1 unless the status is 200")
+	probed := flag.String("probe", "", "request this `URL` of the admin listener, and exit with 0 if the answer is 200 and with 1 if not")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
 		flag.PrintDefaults()
@@ -47,25 +47,28 @@ func main() {
 		fmt.Println("lull-proxy", info.Main.Version, info.GoVersion)
 		return
 	}
-	if *probe != "" {
-		os.Exit(ask(*probe))
+	if *probed != "" {
+		if err := probe(*probed); err != nil {
+			fmt.Fprintln(os.Stderr, "lull:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process
 	os.Exit(p.Run(ctx))
 }
 
-// ask returns the exit code of a health check: an image from scratch has no other program for it.
-func ask(url string) int {
-	client := http.Client{Timeout: 5 * time.Second}
+// probe is for health checks in an image without a shell. It does not read the file: a wrong one does not end a proxy that runs.
+func probe(url string) error {
+	client := http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{}} // without HTTP_PROXY
 	resp, err := client.Get(url)
-	if err == nil {
-		resp.Body.Close()
-		if resp.StatusCode == http.StatusOK {
-			return 0
-		}
-		err = fmt.Errorf("%s: %s", url, resp.Status)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintln(os.Stderr, "lull-proxy:", err)
-	return 1
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	return nil
 }
