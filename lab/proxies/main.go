@@ -42,6 +42,7 @@ var parts = []struct {
 }{
 	{"torture", runTorture},
 	{"outage", runOutage},
+	{"load", runLoad},
 }
 
 func main() {

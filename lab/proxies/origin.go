@@ -18,6 +18,7 @@ type origin struct {
 	server *http.Server
 
 	mu     sync.Mutex
+	quiet  bool                 // it does not record
 	seen   map[string][]arrival // by the call
 	answer answer
 }
@@ -49,6 +50,11 @@ func openOriginAt(address string) *origin {
 	o.server = &http.Server{ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		o.mu.Lock()
+		if o.quiet {
+			o.mu.Unlock()
+			good(w, r, 1)
+			return
+		}
 		o.seen[r.URL.Path] = append(o.seen[r.URL.Path], arrival{r.Method, time.Since(began)})
 		number, answer := len(o.seen[r.URL.Path]), o.answer
 		o.mu.Unlock()

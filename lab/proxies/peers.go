@@ -136,6 +136,7 @@ events { worker_connections 8192; }
 http {
 access_log off;
 client_max_body_size 0;
+keepalive_requests 1000000000;
 client_body_temp_path %[1]s; proxy_temp_path %[1]s; fastcgi_temp_path %[1]s; uwsgi_temp_path %[1]s; scgi_temp_path %[1]s;
 proxy_http_version 1.1;
 proxy_set_header Connection "";
@@ -146,7 +147,7 @@ proxy_next_upstream error timeout invalid_header http_500 http_502 http_503 http
 		if d.tls() {
 			scheme, tls = "https", "proxy_ssl_verify on; proxy_ssl_server_name on; proxy_ssl_name localhost; proxy_ssl_trusted_certificate "+ca+";"
 		}
-		return fmt.Sprintf("upstream u%d { %s keepalive 64; }\nserver { listen %s; location / { proxy_pass %s://u%[1]d; %[5]s } }\n",
+		return fmt.Sprintf("upstream u%d { %s keepalive 64; keepalive_requests 1000000000; }\nserver { listen %s; location / { proxy_pass %s://u%[1]d; %[5]s } }\n",
 			i, strings.Repeat("server "+d.host()+" max_fails=0; ", 4), d.listen, scheme, tls)
 	}, "}\n"), []string{program("nginx"), "-e", "/dev/null", "-c", filepath.Join(folder, "config")}
 }
