@@ -25,8 +25,10 @@ class Layer(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self):
+        trace = self.headers.get("traceparent")
+        headers = {"traceparent": trace} if trace else {}  # as OpenTelemetry does
         try:
-            good = session().get(following + self.path, timeout=30).status_code == 200
+            good = session().get(following + self.path, headers=headers, timeout=30).status_code == 200
         except requests.RequestException:
             good = False
         self.send_response(200 if good else 503)

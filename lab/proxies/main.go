@@ -43,12 +43,15 @@ var parts = []struct {
 	{"torture", runTorture},
 	{"outage", runOutage},
 	{"load", runLoad},
+	{"kill", runKill},
 }
 
 func main() {
 	must.Main("proxies", 1, func() error {
 		if len(os.Args) > 2 && os.Args[1] == "bare" {
 			return bare(os.Args[2:])
+		} else if len(os.Args) > 2 && os.Args[1] == "library" {
+			return library(os.Args[2:])
 		}
 		f := flag.NewFlagSet("proxies", flag.ExitOnError)
 		f.StringVar(&options.programs, "programs", "", "the folder with what lab/proxies/install.sh has installed")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -14,8 +15,10 @@ import (
 
 // An origin is a server behind proxies. It knows which requests have come.
 type origin struct {
-	url    string
-	server *http.Server
+	url     string
+	address string
+	server  *http.Server
+	began   time.Time
 
 	mu     sync.Mutex
 	quiet  bool                 // it does not record
@@ -41,27 +44,35 @@ func unavailable(w http.ResponseWriter, _ *http.Request, _ int) {
 // cut ends the connection of a request that has been read and carried out.
 func cut(w http.ResponseWriter, _ *http.Request, _ int) { panic(http.ErrAbortHandler) }
 
-func openOrigin() *origin { return openOriginAt("127.0.0.1:0") }
-
-func openOriginAt(address string) *origin {
-	l := must.Have(net.Listen("tcp", address))
-	o := &origin{url: "http://" + l.Addr().String(), seen: map[string][]arrival{}, answer: good}
-	began := time.Now()
-	o.server = &http.Server{ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		o.mu.Lock()
-		if o.quiet {
-			o.mu.Unlock()
-			good(w, r, 1)
-			return
-		}
-		o.seen[r.URL.Path] = append(o.seen[r.URL.Path], arrival{r.Method, time.Since(began)})
-		number, answer := len(o.seen[r.URL.Path]), o.answer
-		o.mu.Unlock()
-		answer(w, r, number)
-	})}
-	go o.server.Serve(l)
+func openOrigin() *origin {
+	o := &origin{address: "127.0.0.1:0", began: time.Now(), seen: map[string][]arrival{}, answer: good}
+	must.Succeed(o.listen())
+	o.url = "http://" + o.address
 	return o
+}
+
+// listen takes requests at the address, again if the server was closed.
+func (o *origin) listen() error {
+	l, err := net.Listen("tcp", o.address)
+	if err != nil {
+		return err
+	}
+	o.address = l.Addr().String()
+	o.server = &http.Server{ErrorLog: log.New(io.Discard, "", 0), Handler: o}
+	go o.server.Serve(l)
+	return nil
+}
+
+func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	io.Copy(io.Discard, r.Body)
+	o.mu.Lock()
+	number, answer := 1, o.answer
+	if !o.quiet {
+		o.seen[r.URL.Path] = append(o.seen[r.URL.Path], arrival{r.Method, time.Since(o.began)})
+		number = len(o.seen[r.URL.Path])
+	}
+	o.mu.Unlock()
+	answer(w, r, number)
 }
 
 // next forgets what has come, and answers what comes now.
@@ -86,18 +97,28 @@ func (o *origin) count(method string) (requests, repeated int) {
 	return requests, repeated
 }
 
+const refused = -1
+
 // caller makes calls without retries, as a program beside a proxy does.
 func caller() *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}
 }
 
-// call makes one call, and returns the status; 0 if there was no whole answer.
-func call(c *http.Client, method, url string) int {
+// call makes one call, with names and values of headers. It returns the status; 0 if there was no whole answer, and refused if nobody
+// listened.
+func call(c *http.Client, method, url string, headers ...string) int {
 	var body io.Reader
 	if method == http.MethodPost {
 		body = strings.NewReader(`{"amount": 100}`)
 	}
-	resp, err := c.Do(must.Have(http.NewRequest(method, url, body)))
+	r := must.Have(http.NewRequest(method, url, body))
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := c.Do(r)
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return refused
+	}
 	if err != nil {
 		return 0
 	}

@@ -25,9 +25,7 @@ func runOutage(ctx context.Context, out io.Writer) (err error) {
 	n := int(rate * options.duration.Seconds())
 	fmt.Fprintf(out, "%d calls a second for %s, four of five GET, the others POST; a herd of %d.\n\n", rate, options.duration, herd)
 	t := newTable(out, "", "503: requests a GET", "cut: requests a GET", "POSTs carried out twice", "hints: too early", "hints: good calls", "herd: most retries in 10 ms", "three layers: requests a call")
-	if alone := layers(peer{}, 3); ctx.Err() == nil {
-		t.row("no proxy, requests with 3 retries", "", "", "", "", "", "", alone)
-	}
+	t.row("no proxy, requests with 3 retries", "", "", "", "", "", "", layers(peer{}, false, 3))
 	for _, name := range options.peers {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -52,8 +50,11 @@ func runOutage(ctx context.Context, out io.Writer) (err error) {
 		early, repeated, succeeded := hints(peerNamed(name))
 		cells = append(cells, fmt.Sprintf("%d of %d", twice, 2*n/5), fmt.Sprintf("%d of %d", early, repeated), fmt.Sprintf("%d of %d", succeeded, hinted))
 		most, retries := stampede(peerNamed(name), herd)
-		cells = append(cells, fmt.Sprintf("%d of %d", most, retries), layers(peerNamed(name), 0))
+		cells = append(cells, fmt.Sprintf("%d of %d", most, retries), layers(peerNamed(name), false, 0))
 		t.row(name, cells...)
+		if name == "lull" {
+			t.row("lull, with ingress doors and traces", "", "", "", "", "", "", layers(peerNamed(name), true, 0))
+		}
 	}
 	return nil
 }
@@ -68,7 +69,7 @@ func methodOf(i int) string {
 // behind returns an origin, and a proxy before it.
 func behind(p peer) (*origin, *running) {
 	o := openOrigin()
-	r, err := p.start("", o.url)
+	r, err := p.start("", door{to: o.url})
 	if err != nil {
 		o.server.Close()
 		must.Succeed(err)
@@ -153,8 +154,9 @@ func stampede(p peer, calls int) (most, retries int) {
 var layerProgram []byte
 
 // layers returns how many requests come to a server that is down below three services in Python, for each call. Each
-// service has a proxy beside it, or makes retries of its own.
-func layers(p peer, retries int) string {
+// service has a proxy beside it, or makes retries of its own. With ingress the proxy also stands before the service, which passes on
+// the traceparent of its caller.
+func layers(p peer, ingress bool, retries int) string {
 	const rate = 10
 	n := int(rate * options.duration.Seconds())
 	if p.config == nil {
@@ -168,19 +170,28 @@ func layers(p peer, retries int) string {
 	must.Succeed(os.WriteFile(file, layerProgram, 0o600))
 	following := bottom.url
 	for range 3 {
-		if p.config != nil {
-			r := must.Have(p.start("", following))
-			defer r.close()
-			following = r.url(0)
-		}
 		var port int
 		must.Succeed(ports.Free(&port))
+		address := fmt.Sprint("http://127.0.0.1:", port)
+		if p.config != nil {
+			doors := []door{{to: following}}
+			if ingress {
+				doors = append(doors, door{to: address, ingress: true})
+			}
+			r := must.Have(p.start("", doors...))
+			defer r.close()
+			following, address = r.url(0), r.url(len(doors)-1)
+		}
 		service := must.Have(startServer(port, "/usr/bin/python3", file, fmt.Sprint(port), following, fmt.Sprint(retries)))
 		defer service.Kill()
-		following = fmt.Sprint("http://127.0.0.1:", port)
+		if following = fmt.Sprint("http://127.0.0.1:", port); ingress {
+			following = address
+		}
 	}
 	client := caller()
-	every(n, float64(n)/options.duration.Seconds(), func(i int) { call(client, "GET", fmt.Sprintf("%s/%d", following, i)) })
+	every(n, float64(n)/options.duration.Seconds(), func(i int) {
+		call(client, "GET", fmt.Sprintf("%s/%d", following, i), "Traceparent", fmt.Sprintf("00-%032x-%016x-01", i+1, i+1))
+	})
 	requests, _ := bottom.count("")
 	return fmt.Sprintf("%.2f", float64(requests)/float64(n))
 }

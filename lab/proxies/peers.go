@@ -19,7 +19,11 @@ import (
 )
 
 // A door is an address of a proxy, and the origin of the server behind it.
-type door struct{ listen, to string }
+type door struct {
+	to      string
+	ingress bool // it stands in front of an application on the same machine, if the proxy makes a difference
+	listen  string
+}
 
 func (d door) host() string { return must.Have(url.Parse(d.to)).Host }
 func (d door) tls() bool    { return strings.HasPrefix(d.to, "https:") }
@@ -30,15 +34,16 @@ type peer struct {
 	name string
 	// config returns the text of its file for doors, and its command. ca is a file with the certificate that signs those of the servers.
 	config func(doors []door, ca, folder string) (text string, command []string)
-	reload syscall.Signal // zero: it has none
+	drain  syscall.Signal // ends it when all requests are answered
+	reload syscall.Signal // zero: it is not reloaded by a signal
 }
 
 var peers = []peer{
-	{"bare", bareConfig, 0},
-	{"lull", lullConfig, syscall.SIGHUP},
-	{"caddy", caddyConfig, 0},
-	{"haproxy", haproxyConfig, 0},
-	{"nginx", nginxConfig, syscall.SIGHUP},
+	{"bare", bareConfig, syscall.SIGTERM, 0},
+	{"lull", lullConfig, syscall.SIGTERM, syscall.SIGHUP},
+	{"caddy", caddyConfig, syscall.SIGTERM, syscall.SIGUSR1},
+	{"haproxy", haproxyConfig, syscall.SIGUSR1, syscall.SIGUSR2},
+	{"nginx", nginxConfig, syscall.SIGQUIT, syscall.SIGHUP},
 }
 
 func peerNamed(name string) peer {
@@ -69,13 +74,26 @@ func bareConfig(doors []door, ca, _ string) (string, []string) {
 
 // lullConfig is the zero policy.
 func lullConfig(doors []door, ca, folder string) (string, []string) {
-	return each(doors, "version: 1\nlog: {to: none}\nupstreams:\n", func(i int, d door) string {
-		more := ""
-		if d.tls() {
-			more = ", ca: " + ca
+	if options.lull == "library" {
+		t, c := bareConfig(doors, ca, folder)
+		c[1] = "library"
+		return t, c
+	}
+	text, upstreams := "version: 1\nlog: {to: none}\n", ""
+	for i, d := range doors {
+		switch {
+		case d.ingress:
+			text += fmt.Sprintf("ingress: {listen: %q, to: %q, trust: everybody}\n", d.listen, d.to)
+		case d.tls():
+			upstreams += fmt.Sprintf("  door-%d: {listen: %q, to: [%q], ca: %q}\n", i, d.listen, d.to, ca)
+		default:
+			upstreams += fmt.Sprintf("  door-%d: {listen: %q, to: [%q]}\n", i, d.listen, d.to)
 		}
-		return fmt.Sprintf("  door-%d: {listen: %q, to: [%q]%s}\n", i, d.listen, d.to, more)
-	}, ""), []string{lullProgram(), "proxy", filepath.Join(folder, "config")}
+	}
+	if upstreams != "" {
+		text += "upstreams:\n" + upstreams
+	}
+	return text, []string{lullProgram(), "proxy", filepath.Join(folder, "config")}
 }
 
 func caddyConfig(doors []door, ca, folder string) (string, []string) {
@@ -174,25 +192,26 @@ type running struct {
 
 // start starts a proxy with a door to each origin. It takes requests when start returns. Another program may have taken a port
 // meanwhile, so it tries three times.
-func (p peer) start(ca string, origins ...string) (r *running, err error) {
+func (p peer) start(ca string, doors ...door) (r *running, err error) {
 	for range 3 {
-		if r, err = p.startOnce(ca, origins); err == nil {
+		if r, err = p.startOnce(ca, doors); err == nil {
 			return r, nil
 		}
 	}
 	return nil, err
 }
 
-func (p peer) startOnce(ca string, origins []string) (_ *running, err error) {
+func (p peer) startOnce(ca string, doors []door) (_ *running, err error) {
 	defer must.Catch(&err)
 	r := &running{peer: p, folder: must.Have(os.MkdirTemp("", "lull-proxies-")), ca: ca}
-	free, all := make([]int, len(origins)), make([]*int, len(origins))
+	free, all := make([]int, len(doors)), make([]*int, len(doors))
 	for i := range free {
 		all[i] = &free[i]
 	}
 	must.Succeed(ports.Free(all...))
-	for i, to := range origins {
-		r.doors = append(r.doors, door{fmt.Sprint("127.0.0.1:", free[i]), to})
+	for i, d := range doors {
+		d.listen = fmt.Sprint("127.0.0.1:", free[i])
+		r.doors = append(r.doors, d)
 	}
 	must.Succeed(r.run())
 	return r, nil

@@ -154,11 +154,11 @@ func (s *throughSession) door(client int, origin string) (string, error) {
 	defer s.mu.Unlock()
 	n := (client + doorsAProgram - 1) / doorsAProgram
 	if s.proxies[n] == nil {
-		origins := []string{origin} // most cases have one client
+		doors := []door{{to: origin}} // most cases have one client
 		if n > 0 {
-			origins = slices.Repeat(origins, doorsAProgram)
+			doors = slices.Repeat(doors, doorsAProgram)
 		}
-		r, err := s.of.peer.start(s.ca, origins...)
+		r, err := s.of.peer.start(s.ca, doors...)
 		if err != nil {
 			s.of.fail(err)
 			return "", err
