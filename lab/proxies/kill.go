@@ -117,7 +117,9 @@ func (b blow) try(p peer, n int, rate float64, strikes int) string {
 		case status == refused:
 			denied++
 		case status != http.StatusOK:
-			lost++
+			if lost++; options.verbose {
+				progress("%s %d: status %d", method, i, status)
+			}
 		}
 	})
 	must.Succeed(<-over)

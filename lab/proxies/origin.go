@@ -120,6 +120,9 @@ func call(c *http.Client, method, url string, headers ...string) int {
 		return refused
 	}
 	if err != nil {
+		if options.verbose {
+			progress("%s %s: %v", method, url, err)
+		}
 		return 0
 	}
 	defer resp.Body.Close()
