@@ -112,7 +112,7 @@ func paced(at string, connections int, rate float64) pace {
 	return pace{took[len(took)/2].Seconds(), float64(len(took)) / time.Since(began).Seconds()}
 }
 
-// hold makes ten calls on each of so many connections, and then calls during while all of them are open.
+// hold keeps so many connections open, each of which makes a call a second for five seconds, and then calls during.
 func hold(at string, connections int, during func()) {
 	var called, held sync.WaitGroup
 	called.Add(connections)
@@ -122,8 +122,10 @@ func hold(at string, connections int, during func()) {
 		during()
 		held.Done()
 	}()
-	must.Succeed(open(at, connections, func(_ int, c *conn) (err error) {
-		for range 10 {
+	began := time.Now()
+	must.Succeed(open(at, connections, func(i int, c *conn) (err error) {
+		for n := range 5 {
+			time.Sleep(time.Until(began.Add(time.Duration((float64(n) + float64(i)/float64(connections)) * float64(time.Second)))))
 			if err == nil {
 				err = c.call()
 			}

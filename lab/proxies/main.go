@@ -32,7 +32,7 @@ var options struct {
 	together, rounds               int
 	requests                       int
 	duration                       time.Duration
-	verbose                        bool
+	verbose, race                  bool
 }
 
 // parts are those of the table, in the order in which they are measured.
@@ -44,6 +44,8 @@ var parts = []struct {
 	{"outage", runOutage},
 	{"load", runLoad},
 	{"kill", runKill},
+	{"soak", runSoak},
+	{"probe", runProbe},
 }
 
 func main() {
@@ -65,6 +67,7 @@ func main() {
 		f.IntVar(&options.rounds, "rounds", 3, "load: how often each proxy is measured, in turns")
 		f.IntVar(&options.requests, "requests", 1_000_000, "soak: how many requests")
 		f.DurationVar(&options.duration, "duration", 10*time.Second, "outage, kill: how long the outage, and the load of each trial, lasts")
+		f.BoolVar(&options.race, "race", false, "build lull with the race detector")
 		f.BoolVar(&options.verbose, "verbose", false, "print what the proxies write to standard error")
 		f.Parse(os.Args[1:])
 		options.peers = split(*compared)
@@ -109,7 +112,7 @@ var lullProgram = sync.OnceValue(func() string {
 		return options.lull
 	}
 	path := filepath.Join(os.TempDir(), "lull-proxies-lull")
-	cmd := exec.Command("go", "build", "-o", path, "github.com/lullgo/lull/cmd/lull")
+	cmd := exec.Command("go", "build", fmt.Sprint("-race=", options.race), "-o", path, "github.com/lullgo/lull/cmd/lull")
 	cmd.Stderr = os.Stderr
 	must.Succeed(cmd.Run())
 	return path

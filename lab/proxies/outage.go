@@ -176,7 +176,7 @@ func layers(p peer, ingress bool, retries int) string {
 		if p.config != nil {
 			doors := []door{{to: following}}
 			if ingress {
-				doors = append(doors, door{to: address, ingress: true})
+				doors = append(doors, door{to: address, ingress: "trust: everybody"})
 			}
 			r := must.Have(p.start("", doors...))
 			defer r.close()

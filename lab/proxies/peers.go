@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -21,7 +20,7 @@ import (
 // A door is an address of a proxy, and the origin of the server behind it.
 type door struct {
 	to      string
-	ingress bool // it stands in front of an application on the same machine, if the proxy makes a difference
+	ingress string // the settings of an ingress door of lull; empty: it is not one
 	listen  string
 }
 
@@ -82,8 +81,8 @@ func lullConfig(doors []door, ca, folder string) (string, []string) {
 	text, upstreams := "version: 1\nlog: {to: none}\n", ""
 	for i, d := range doors {
 		switch {
-		case d.ingress:
-			text += fmt.Sprintf("ingress: {listen: %q, to: %q, trust: everybody}\n", d.listen, d.to)
+		case d.ingress != "":
+			text += fmt.Sprintf("ingress: {listen: %q, to: %q, %s}\n", d.listen, d.to, d.ingress)
 		case d.tls():
 			upstreams += fmt.Sprintf("  door-%d: {listen: %q, to: [%q], ca: %q}\n", i, d.listen, d.to, ca)
 		default:
@@ -224,9 +223,14 @@ func (r *running) run() error {
 		return err
 	}
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.SysProcAttr, cmd.Stderr = child.OwnGroup(), io.Discard
-	if options.verbose {
-		cmd.Stderr = os.Stderr
+	cmd.SysProcAttr, cmd.Stderr = child.OwnGroup(), os.Stderr
+	if !options.verbose {
+		f, err := os.Create(filepath.Join(r.folder, "stderr"))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		cmd.Stderr = f
 	}
 	var err error
 	if r.Child, err = child.Start(cmd); err != nil {
