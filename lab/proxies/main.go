@@ -46,6 +46,7 @@ var parts = []struct {
 	{"kill", runKill},
 	{"soak", runSoak},
 	{"probe", runProbe},
+	{"sim", runSim},
 }
 
 func main() {

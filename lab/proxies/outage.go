@@ -34,18 +34,9 @@ func runOutage(ctx context.Context, out io.Writer) (err error) {
 		var cells []string
 		twice := 0
 		for _, bad := range []answer{unavailable, cut} {
-			func() {
-				o, r := behind(peerNamed(name))
-				defer o.server.Close()
-				defer r.close()
-				o.next(bad)
-				client := caller()
-				every(n, rate, func(i int) { call(client, methodOf(i), fmt.Sprintf("%s/%d", r.url(0), i)) })
-				gets, _ := o.count(http.MethodGet)
-				_, posts := o.count(http.MethodPost)
-				twice += posts
-				cells = append(cells, fmt.Sprintf("%.2f", float64(gets)/float64(n*4/5)))
-			}()
+			gets, posts := volume(peerNamed(name), bad, n, rate)
+			twice += posts
+			cells = append(cells, fmt.Sprintf("%.2f", gets))
 		}
 		early, repeated, succeeded := hints(peerNamed(name))
 		cells = append(cells, fmt.Sprintf("%d of %d", twice, 2*n/5), fmt.Sprintf("%d of %d", early, repeated), fmt.Sprintf("%d of %d", succeeded, hinted))
@@ -57,6 +48,19 @@ func runOutage(ctx context.Context, out io.Writer) (err error) {
 		}
 	}
 	return nil
+}
+
+// volume returns how many requests there are for each GET if all get that answer, and how many POSTs come twice.
+func volume(p peer, bad answer, n int, rate float64) (gets float64, posts int) {
+	o, r := behind(p)
+	defer o.server.Close()
+	defer r.close()
+	o.next(bad)
+	client := caller()
+	every(n, rate, func(i int) { call(client, methodOf(i), fmt.Sprintf("%s/%d", r.url(0), i)) })
+	requests, _ := o.count(http.MethodGet)
+	_, posts = o.count(http.MethodPost)
+	return float64(requests) / float64(n*4/5), posts
 }
 
 func methodOf(i int) string {
