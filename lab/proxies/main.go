@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,11 +36,13 @@ var options struct {
 	verbose, race                  bool
 }
 
-// parts are those of the table, in the order in which they are measured.
-var parts = []struct {
+type part struct {
 	name string
 	run  func(context.Context, io.Writer) error
-}{
+}
+
+// parts are those of the table, in the order in which they are measured.
+var parts = []part{
 	{"torture", runTorture},
 	{"outage", runOutage},
 	{"load", runLoad},
@@ -75,26 +78,19 @@ func main() {
 		for _, name := range options.peers {
 			peerNamed(name)
 		}
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		known := 0
-		for _, part := range parts {
-			if wanted := f.Args(); len(wanted) > 0 {
-				asked := false
-				for _, name := range wanted {
-					asked = asked || name == part.name
-				}
-				if !asked {
-					continue
-				}
-			}
-			known++
-			if err := part.run(ctx, os.Stdout); err != nil {
-				return fmt.Errorf("%s: %w", part.name, err)
+		for _, name := range f.Args() {
+			if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
+				must.Fail("no part of the table is named %q", name)
 			}
 		}
-		if known < f.NArg() {
-			must.Fail("no such part among %s", strings.Join(f.Args(), " "))
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		for _, part := range parts {
+			if f.NArg() == 0 || slices.Contains(f.Args(), part.name) {
+				if err := part.run(ctx, os.Stdout); err != nil {
+					return fmt.Errorf("%s: %w", part.name, err)
+				}
+			}
 		}
 		return nil
 	})
