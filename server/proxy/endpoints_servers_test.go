@@ -29,7 +29,7 @@ func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	var good, bad atomic.Int32
 	healthy := server(t, func(w http.ResponseWriter, r *http.Request) { good.Add(1); io.WriteString(w, r.Host) })
-	failing := server(t, func(w http.ResponseWriter, r *http.Request) { bad.Add(1); w.WriteHeader(503) })
+	failing := server(t, func(w http.ResponseWriter, r *http.Request) { bad.Add(1); w.WriteHeader(502) })
 	r := run(t, proxy.Config{
 		Upstreams: map[string]proxy.Upstream{"service": {Listen: "127.0.0.1:0", To: []string{"http://" + healthy, "http://" + failing}}},
 		Policy: func(string) lull.Policy {
