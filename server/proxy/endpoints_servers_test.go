@@ -20,7 +20,6 @@ import (
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
-	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/server/proxy"
 )
 
@@ -280,5 +279,4 @@ func TestUpdateUnderTraffic(t *testing.T) {
 	if want := map[string]int{"service": 1, "down": 1, "new": 1}; !maps.Equal(names, want) {
 		t.Errorf("dependencies: %v, want %v", names, want)
 	}
-	_ = pace.Stretch
 }
