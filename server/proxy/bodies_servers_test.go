@@ -180,7 +180,6 @@ func TestClientDisappears(t *testing.T) {
 		if r.Method == "GET" {
 			w.WriteHeader(200)
 			http.NewResponseController(w).Flush()
-			begun <- true
 			<-r.Context().Done()
 			ends <- r.Context().Err()
 			return
@@ -205,6 +204,7 @@ func TestClientDisappears(t *testing.T) {
 			}
 			go func() {
 				if resp, err := c.Do(req); err == nil {
+					begun <- true
 					io.Copy(io.Discard, resp.Body)
 					resp.Body.Close()
 				}
