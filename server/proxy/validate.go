@@ -15,6 +15,7 @@ import (
 
 	"github.com/lullgo/lull/internal/choice"
 	problems "github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/redact"
 	"github.com/lullgo/lull/server/admission"
 )
 
@@ -270,7 +271,7 @@ func (v *validation) ingress(g Ingress) {
 	v.Check(!g.Admission.Off || g.Admission.Max == 0, "Ingress.Admission.Max", g.Admission.Max, "none, since admission is off")
 
 	keys := g.Keys
-	v.text(validStore(keys.Store), "Ingress.Keys.Store", keys.Store, allowedStore)
+	v.text(validStore(keys.Store), "Ingress.Keys.Store", redact.URL(keys.Store), allowedStore)
 	v.text(keys.Scope == "" || keys.Store != "" && validToken(keys.Scope), "Ingress.Keys.Scope", keys.Scope, "the name of a header, beside a store")
 	v.Check(!keys.Required || keys.Store != "", "Ingress.Keys.Required", keys.Required, "a store beside it: "+allowedStore)
 

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/netip"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/redact"
 	"github.com/lullgo/lull/server/proxy"
 )
 
@@ -128,9 +128,9 @@ func (f *File) Validate(policies *config.PolicyFile) error {
 	l, _ := errors.AsType[problem.List](err)
 	l.Check(f.Drain >= 0 && f.Drain <= longestDrain, "Drain", f.Drain, fmt.Sprintf("0 to %v", longestDrain))
 	l.Check(f.Traces.Share >= 0 && f.Traces.Share <= 1, "Traces.Share", f.Traces.Share, "0 to 1, such as 1%")
-	l.Check(f.Traces.OTLP == "" || isURL(f.Traces.OTLP, "http", "https"), "Traces.OTLP", quoted(f.Traces.OTLP), "an address such as http://127.0.0.1:4318")
+	l.Check(f.Traces.OTLP == "" || isURL(f.Traces.OTLP, "http", "https"), "Traces.OTLP", quoted(redact.URL(f.Traces.OTLP)), "an address such as http://127.0.0.1:4318")
 	l.Check(f.Traces.OTLP != "" || f.Traces.Share == 0, "Traces.Share", f.Traces.Share, "otlp beside it")
-	l.Check(f.Fleet.Redis == "" || isURL(f.Fleet.Redis, "redis", "rediss"), "Fleet.Redis", quoted(f.Fleet.Redis), "an address such as redis://127.0.0.1:6379/0")
+	l.Check(f.Fleet.Redis == "" || isURL(f.Fleet.Redis, "redis", "rediss", "unix"), "Fleet.Redis", quoted(redact.URL(f.Fleet.Redis)), "an address such as redis://127.0.0.1:6379/0")
 	to := f.Log.To
 	l.Check(to == "" || to == "stdout" || to == "stderr" || to == "none" || strings.ContainsAny(to, `/\`), "Log.To", quoted(to), "stdout, stderr, none or the path of a file, such as ./access.log")
 	f.admin(&l)
@@ -194,8 +194,8 @@ func loopback(address string) string {
 }
 
 func isURL(text string, schemes ...string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.Host != "" && slices.Contains(schemes, u.Scheme)
+	u, err := redact.Parse(text)
+	return err == nil && (u.Host != "" || u.Scheme == "unix") && slices.Contains(schemes, u.Scheme)
 }
 
 // quoted is a value of a problem that is not the name of anything in the file.

@@ -1,0 +1,33 @@
+// Package redact prints addresses without what may be secret in them.
+package redact
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+)
+
+// URL returns an address without what may be secret: user, password and the query. Errors print it.
+func URL(address string) string {
+	u, err := Parse(address)
+	if err != nil {
+		scheme, _, _ := strings.Cut(address, "://")
+		if scheme == address {
+			return "(not shown)"
+		}
+		return scheme + "://..."
+	}
+	u.User, u.RawQuery = nil, ""
+	return u.String()
+}
+
+var errNoURL = errors.New("not a URL: characters of a password other than letters and digits are written as %XX")
+
+// Parse is url.Parse. It refuses what may be a password in the wrong place, and its error has no part of the address.
+func Parse(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil && strings.Contains(address, "@") || u.Fragment != "" || strings.ContainsAny(u.Host+u.Path+u.Opaque, "= ") {
+		return nil, errNoURL
+	}
+	return u, nil
+}
