@@ -41,6 +41,9 @@ func TestGuardAndNetHTTP(t *testing.T) {
 	draw := seed.Source(t)
 	for range 20_000 {
 		var sent []byte
+		if draw()%2 == 0 {
+			sent = append(sent, "POST / HTTP/1.1\r\nHost: app\r\n"...)
+		}
 		for range 2 + draw()%14 {
 			sent = append(sent, pieces[draw()%uint64(len(pieces))]...)
 		}

@@ -365,6 +365,10 @@ func TestUnusualRequests(t *testing.T) {
 					check.Equal(t, broken, 0, "%s at %s (%d): broken requests of the upstream", name, door, i)
 					for j, r := range requests {
 						check.Equal(t, bodies[j], one.body, "%s at %s (%d): body", name, door, i)
+						if name == "an absolute form" {
+							check.Equal(t, r.Host, "app", "%s at %s (%d): Host", name, door, i)
+							check.Equal(t, r.RequestURI, "/x", "%s at %s (%d): target", name, door, i)
+						}
 						for _, name := range []string{"Upgrade", "Http2-Settings", "Connection"} {
 							if v := r.Header[name]; v != nil {
 								t.Errorf("%s at %s (%d): the upstream got %s: %q", name, door, i, name, v)
