@@ -82,6 +82,38 @@ func compareWithNetHTTP(t *testing.T, sent []byte) {
 	}
 }
 
+// The guard itself refuses what the framing of a request decides, also where net/http would refuse it, too. It leaves the
+// meaning of targets and hosts to others.
+func TestGuardRefuses(t *testing.T) {
+	for _, all := range []map[string]string{ambiguous, brokenBodies} {
+		for name, text := range all {
+			_, ends, refusal, _ := proxy.Guarded([]byte(text))
+			meaning := strings.Contains(name, "Host") && !strings.Contains(name, "trailer") || strings.Contains(name, "absolute") || strings.Contains(name, "target") && !strings.Contains(name, "in the") && name != "no target" ||
+				name == "another scheme" || name == "* of GET" || name == "a bad escape"
+			if (refusal == "") != meaning || meaning && len(ends) != 1 || !meaning && len(ends) > 0 {
+				t.Errorf("%s: refused because %q, %d requests", name, refusal, len(ends))
+			}
+		}
+	}
+}
+
+// Behind a request that may switch protocols, and behind the preface of HTTP/2, everything passes.
+func TestGuardPassesOtherProtocols(t *testing.T) {
+	for name, sent := range map[string]string{
+		"the preface":           "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"CONNECT":               "CONNECT app:443 HTTP/1.1\r\nHost: app:443\r\n\r\n",
+		"an upgrade":            "GET / HTTP/1.1\r\nHost: app\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+		"an upgrade to h2cx":    "GET / HTTP/1.1\r\nHost: app\r\nConnection: Upgrade\r\nUpgrade: h2cx\r\n\r\n",
+		"an upgrade to h2":      "GET / HTTP/1.1\r\nHost: app\r\nConnection: Upgrade\r\nUpgrade: h2\r\n\r\n",
+		"an upgrade and a body": "GET / HTTP/1.1\r\nHost: app\r\nContent-Length: 3\r\nUpgrade: x\r\n\r\nabc",
+	} {
+		passed, ends, refusal, switching := proxy.Guarded([]byte(sent + "\x16\x03\x01 \n\n\x00"))
+		if !strings.HasSuffix(string(passed), "\x16\x03\x01 \n\n\x00") || refusal != "" || !switching || len(ends) != 1 || ends[0] != len(sent) {
+			t.Errorf("%s: passed %q, ends %d, refused because %q", name, passed, ends, refusal)
+		}
+	}
+}
+
 func BenchmarkGuard(b *testing.B) {
 	request := []byte("POST /charges/17?a=b HTTP/1.1\r\nHost: payments.example\r\nUser-Agent: python-requests/2.32\r\nAccept-Encoding: gzip, deflate\r\n" +
 		"Accept: */*\r\nConnection: keep-alive\r\nContent-Type: application/json\r\nAuthorization: Bearer " + strings.Repeat("x", 200) +
