@@ -14,7 +14,6 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/integrations/lullredis"
 	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/internal/redact"
 )
 
 // Fleet is where proxies share one budget for the retries of each dependency.
@@ -29,7 +28,7 @@ func (c Fleet) Validate() error {
 	var l problem.List
 	if c.Redis != "" {
 		if _, err := redisOptions(c.Redis); err != nil {
-			l.Add("Redis", redact.URL(c.Redis), "redis://, rediss:// or unix:// ("+err.Error()+")")
+			l.Add("Redis", shown(c.Redis), "redis://, rediss:// or unix:// ("+err.Error()+")")
 		}
 	}
 	return l.Err()
@@ -133,7 +132,7 @@ func redisClient(address string) (*redis.Client, error) {
 }
 
 func redisOptions(address string) (*redis.Options, error) {
-	if _, err := redact.Parse(address); err != nil {
+	if _, err := parse(address); err != nil {
 		return nil, err
 	}
 	o, err := redis.ParseURL(address)

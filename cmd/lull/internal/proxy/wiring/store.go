@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/lullgo/lull/internal/redact"
 	"strings"
 	"time"
 
@@ -36,7 +35,7 @@ func OpenStore(ctx context.Context, address string) (s idempotency.Store, stop f
 		s, stop, err = open(ctx)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("store %s: %w", redact.URL(address), err)
+		return nil, nil, fmt.Errorf("store %s: %w", shown(address), err)
 	}
 	return s, stop, nil
 }
@@ -87,7 +86,7 @@ func openRedis(address string) (idempotency.Store, func() error, error) {
 
 // postgresConfig reads the URL. pgx's own error has the URL in it, so only the fault below is returned.
 func postgresConfig(address string) (*pgxpool.Config, error) {
-	if _, err := redact.Parse(address); err != nil {
+	if _, err := parse(address); err != nil {
 		return nil, err
 	}
 	c, err := pgxpool.ParseConfig(address)

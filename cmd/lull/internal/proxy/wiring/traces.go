@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/internal/redact"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -33,8 +32,8 @@ type Traces struct {
 func (c Traces) Validate() error {
 	var l problem.List
 	if c.OTLP != "" {
-		u, err := redact.Parse(c.OTLP)
-		l.Check(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "", "OTLP", redact.URL(c.OTLP), "the URL of a collector, such as http://127.0.0.1:4318")
+		u, err := parse(c.OTLP)
+		l.Check(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "", "OTLP", shown(c.OTLP), "the URL of a collector, such as http://127.0.0.1:4318")
 	}
 	l.Share(c.Share <= 1, "Share", c.Share, "zero (1 %), a share up to 1, or negative for none")
 	l.Check(c.OTLP != "" || c.Share == 0, "Share", c.Share, "nothing without OTLP, the URL of a collector")
