@@ -395,6 +395,7 @@ func (c *doorConn) Write(p []byte) (int, error) {
 	if string(p) != badRequest || !c.refused { // in this order: handlers write while a Read is under way
 		return c.Conn.Write(p)
 	}
+	c.report(c.guard.refusal)
 	text := fmt.Sprintf(`{"type":"about:blank","title":"Bad Request","status":400,"detail":%q,"attempts":0}`, c.guard.refusal)
 	_, err := fmt.Fprintf(c.Conn, "HTTP/1.1 400 Bad Request\r\nContent-Type: application/problem+json\r\nContent-Length: %d\r\n"+
 		"Proxy-Status: lull; error=http_request_error\r\nConnection: close\r\n\r\n%s", len(text), text)

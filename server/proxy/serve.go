@@ -98,6 +98,11 @@ func (p *Proxy) openDoors(doors map[string]*door) (err error) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		s.listener = newDoorListener(l, d.limits.Connections)
+		s.listener.refused = func(why string) {
+			if p.record != nil {
+				p.record(&Record{Time: time.Now(), Door: name, Status: http.StatusBadRequest, Own: true, Error: why})
+			}
+		}
 		opened[name] = s
 		s.http = p.newServer(name, d)
 		if d.tls != nil {
@@ -215,7 +220,8 @@ func (p *Proxy) drain() error {
 // A doorListener bounds how many connections are open, and takes those that wait when it is closed.
 type doorListener struct {
 	net.Listener
-	tls     *tls.Config // nil: no TLS
+	tls     *tls.Config      // nil: no TLS
+	refused func(why string) // is called when the guard has refused a request
 	slots   chan struct{}
 	closing atomic.Bool
 	ended   chan struct{}
@@ -242,7 +248,7 @@ func (l *doorListener) Accept() (net.Conn, error) {
 		}
 		return nil, err
 	}
-	d := &doorConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}
+	d := &doorConn{Conn: c, report: l.refused, release: sync.OnceFunc(func() { <-l.slots })}
 	if l.tls != nil {
 		secure := tls.Server(c, l.tls)
 		d.Conn = secure
@@ -270,6 +276,7 @@ func (l *doorListener) Close() error {
 type doorConn struct {
 	net.Conn
 	release func()
+	report  func(why string)
 	state   func() *tls.ConnectionState // of TLS, when it has been agreed on
 	guard   guard                       // of what is read
 	refused bool
