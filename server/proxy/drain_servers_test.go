@@ -33,6 +33,7 @@ func TestDrainLosesNothing(t *testing.T) {
 	}
 	url := "http://" + p.Address("service").String()
 	ctx, drain := context.WithCancel(t.Context())
+	defer drain()
 	served := make(chan error)
 	go func() { served <- p.Serve(ctx) }()
 	var answered atomic.Int64

@@ -148,6 +148,11 @@ func (p *Proxy) openDoors(doors map[string]*door) (err error) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		s.listener = newDoorListener(l, d.limits.Connections)
+		s.listener.refused = func(why string) {
+			if p.record != nil {
+				p.record(&Record{Time: time.Now(), Door: name, Status: http.StatusBadRequest, Own: true, Error: why})
+			}
+		}
 		opened[name] = s
 		s.http = p.newServer(name, d)
 		s.http.ConnState = s.follow
@@ -263,12 +268,13 @@ func (p *Proxy) drain() error {
 // A doorListener bounds how many connections are open, and takes those that wait when it is closed.
 type doorListener struct {
 	net.Listener
-	tls    *tls.Config // nil: no TLS
-	slots  chan struct{}
-	ending chan struct{} // closed by Close
-	ended  chan struct{} // closed when the last connection has been taken
-	once   sync.Once
-	last   []net.Conn // that waited when it was closed; of the goroutine that accepts
+	tls     *tls.Config      // nil: no TLS
+	refused func(why string) // is called when the guard has refused a request
+	slots   chan struct{}
+	ending  chan struct{} // closed by Close
+	ended   chan struct{} // closed when the last connection has been taken
+	once    sync.Once
+	last    []net.Conn // that waited when it was closed; of the goroutine that accepts
 }
 
 func newDoorListener(l net.Listener, most int) *doorListener {
@@ -298,7 +304,7 @@ func (l *doorListener) Accept() (net.Conn, error) {
 		}
 		return nil, err
 	}
-	d := &doorConn{Conn: c, release: sync.OnceFunc(func() {
+	d := &doorConn{Conn: c, report: l.refused, release: sync.OnceFunc(func() {
 		select {
 		case <-l.slots:
 		default:
@@ -350,6 +356,7 @@ type doorConn struct {
 	fresh   bool // of server.follow
 	busy    bool
 	release func()
+	report  func(why string)
 	state   func() *tls.ConnectionState // of TLS, when it has been agreed on
 	guard   guard                       // of what is read
 	refused bool
