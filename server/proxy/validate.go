@@ -123,12 +123,14 @@ func listenAddress(address string) (string, bool) {
 	if host == "localhost" {
 		host = "127.0.0.1"
 	}
-	ip, wrong := netip.ParseAddr(host)
 	n, noPort := strconv.ParseUint(port, 10, 16)
-	if err != nil || wrong != nil || noPort != nil {
+	if err != nil || !validHost(host) || strings.Contains(host, "*") || noPort != nil {
 		return "", false
 	}
-	return netip.AddrPortFrom(ip.Unmap(), uint16(n)).String(), true
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return netip.AddrPortFrom(ip.Unmap(), uint16(n)).String(), true
+	}
+	return net.JoinHostPort(host, port), true
 }
 
 // target checks where a door leads, and returns the scheme and the path.
@@ -237,7 +239,8 @@ func onlyHere(address string) bool {
 	if !ok || strings.HasPrefix(normal, "unix:") {
 		return true // a wrong one has been reported
 	}
-	return netip.MustParseAddrPort(normal).Addr().IsLoopback()
+	at, err := netip.ParseAddrPort(normal)
+	return err == nil && at.Addr().IsLoopback()
 }
 
 func validHost(pattern string) bool {
@@ -259,7 +262,8 @@ func validHost(pattern string) bool {
 			return false
 		}
 	}
-	return noPort == nil && n > 0 && len(host) <= 253
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return noPort == nil && n > 0 && len(host) <= 253 && strings.Trim(last, "0123456789") != "" // else it is a wrong IP address
 }
 
 func (v *validation) ingress(g Ingress) {
@@ -270,7 +274,6 @@ func (v *validation) ingress(g Ingress) {
 	v.Check(!g.Admission.Off || g.Admission.Max == 0, "Ingress.Admission.Max", g.Admission.Max, "none, since admission is off")
 
 	keys := g.Keys
-	v.text(validStore(keys.Store), "Ingress.Keys.Store", keys.Store, allowedStore)
 	v.text(keys.Scope == "" || keys.Store != "" && validToken(keys.Scope), "Ingress.Keys.Scope", keys.Scope, "the name of a header, beside a store")
 	v.Check(!keys.Required || keys.Store != "", "Ingress.Keys.Required", keys.Required, "a store beside it: "+allowedStore)
 
@@ -278,17 +281,6 @@ func (v *validation) ingress(g Ingress) {
 	v.Check(g.Trust <= MutualTLS, "Ingress.Trust", g.Trust, choice.List(trustNames))
 	v.Check(g.Trust != MutualTLS || g.Cert != "" && g.ClientCA != "", "Ingress.Trust", g.Trust, "nobody or everybody, or cert, key and client_ca beside it")
 	v.text(g.ClientCA == "" || g.Trust == MutualTLS, "Ingress.ClientCA", g.ClientCA, "trust: mutual-tls beside it, or none")
-}
-
-func validStore(store string) bool {
-	if store == "" || store == "memory" {
-		return true
-	}
-	if path, ok := strings.CutPrefix(store, "bolt:"); ok {
-		return path != ""
-	}
-	u, err := url.Parse(store)
-	return err == nil && slices.Contains([]string{"redis", "rediss", "postgres", "postgresql"}, u.Scheme)
 }
 
 func validToken(name string) bool {

@@ -18,8 +18,7 @@ const waitingLines = 4096
 // An accessLog has a line of JSON for each request. One goroutine writes them: a slow disk delays no request. Lines that find
 // no room are counted.
 type accessLog struct {
-	lost      atomic.Uint64
-	countLost func() // each line, too
+	lost atomic.Uint64
 
 	say     func(any)
 	path    string // of a file; empty: it is a stream
@@ -105,13 +104,13 @@ func openFile(path string) (*os.File, error) {
 
 // record is called at the end of each request. It never waits.
 func (a *accessLog) record(r *proxy.Record) {
+	if a.out == nil {
+		return
+	}
 	select {
 	case a.records <- *r:
 	default:
 		a.lost.Add(1)
-		if a.countLost != nil {
-			a.countLost()
-		}
 	}
 }
 
@@ -140,35 +139,39 @@ func (a *accessLog) write() {
 	buffer := bufio.NewWriterSize(a.out, 64<<10)
 	to := json.NewEncoder(buffer)
 	to.SetEscapeHTML(false)
-	var reported uint64
+	var reported, pending uint64 // lost lines; lines in the buffer
 	failing := false
+	write := func(r proxy.Record) {
+		_ = to.Encode(lineOf(&r)) // flush has the error
+		pending++
+	}
 	flush := func() {
-		if lost := a.lost.Load(); lost > reported {
+		lost := a.lost.Load()
+		if lost > reported {
 			_ = to.Encode(map[string]any{"time": time.Now().UTC(), "lost_lines": lost - reported})
+		}
+		err := buffer.Flush()
+		if err == nil {
 			reported = lost
-		}
-		if err := buffer.Flush(); err != nil {
-			a.lost.Add(1) // at least
-			if !failing {
-				a.say(fmt.Errorf("the access log cannot be written: %w", err))
-			}
-			failing = true
+		} else {
+			a.lost.Add(pending)
 			buffer.Reset(a.out) // it keeps its first error
-			return
 		}
-		failing = false
+		if err != nil && !failing {
+			a.say(fmt.Errorf("the access log cannot be written: %w", err))
+		}
+		failing, pending = err != nil, 0
 	}
 	for {
 		select {
 		case r := <-a.records:
-			_ = to.Encode(lineOf(&r)) // flush has the error
+			write(r)
 			if len(a.records) == 0 {
 				flush()
 			}
 		case <-a.closing:
 			for len(a.records) > 0 {
-				r := <-a.records
-				_ = to.Encode(lineOf(&r))
+				write(<-a.records)
 			}
 			flush()
 			return

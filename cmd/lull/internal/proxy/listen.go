@@ -99,7 +99,9 @@ func (o *opener) listener(name, address string) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(path)
 	}
-	l, err := (&net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error { return shareAddress(c) }}).Listen(context.Background(), "tcp", address)
+	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error { return shareAddress(c) }}
+	config.SetMultipathTCP(false) // giveToNext is for plain TCP
+	l, err := config.Listen(context.Background(), "tcp", address)
 	if tcp, ok := l.(*net.TCPListener); ok {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -134,8 +136,10 @@ func (o *opener) retire() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, l := range o.shared {
-		if c, err := l.SyscallConn(); err == nil { // else it is closed
-			_ = giveToNext(c)
+		if c, err := l.SyscallConn(); err == nil {
+			if err := giveToNext(c); err != nil && !errors.Is(err, net.ErrClosed) {
+				o.say(fmt.Errorf("%v: new connections may come here until it is closed: %w", l.Addr(), err))
+			}
 		}
 	}
 }

@@ -17,8 +17,11 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/proxy/file"
+	"github.com/lullgo/lull/cmd/lull/internal/proxy/wiring"
 	"github.com/lullgo/lull/internal/codec"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/proxy"
 	"github.com/lullgo/lull/server/status"
 )
@@ -55,7 +58,8 @@ func (p Program) Run(ctx context.Context) int {
 		return exitWrong
 	}
 	if p.Check {
-		if _, err := proxy.New(f.Config()); err != nil { // files that it names
+		store := must.Have(idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{}))
+		if _, err := proxy.New(f.Config(), proxy.WithStore(store)); err != nil { // files that it names
 			r.say(fmt.Errorf("%s: %w", p.File, err))
 			return exitWrong
 		}
@@ -105,8 +109,8 @@ type running struct {
 	proxy       *proxy.Proxy
 	log         *accessLog
 	open        *opener
+	wiring      *wiring.Wiring
 	manager     manager // that has started the process
-	telemetry   *telemetry
 	drain       context.CancelFunc
 	ready       atomic.Bool // all doors are open, and the drain has not begun
 
@@ -134,7 +138,7 @@ func (r *running) load() (*file.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return file.Parse(r.File, data)
+	return file.Parse(r.File, data, checkWiring)
 }
 
 func checksum(data []byte, err error) [sha256.Size]byte {
@@ -158,37 +162,32 @@ func (r *running) run(ctx context.Context, f *file.File) (code int, err error) {
 	}
 	r.open.expect(f.Doors())
 	r.open.unused(f.Doors())
-	tele, err := startTelemetry(ctx, f)
-	defer func() { err = errors.Join(err, tele.close()) }()
-	if err != nil {
+	from := wiringOf(f)
+	from.Say = r.say
+	if r.wiring, err = wiring.Start(ctx, from, r.log.lost.Load); err != nil {
 		return exitFailed, err
 	}
-	r.telemetry, r.log.countLost = tele, tele.CountLostLine
+	defer r.closeWiring()
 	page := &status.Page{ForceCircuits: true}
 	drain := cmp.Or(f.Drain, proxy.DefaultDrain)
-	opts := append(tele.options, proxy.WithObserver(page), proxy.WithListen(r.open.listen), proxy.WithDrain(drain))
-	opts = append(opts, proxy.WithRecord(func(one *proxy.Record) {
-		tele.CountRequest(one.Door, one.Status)
-		if r.log.out != nil {
-			r.log.record(one)
-		}
-	}))
+	opts := append(r.wiring.Options(), proxy.WithRecord(r.record), proxy.WithObserver(page), proxy.WithListen(r.open.listen), proxy.WithDrain(drain))
 	if r.proxy, err = proxy.New(f.Config(), opts...); err != nil {
 		return exitWrong, err
 	}
 	page.WatchAll(r.proxy.Dependencies)
-	tele.watch(r.proxy)
+	r.wiring.Watch(r.proxy)
 	if f.Admin.Listen != "" {
 		l, err := r.open.open("admin", f.Admin.Listen)
 		if err != nil {
 			return exitFailed, fmt.Errorf("admin: %w", err)
 		}
-		defer serveAdmin(l, r.adminHandler(page, tele.metrics()))() // after the drain: /ready answers until then
+		defer serveAdmin(l, r.adminHandler(page, r.wiring.Metrics()))() // after the drain: /ready answers until then
 	}
 	if err := r.proxy.Listen(); err != nil {
 		return exitFailed, err
 	}
 	r.ready.Store(true)
+	r.say("open")
 	r.manager.tell("READY=1")
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -260,7 +259,7 @@ func (r *running) reload() error {
 			undo()
 		}
 	}
-	r.telemetry.CountReload(err)
+	r.wiring.Reloaded(r.proxy, err)
 	if err != nil {
 		r.say(err)
 		r.say(fmt.Sprintf("%s changes nothing: what was in force stays in force", r.File))

@@ -43,7 +43,7 @@ func TestFilesOfTheDocsAreValid(t *testing.T) {
 	block, _, _ = strings.Cut(block, "```\n")
 	files["proxy.md"] = []byte(block)
 	for name, text := range files {
-		f, err := file.Parse(name, text)
+		f, err := file.Parse(name, text, nil)
 		if err != nil || len(f.Upstreams) == 0 || len(f.Unused()) > 0 {
 			t.Errorf("%s: %v, %+v\n%s", name, err, f, text)
 		}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"net/netip"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -33,6 +32,7 @@ type File struct {
 	// Drain is how long requests in flight may take at the end. Zero means proxy.DefaultDrain.
 	Drain time.Duration
 
+	check    func(*File) error  // may be nil
 	policies *config.PolicyFile // nil: the zero policy
 }
 
@@ -62,9 +62,9 @@ func init() {
 	codec.Register(codec.Kinds{Forms: map[reflect.Type]map[string]codec.Form{reflect.TypeFor[Traces](): {"Share": codec.Share}}})
 }
 
-// Parse reads the file of a proxy. The error is config.Mistakes.
-func Parse(name string, data []byte) (*File, error) {
-	f := new(File)
+// Parse reads the file of a proxy. check reports what else is wrong in it, as Validate does. The error is config.Mistakes.
+func Parse(name string, data []byte, check func(*File) error) (*File, error) {
+	f := &File{check: check}
 	policies, err := config.ParsePolicyFile(name, data, f)
 	if err != nil {
 		return nil, err
@@ -127,10 +127,10 @@ func (f *File) Validate(policies *config.PolicyFile) error {
 	err := f.Config().Validate()
 	l, _ := errors.AsType[problem.List](err)
 	l.Check(f.Drain >= 0 && f.Drain <= longestDrain, "Drain", f.Drain, fmt.Sprintf("0 to %v", longestDrain))
-	l.Check(f.Traces.Share >= 0 && f.Traces.Share <= 1, "Traces.Share", f.Traces.Share, "0 to 1, such as 1%")
-	l.Check(f.Traces.OTLP == "" || isURL(f.Traces.OTLP, "http", "https"), "Traces.OTLP", quoted(f.Traces.OTLP), "an address such as http://127.0.0.1:4318")
-	l.Check(f.Traces.OTLP != "" || f.Traces.Share == 0, "Traces.Share", f.Traces.Share, "otlp beside it")
-	l.Check(f.Fleet.Redis == "" || isURL(f.Fleet.Redis, "redis", "rediss"), "Fleet.Redis", quoted(f.Fleet.Redis), "an address such as redis://127.0.0.1:6379/0")
+	if f.check != nil {
+		more, _ := errors.AsType[problem.List](f.check(f))
+		l = append(l, more...)
+	}
 	to := f.Log.To
 	l.Check(to == "" || to == "stdout" || to == "stderr" || to == "none" || strings.ContainsAny(to, `/\`), "Log.To", quoted(to), "stdout, stderr, none or the path of a file, such as ./access.log")
 	f.admin(&l)
@@ -191,11 +191,6 @@ func loopback(address string) string {
 		return net.JoinHostPort("127.0.0.1", port)
 	}
 	return address
-}
-
-func isURL(text string, schemes ...string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.Host != "" && slices.Contains(schemes, u.Scheme)
 }
 
 // quoted is a value of a problem that is not the name of anything in the file.
