@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -255,8 +256,13 @@ func (p *Proxy) drain() error {
 			}
 		})
 	}
-	all.Go(func() { p.tunnels.drain(ctx) })
 	all.Wait()
+	p.tunnels.drain(ctx)
+	p.updating.Lock()
+	for _, base := range p.bases {
+		base.CloseIdleConnections()
+	}
+	p.updating.Unlock()
 	close(errs)
 	var joined error
 	for err := range errs {
@@ -359,11 +365,23 @@ type doorConn struct {
 	report  func(why string)
 	state   func() *tls.ConnectionState // of TLS, when it has been agreed on
 	guard   guard                       // of what is read
+	midway  atomic.Bool                 // in the body of a request
 	refused bool
 	poison  string // what is left of it
 }
 
+// Close closes the connection. In the middle of a request it first lets the client read the answer to that: a connection
+// that is closed with unread bytes is reset, and the answer may be lost.
 func (c *doorConn) Close() error {
+	if c.midway.Swap(false) && c.CloseWrite() == nil {
+		go func() {
+			defer c.release()
+			_ = c.Conn.SetReadDeadline(time.Now().Add(lastWords))
+			_, _ = io.Copy(io.Discard, c.Conn)
+			c.Conn.Close()
+		}()
+		return nil
+	}
 	defer c.release()
 	return c.Conn.Close()
 }
