@@ -216,7 +216,7 @@ func (b *bufferPool) Get() []byte {
 	if p, ok := b.pool.Get().(*[]byte); ok {
 		return *p
 	}
-	return make([]byte, 32<<10)
+	return make([]byte, 16<<10)
 }
 
 func (b *bufferPool) Put(p []byte) { b.pool.Put(&p) }
