@@ -16,6 +16,7 @@ type requestBody struct {
 	length int64 // 0: unknown
 	n      atomic.Int64
 	ended  atomic.Bool
+	closed atomic.Bool
 	failed atomic.Pointer[error] // it broke off
 
 	trailer   http.Header // of the request
@@ -42,6 +43,9 @@ func takeBody(w http.ResponseWriter, r *http.Request, limits Limits) *requestBod
 }
 
 func (b *requestBody) Read(p []byte) (int, error) {
+	if b.closed.Load() {
+		return 0, http.ErrBodyReadAfterClose
+	}
 	b.wait(false)
 	if b.announced == nil && len(b.trailer) > 0 {
 		b.announced = maps.Clone(b.trailer)
@@ -60,6 +64,13 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// Close leaves the client's body to net/http, which closes it when the handler has returned. That waits for a part of the
+// rest, and the response would wait, too.
+func (b *requestBody) Close() error {
+	b.closed.Store(true)
+	return nil
 }
 
 // wait gives the client time for the next bytes. last: for those that net/http discards when the handler has returned.
