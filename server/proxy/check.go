@@ -33,8 +33,6 @@ func refusalOf(r *http.Request) string {
 		return "the :path is a URL"
 	case r.ProtoMajor == 2 && !isLength(r.Header["Content-Length"], r.ContentLength):
 		return "the Content-Length is not that of the body"
-	case loops(r.Header):
-		return "the request goes round in circles: see its Via header"
 	}
 	return ""
 }

@@ -381,8 +381,13 @@ func (c *doorConn) Read(p []byte) (int, error) {
 		c.refused, c.poison = true, poison[n:]
 		return good + n, nil
 	}
+	if midway := c.guard.inABody(); midway != c.midway.Load() {
+		c.midway.Store(midway)
+	}
 	return n, err
 }
+
+func (g *guard) inABody() bool { return g.at >= inBody && g.at < beyond || g.trailing }
 
 // badRequest is what net/http answers when it cannot read a request.
 const badRequest = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
