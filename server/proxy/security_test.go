@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/server/proxy"
 )
 
@@ -394,4 +395,27 @@ func TestUnusualRequests(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Whatever a client sends, and in whichever pieces it arrives: the upstream sees as many requests as are answered with 200,
+// and no more than the guard has seen end.
+func TestNothingIsSmuggled(t *testing.T) {
+	inBubble(func(t *testing.T) {
+		f := newFront(t, proxy.Config{}, "")
+		defer f.stop()
+		draw := seed.Source(t)
+		for range 4000 {
+			sent := []byte([]string{"POST / HTTP/1.1\r\n" + head, "GET / HTTP/1.1\r\n" + head + "\r\n", ""}[draw()%3])
+			for range 2 + draw()%14 {
+				sent = append(sent, pieces[draw()%uint64(len(pieces))]...)
+			}
+			_, ends, _, _ := proxy.Guarded(sent)
+			door, half := []string{"app", "ingress"}[draw()%2], draw()%uint64(len(sent))
+			answers := send(door, string(sent[:half]), string(sent[half:]))
+			requests, _, _ := f.take()
+			if len(requests) > len(ends) || len(requests) != strings.Count(statuses(t, answers), "200") {
+				t.Errorf("%s: %q has %d requests, the upstream saw %d, and the answers are %q", door, sent, len(ends), len(requests), answers)
+			}
+		}
+	})(t)
 }
