@@ -17,6 +17,7 @@ type requestBody struct {
 	n      atomic.Int64
 	ended  atomic.Bool
 	failed atomic.Pointer[error] // it broke off
+	closed atomic.Bool           // by who read it
 
 	trailer   http.Header // of the request
 	announced http.Header // its names; others are left out, as over HTTP/2
@@ -55,11 +56,17 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		if err == io.EOF {
 			b.ended.Store(true)
 			maps.DeleteFunc(b.trailer, func(name string, _ []string) bool { _, ok := b.announced[name]; return !ok })
-		} else if err != http.ErrBodyReadAfterClose {
+		} else if err != http.ErrBodyReadAfterClose && !b.closed.Load() {
 			b.failed.CompareAndSwap(nil, &err)
 		}
 	}
 	return n, err
+}
+
+// Close is called by a transport that gives up.
+func (b *requestBody) Close() error {
+	b.closed.Store(true)
+	return b.ReadCloser.Close()
 }
 
 // wait gives the client time for the next bytes. last: for those that net/http discards when the handler has returned.
@@ -69,7 +76,7 @@ func (b *requestBody) wait(last bool) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.idle > 0 {
+	if b.idle > 0 && b.awaited() {
 		b.until = time.Now().Add(b.idle)
 		_ = b.client.SetReadDeadline(b.until)
 	}

@@ -282,7 +282,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.Record = Record{Time: time.Now(), Door: d.name, Method: r.Method, Host: r.Host, Path: r.URL.Path, Protocol: r.Proto}
 	c.writer = writer{ResponseWriter: w, call: c, old: !r.ProtoAtLeast(1, 1)}
 	out := &c.writer
-	c.last = mayBeGoneBeyond(r)
+	c.last = maySwitch(r)
 	if d.proxy.record != nil {
 		defer c.end()
 	}
