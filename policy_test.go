@@ -93,6 +93,7 @@ func TestThePoliciesAreValid(t *testing.T) {
 		"CommandLine":      {preset.CommandLine(), time.Minute},
 		"Edge":             {preset.Edge(), 12 * time.Second},
 		"PerKey":           {preset.PerKey(), 17 * time.Second},
+		"LLM":              {preset.LLM(), 5 * time.Minute},
 	} {
 		check.Equal(t, c.policy.Validate(), nil, "%s", name)
 		check.Equal(t, c.policy.WorstCase(), c.worst, "%s: worst case, and the documented one", name)

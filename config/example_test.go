@@ -182,11 +182,11 @@ func ExampleLive_FollowEach() {
 }
 
 func ExamplePresets() {
-	fmt.Println(config.Presets()[:6])
+	fmt.Println(config.Presets()[:7])
 	p, ok := config.PresetPolicy("edge")
 	fmt.Println(p.Attempts, ok)
 	// Output:
-	// [internal-service external-api background-worker command-line edge per-key]
+	// [internal-service external-api background-worker command-line edge per-key llm]
 	// 2 true
 }
 

@@ -133,7 +133,7 @@ func TestSetPolicy(t *testing.T) {
 	for assignment, message := range map[string]string{
 		"attempts":        `"attempts": want an assignment such as backoff.base=50ms`,
 		"base=1s":         `base is unknown: want ` + strings.TrimPrefix(codec.MappingOf(reflect.TypeFor[lull.Policy](), "preset"), "a mapping of ") + `; did you mean rate_limited_base?`,
-		"preset=internal": `preset is "internal": want internal-service, external-api, background-worker, command-line, edge, per-key or a client that is all policy, such as go-retryablehttp; did you mean internal-service?`,
+		"preset=internal": `preset is "internal": want internal-service, external-api, background-worker, command-line, edge, per-key, llm or a client that is all policy, such as go-retryablehttp; did you mean internal-service?`,
 	} {
 		if got := fmt.Sprint(SetPolicy(&p, assignment)); got != message {
 			t.Errorf("%q:\n got %s\nwant %s", assignment, got, message)
@@ -168,10 +168,10 @@ func clientNames(t testing.TB) []string {
 
 // What a program says that has no clients but its own.
 func TestClientsAreUnknownToALibrary(t *testing.T) {
-	for list, want := range map[int]string{0: "per-key", 1: "a client that is all policy, such as go-retryablehttp"} {
-		names := "internal-service, external-api, background-worker, command-line, edge"
+	for list, want := range map[int]string{0: "llm", 1: "a client that is all policy, such as go-retryablehttp"} {
+		names := "internal-service, external-api, background-worker, command-line, edge, per-key"
 		if list == 1 {
-			names += ", per-key"
+			names += ", llm"
 		}
 		if got := allowedPreset(clients.All()[:list]); got != names+" or "+want {
 			t.Errorf("with %d clients: %s", list, got)

@@ -24,9 +24,10 @@ var own = []struct {
 	{"command-line", preset.CommandLine},
 	{"edge", preset.Edge},
 	{"per-key", preset.PerKey},
+	{"llm", preset.LLM},
 }
 
-// Presets are the names that "preset" can have in a file. They are the six of package preset, which
+// Presets are the names that "preset" can have in a file. They are the seven of package preset, which
 // are meant to begin with. In the program lull the clients of others follow that a policy can describe
 // completely; they are for looking at what a team has today.
 func Presets() []string {

@@ -84,6 +84,21 @@ func (out *outgoing) bindContext(resp *http.Response) {
 	resp.Body = (*releasingBody)(out)
 }
 
+// trailedBody is the body of a copy of a response. A trailer that was not announced is there at the
+// end of the body.
+type trailedBody struct {
+	io.ReadCloser
+	from, to *http.Response
+}
+
+func (b *trailedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.to.Trailer = b.from.Trailer
+	}
+	return n, err
+}
+
 // bodiless reports whether resp has no bytes to read and holds no stream open. Over HTTP/2 a stream
 // may stay open after a 204, so there only a body without state, such as http.NoBody, is one.
 func bodiless(resp *http.Response) bool {

@@ -53,7 +53,9 @@ func (x *exchange) errorVerdict(ctx context.Context, err error) lull.Verdict {
 			v = v.OnCallerSide()
 		}
 	case body&bodyWaiting != 0 && ctx.Err() != nil:
-		v = v.OnCallerSide()
+		if v = v.OnCallerSide(); x.req.GetBody == nil {
+			v.Kind = engine.KindCallerSide // another attempt would wait for the same
+		}
 	}
 	if isType[x509.UnknownAuthorityError](err) || isType[x509.SystemRootsError](err) {
 		v = v.OnCallerSide()
@@ -65,12 +67,12 @@ func (x *exchange) errorVerdict(ctx context.Context, err error) lull.Verdict {
 }
 
 // responseVerdict returns the verdict on a response. Only a proxy answers 407. A failure after the
-// request's body broke off is an answer to that.
+// request's body broke off is an answer to that, and a 408 one to a body that is slow.
 func (x *exchange) responseVerdict(ctx context.Context, resp *http.Response) lull.Verdict {
-	v := x.t.classifyResponse(ctx, resp)
+	v := x.classifyResponse(ctx, resp)
 	switch {
 	case v.Kind == lull.KindSuccess:
-	case x.bodyFlags()&bodyFailed != 0:
+	case x.bodyFlags()&bodyFailed != 0, resp.StatusCode == http.StatusRequestTimeout && x.bodyFlags()&bodyWaiting != 0:
 		v.Kind = engine.KindCallerSide
 	case resp.StatusCode == http.StatusProxyAuthRequired:
 		v = v.OnCallerSide()

@@ -141,6 +141,18 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 		"the body stalls": {req: func(req *http.Request) {
 			put(stalled{strings.NewReader("x")}, 1000)(req)
 		}, code: "timeout", attempts: 1},
+		"the body stalls, of unknown length": {req: func(req *http.Request) { put(stalled{strings.NewReader("x")}, -1)(req) }, code: "timeout", attempts: 1},
+		"the body stalls, with replay": {req: func(req *http.Request) { put(stalled{strings.NewReader("x")}, 1000)(req) },
+			options: []lullhttp.Option{lullhttp.WithReplay(1 << 20)}, code: "timeout", attempts: 1},
+		"the body stalls, of unknown length, with replay": {req: func(req *http.Request) { put(stalled{strings.NewReader("x")}, -1)(req) },
+			options: []lullhttp.Option{lullhttp.WithReplay(1 << 20)}, code: "timeout", attempts: 1},
+		"the body stalls, and the server tells": {req: func(req *http.Request) { put(stalled{strings.NewReader("x")}, 1000)(req) },
+			set: func(_ *http.Transport, n *network) {
+				n.serve = func(conn net.Conn, _ *bufio.Reader, _ *http.Request) {
+					time.Sleep(100 * time.Millisecond)
+					io.WriteString(conn, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n")
+				}
+			}, options: []lullhttp.Option{lullhttp.WithReplay(1 << 20)}, code: "408", attempts: 1},
 		"GetBody fails": {busy: true, req: func(req *http.Request) {
 			put(strings.NewReader("x"), 1)(req)
 			req.GetBody = func() (io.ReadCloser, error) { return nil, gone }
@@ -315,7 +327,7 @@ func TestRule23TheCallersOwnSide(t *testing.T) {
 					}
 				}
 				close(release)
-				synctest.Wait()
+				time.Sleep(10 * time.Second) // for bodies that stall
 				tr.CloseIdleConnections()
 				synctest.Wait()
 			})

@@ -174,7 +174,7 @@ func (v endpointAttempt) report(ctx, caller context.Context, resp *http.Response
 		o = outlier.Neutral
 	case resp == nil:
 		o = outlier.LocalOrigin
-	case resp.StatusCode >= 502 && resp.StatusCode <= 504:
+	case resp.StatusCode >= 502 && resp.StatusCode <= 504, verdict.Kind == lull.KindTransient && isGRPC(resp):
 		o = outlier.GatewayFailure
 	case resp.StatusCode >= 500:
 		o = outlier.FiveXX

@@ -18,6 +18,9 @@ type Outcome struct {
 	Elapsed  time.Duration // 0 for a success without an observer
 	// Stale: the call has failed for Reason, and resp is an older response (WithStale).
 	Stale bool
+	// OutcomeUnknown: the operation may have been carried out, and must not be carried out twice
+	// ([lull.Error]).
+	OutcomeUnknown bool
 }
 
 // OutcomeOf returns how the call went that a Transport answered with resp. For any other response

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/lullhttp"
@@ -346,6 +347,76 @@ func TestAnUploadThatMakesProgressIsNotTimedOut(t *testing.T) {
 				time.Sleep(2 * time.Second) // for who still waits in the bubble
 			}, sendsTime)
 		})
+	}
+}
+
+// Rule 23: the time in which an attempt waits for the caller's body is not the dependency's, also if the body is short. If the
+// body stands still for longer than an attempt may, the call ends, and nothing is repeated.
+func TestRule23ASlowSender(t *testing.T) {
+	p := lull.Policy{AttemptTimeout: 3 * time.Second, Attempts: 4, Deadline: time.Hour}
+	for name, c := range map[string]struct {
+		length, replay int64
+		every, end     time.Duration // between two bytes, and to the end
+		answer         time.Duration
+		reason         engine.Reason
+	}{
+		"short":                          {10, 0, time.Second, 0, 2 * time.Second, engine.Success},
+		"short, kept":                    {10, 100, time.Second, 0, 2 * time.Second, engine.Success},
+		"unknown":                        {-1, 0, time.Second, 2 * time.Second, 2 * time.Second, engine.Success},
+		"unknown, kept":                  {-1, 100, time.Second, 2 * time.Second, 2 * time.Second, engine.Success},
+		"short, stands still":            {10, 0, 4 * time.Second, 0, 0, engine.Permanent},
+		"short, kept, stands still":      {10, 100, 4 * time.Second, 0, 0, engine.Permanent},
+		"unknown, kept, stands still":    {-1, 100, 4 * time.Second, 0, 0, engine.Permanent},
+		"unknown, kept, without its end": {-1, 100, time.Second, time.Minute, 0, engine.Permanent},
+	} {
+		for _, h2 := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, HTTP/2 %v", name, h2), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var n atomic.Int64
+					s := memnet.NewUnstartedServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						n.Add(1)
+						io.Copy(io.Discard, r.Body)
+						time.Sleep(c.answer)
+					}))
+					s.EnableHTTP2 = h2
+					memnet.StartTLS(s)
+					var last lull.Event
+					o := lullhttp.WithObserver(observe(func(e lull.Event) { last = e }))
+					options := []lullhttp.Option{lullhttp.WithBase(s.Client().Transport), o}
+					if c.replay > 0 {
+						options = append(options, lullhttp.WithReplay(c.replay))
+					}
+					body, write := io.Pipe()
+					go func() {
+						for range 10 {
+							time.Sleep(c.every)
+							if _, err := write.Write([]byte("x")); err != nil {
+								return
+							}
+						}
+						time.Sleep(c.end)
+						write.Close()
+					}()
+					rt := transport(t, p, options...)
+					req, _ := http.NewRequest("PUT", s.URL, body)
+					req.ContentLength = c.length
+					d := rt.Dependency(req)
+					full := d.Budget().Balance(d.Now())
+					resp, err := rt.RoundTrip(req)
+					if err == nil {
+						read(t, resp, err)
+					}
+					if last.Reason != c.reason || (err == nil) != (c.reason == engine.Success) || n.Load() != 1 || d.Budget().Balance(d.Now()) != full {
+						t.Errorf("%v after %d requests, %+v, %v", last.Reason, n.Load(), last.Verdict, err)
+					}
+					if err != nil && (last.Verdict != lull.Verdict{Kind: engine.KindCallerSide, Code: engine.CodeTimeout}) {
+						t.Errorf("%+v", last.Verdict)
+					}
+					body.Close()
+					time.Sleep(time.Minute)
+				})
+			})
+		}
 	}
 }
 

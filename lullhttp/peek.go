@@ -11,17 +11,29 @@ import (
 // both together.
 const peekTime = 250 * time.Millisecond
 
+const peekBytes = 4 << 10 // at a time
+
 // peek reads up to limit bytes of the body of resp, for no longer than within. It returns true if
 // they are the whole body, or as many as the limit. The body can be read from its beginning
 // afterwards.
 func peek(resp *http.Response, limit int, within time.Duration) ([]byte, bool) {
+	return prefetch(resp, limit, false, within)
+}
+
+// peekFirst is peek for the first bytes that come. It returns true if there are some, or if the body
+// is empty.
+func peekFirst(resp *http.Response, within time.Duration) ([]byte, bool) {
+	return prefetch(resp, peekBytes, true, within)
+}
+
+func prefetch(resp *http.Response, limit int, first bool, within time.Duration) ([]byte, bool) {
 	if resp.Body == nil || resp.Body == http.NoBody {
 		return nil, resp.Body != nil
 	}
 	a := &prefetchedBody{body: resp.Body, done: make(chan struct{})}
 	a.more.L = &a.mu
 	resp.Body = a
-	go a.prefetch(limit)
+	go a.prefetch(limit, first)
 	timer := time.NewTimer(max(within, 0))
 	defer timer.Stop()
 	select {
@@ -47,15 +59,15 @@ type prefetchedBody struct {
 	err  error     // what ended that; nil: the limit
 }
 
-func (a *prefetchedBody) prefetch(limit int) {
+func (a *prefetchedBody) prefetch(limit int, first bool) {
 	defer close(a.done)
-	chunk := make([]byte, min(limit, 4<<10))
+	chunk := make([]byte, min(limit, peekBytes))
 	for left := limit; ; {
 		n, err := a.body.Read(chunk[:min(left, len(chunk))])
 		left -= n
 		a.mu.Lock()
 		a.buf = append(a.buf, chunk[:n]...)
-		a.err, a.over = err, err != nil || left == 0
+		a.err, a.over = err, err != nil || left == 0 || first && n > 0
 		over := a.over
 		a.more.Broadcast()
 		a.mu.Unlock()
@@ -84,6 +96,13 @@ func (a *prefetchedBody) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return a.body.Read(p)
+}
+
+// isEmpty reports whether the body has ended without a byte.
+func (a *prefetchedBody) isEmpty() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.over && a.err == io.EOF && len(a.buf) == 0
 }
 
 // Close ends the prefetching as well.

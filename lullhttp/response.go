@@ -15,8 +15,8 @@ const problemBytes = 64 << 10
 // classifyResponse returns what a response means. It asks the user's classifier, then what the user
 // set for its problem type, then for its status, then lull's own rules. The server's hint counts
 // with each of them.
-func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) lull.Verdict {
-	status := resp.StatusCode
+func (x *exchange) classifyResponse(ctx context.Context, resp *http.Response) lull.Verdict {
+	t, status := x.t, resp.StatusCode
 	if o := OutcomeOf(resp); o.Reason != engine.Success && !o.Stale {
 		return verdictBelow(o)
 	}
@@ -25,6 +25,9 @@ func (t *Transport) classifyResponse(ctx context.Context, resp *http.Response) l
 		if v, is := t.userVerdict(resp, hint); is {
 			return v
 		}
+	}
+	if isGRPC(resp) {
+		return x.grpcVerdict(ctx, resp)
 	}
 	if status < 400 {
 		return lull.Verdict{Kind: lull.KindSuccess}

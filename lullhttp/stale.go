@@ -138,7 +138,7 @@ func (s *staleResponses) roundTrip(t *Transport, req *http.Request) (*http.Respo
 			s.record(req, resp, requested, key, drops)
 			return resp, nil
 		}
-		degrades = engine.Result{Reason: o.Reason, OutcomeUnknown: o.Verdict.OutcomeUnknown(t.specOf(req).NotIdempotent)}.Degrades()
+		degrades = engine.Result{Reason: o.Reason, OutcomeUnknown: o.OutcomeUnknown}.Degrades()
 	} else if e, ok := errors.AsType[*lull.Error](err); ok {
 		o, degrades = failedOutcome(e), e.Degrades()
 	}

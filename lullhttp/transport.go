@@ -362,7 +362,7 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 		resp.Request = x.req
 	}
 	v := lull.Verdict{Kind: lull.KindSuccess}
-	if resp.StatusCode >= 400 || x.t.classifier != nil {
+	if resp.StatusCode >= 400 || x.t.classifier != nil || isGRPC(resp) {
 		// It may read the beginning of the body, so the attempt's timeout still holds.
 		v = x.responseVerdict(ctx, resp)
 	}
@@ -490,7 +490,7 @@ func (x *exchange) outgoingRequest(ctx context.Context) (*http.Request, error) {
 		out.Body = body
 	}
 	if wrapped != nil {
-		x.out.wrapBody(ctx, wrapped, x.bodyOnce, x.permit)
+		x.out.wrapBody(ctx, wrapped, x.bodyOnce, req.GetBody == nil, x.permit)
 	}
 	return out, nil
 }
@@ -501,7 +501,7 @@ func (x *exchange) discard(within time.Duration) {
 	if x.resp == nil {
 		return
 	}
-	x.err = &StatusError{StatusCode: x.resp.StatusCode, Header: x.resp.Header}
+	x.err = x.lastError()
 	x.cookies = append(x.cookies, x.setCookies()...)
 	drain(x.resp.Body, within, x.detached())
 	x.detached().Release()
@@ -526,7 +526,7 @@ func (out *outgoing) detached() driver.Detached {
 // lastError returns the error of the last attempt for observers.
 func (x *exchange) lastError() error {
 	if x.resp != nil {
-		return &StatusError{StatusCode: x.resp.StatusCode, Header: x.resp.Header}
+		return &StatusError{StatusCode: x.resp.StatusCode, Header: grpcHeader(x.resp)}
 	}
 	return x.err
 }
@@ -550,8 +550,13 @@ func (x *exchange) responseWithOutcome(r engine.Result) *http.Response {
 		}
 		resp.Header["Set-Cookie"] = append(x.cookies, resp.Header["Set-Cookie"]...)
 	}
+	if resp.Trailer == nil && !bodiless(resp) {
+		if _, upgraded := resp.Body.(io.Writer); !upgraded {
+			resp.Body = &trailedBody{resp.Body, x.resp, resp}
+		}
+	}
 	x.bindContext(resp)
-	Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed}.record(resp)
+	Outcome{Attempts: r.Attempts, Reason: r.Reason, Verdict: r.Verdict, Elapsed: r.Elapsed, OutcomeUnknown: r.OutcomeUnknown}.record(resp)
 	return resp
 }
 
@@ -576,7 +581,11 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
-	return "server answered " + strconv.Itoa(e.StatusCode) + " " + http.StatusText(e.StatusCode)
+	text := "server answered " + strconv.Itoa(e.StatusCode) + " " + http.StatusText(e.StatusCode)
+	if code := e.Header[hdrGRPCStatus]; len(code) > 0 {
+		text += ", grpc-status " + code[0]
+	}
+	return text
 }
 
 // requestIDs are the headers in which servers send the ID of a request.

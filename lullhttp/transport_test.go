@@ -499,3 +499,22 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 	}
 }
+
+// The outcome of a call is unknown if its operation must not be carried out twice and was not answered for good.
+func TestOutcomeUnknown(t *testing.T) {
+	for _, c := range []struct {
+		method string
+		status int
+		want   bool
+	}{
+		{"POST", 503, true}, {"POST", 429, true}, {"POST", 404, false}, {"POST", 200, false}, {"GET", 503, false}, {"PUT", 503, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			base := &recorder{status: c.status}
+			req, _ := http.NewRequest(c.method, host, nil)
+			resp, err := client(t, eager, lullhttp.WithBase(base)).Do(req)
+			read(t, resp, err)
+			check.Equal(t, lullhttp.OutcomeOf(resp).OutcomeUnknown, c.want, "%s, %d", c.method, c.status)
+		})
+	}
+}

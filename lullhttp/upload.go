@@ -55,7 +55,7 @@ func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != htt
 // base transport closes it.
 type outgoingBody struct {
 	io.ReadCloser
-	attempt   context.Context // of an upload; nil: its progress does not matter
+	attempt   context.Context // for its progress; nil: that does not matter
 	out       *outgoing
 	unread    int64 // bytes of the Content-Length; below 0 the body is longer
 	hasLength bool  // Content-Length is above 0
@@ -66,13 +66,14 @@ type outgoingBody struct {
 // The states of a body, as bits of requestProgress.bodyState.
 const (
 	bodyTouched uint32 = 1 << iota // a Read of it has begun
-	bodyWaiting                    // a Read of bytes of the Content-Length is under way, or was when the attempt's time ended
+	bodyWaiting                    // a Read of bytes that are due is under way, or was when the attempt's time ended
 	bodyFailed                     // a Read has failed, or the length is not the Content-Length
 	bodyClosed                     // the base transport has closed it
 	bodyKept                       // untouched, for the next attempt
 	bodyOver                       // the call is over
 	bodySending                    // there is a body, and it is not closed yet
 	bodyAwaited                    // closing it releases the attempt's context
+	bodyEnded                      // it was read to its end
 )
 
 func (b *outgoingBody) Read(p []byte) (int, error) {
@@ -80,7 +81,7 @@ func (b *outgoingBody) Read(p []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	state, mark := &b.out.progress.bodyState, bodyTouched
-	if b.unread > 0 {
+	if b.unread > 0 || !b.hasLength {
 		mark |= bodyWaiting
 	}
 	if state.Or(mark)&bodyKept != 0 {
@@ -89,6 +90,9 @@ func (b *outgoingBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.permit.release()
 	failed := err != nil && err != io.EOF
+	if err == io.EOF {
+		state.Or(bodyEnded)
+	}
 	if b.hasLength {
 		b.unread -= int64(n)
 		failed = failed || b.unread < 0 || err == io.EOF && b.unread > 0
@@ -99,7 +103,7 @@ func (b *outgoingBody) Read(p []byte) (int, error) {
 	if mark&bodyWaiting != 0 && b.out.progress.Err() == nil { // http.Transport lets it return before it does
 		state.And(^bodyWaiting)
 	}
-	if n > 0 && b.attempt != nil {
+	if (n > 0 || err == io.EOF) && b.attempt != nil {
 		lull.Progress(b.attempt)
 	}
 	return n, err
@@ -133,11 +137,12 @@ func bodyOf(get func() (io.ReadCloser, error), lease *bodyPermit) (io.ReadCloser
 	return body, err
 }
 
-// wrapBody wraps the body of out, so that it reports to ctx, the attempt's context.
-func (out *outgoing) wrapBody(ctx context.Context, wrapped *outgoingBody, once bool, lease *bodyPermit) {
+// wrapBody wraps the body of out, so that it reports to ctx, the attempt's context. That matters for
+// an upload, and for what its sender may send slowly.
+func (out *outgoing) wrapBody(ctx context.Context, wrapped *outgoingBody, once, streamed bool, lease *bodyPermit) {
 	req := &out.req
 	upload := isUpload(req)
-	if !upload {
+	if !upload && !streamed {
 		ctx = nil
 	}
 	out.progress.bodyState.Or(bodySending)
@@ -151,7 +156,7 @@ func (out *outgoing) wrapBody(ctx context.Context, wrapped *outgoingBody, once b
 			if err != nil {
 				return nil, err
 			}
-			out.progress.bodyState.And(^(bodyFailed | bodyClosed))
+			out.progress.bodyState.And(^(bodyFailed | bodyClosed | bodyEnded))
 			out.progress.bodyState.Or(bodySending)
 			return &outgoingBody{body, ctx, out, req.ContentLength, req.ContentLength > 0, false, lease}, nil
 		}

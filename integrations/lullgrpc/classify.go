@@ -2,7 +2,6 @@ package lullgrpc
 
 import (
 	"slices"
-	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -10,8 +9,8 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/grpcstatus"
 	"github.com/lullgo/lull/internal/neterr"
-	"github.com/lullgo/lull/internal/serviceconfig"
 )
 
 // A Failure describes an attempt that failed.
@@ -57,7 +56,7 @@ func Classify(f Failure) lull.Verdict {
 		if st == nil {
 			return v
 		}
-		kind, name := kindOf(st.Code())
+		kind, name := grpcstatus.KindOf(uint32(st.Code()))
 		return verdict(kind, name, f, st)
 	})
 }
@@ -73,37 +72,15 @@ func statusOf(f Failure) (v lull.Verdict, st *status.Status) {
 	return lull.Classify(f.Err), nil
 }
 
-func kindOf(code codes.Code) (engine.VerdictKind, string) {
-	switch code {
-	case codes.Unavailable:
-		return lull.KindTransient, codeName(code)
-	case codes.DeadlineExceeded:
-		return lull.KindTransient, engine.CodeTimeout
-	case codes.ResourceExhausted:
-		return lull.KindRateLimited, codeName(code)
-	case codes.Internal, codes.Unknown, codes.DataLoss, codes.Canceled:
-		return lull.KindUnclassified, engine.CodeUnclassified
-	case codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented, codes.Aborted:
-		return lull.KindUnclassified, codeName(code)
-	}
-	if code > codes.Unauthenticated {
-		return lull.KindUnclassified, engine.CodeUnclassified // not a code of gRPC
-	}
-	return lull.KindPermanent, codeName(code)
-}
-
 // verdict combines a kind with the server's hint about the next attempt.
 func verdict(kind engine.VerdictKind, name string, f Failure, st *status.Status) lull.Verdict {
 	v := lull.Verdict{Kind: kind, Code: name, NeverSent: f.NeverSent}
 	if kind != lull.KindTransient && kind != lull.KindRateLimited {
 		return v
 	}
-	switch stop, after := hintOf(f.Trailer, st); {
-	case stop:
-		v.Kind = lull.KindOverloaded
-	case after > 0:
-		v.Kind, v.After = lull.KindRateLimited, after
-	default:
+	stop, after := hintOf(f.Trailer, st)
+	v, hinted := grpcstatus.WithHint(v, stop, after)
+	if !hinted {
 		v = madeByGRPC(v, f, st)
 	}
 	return v
@@ -140,9 +117,9 @@ func (o *options) classifyStatus(r *rule, f Failure) lull.Verdict {
 		return v
 	}
 	code := st.Code()
-	kind, name := kindOf(code)
+	kind, name := grpcstatus.KindOf(uint32(code))
 	if configured, ok := o.kinds[code]; ok {
-		kind, name = configured, codeOf(code)
+		kind, name = configured, grpcstatus.Name(uint32(code))
 	}
 	if !r.hasCodes {
 		return verdict(kind, name, f, st)
@@ -156,27 +133,5 @@ func (o *options) classifyStatus(r *rule, f Failure) lull.Verdict {
 	if kind != lull.KindRateLimited {
 		kind = lull.KindTransient
 	}
-	return verdict(kind, codeOf(code), f, st)
-}
-
-// codeOf returns the name of a code in a verdict that has a meaning.
-func codeOf(code codes.Code) string {
-	if code == codes.DeadlineExceeded {
-		return engine.CodeTimeout
-	}
-	return codeName(code)
-}
-
-var codeNames = func() (names [codes.Unauthenticated + 1]string) {
-	for c := range names {
-		names[c] = strings.ToLower(serviceconfig.Code(c).String())
-	}
-	return names
-}()
-
-func codeName(code codes.Code) string {
-	if int(code) < len(codeNames) {
-		return codeNames[code]
-	}
-	return "unknown"
+	return verdict(kind, grpcstatus.Name(uint32(code)), f, st)
 }

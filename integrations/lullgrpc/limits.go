@@ -1,7 +1,6 @@
 package lullgrpc
 
 import (
-	"regexp"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -11,20 +10,12 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/grpcstatus"
 )
 
 // This file has the failures that gRPC itself reports with the code of something else. The status
 // does not show who made it, so its text decides. A text never makes a failure repeatable: a server
 // may have passed it on from a call of its own.
-
-// tooLarge matches what implementations of gRPC report, with RESOURCE_EXHAUSTED, of a message or of
-// metadata that is larger than a limit. They are grpc-go, core (C++, Python, Ruby), java, node and dotnet.
-var tooLarge = regexp.MustCompile(`(?i)message (?:after decompression )?larger than max(?: length allowed on current machine)? (?:\(\d+ vs\.? \d+\)|\d+)` +
-	`|grpc message exceeds maximum size \d+` +
-	`|message (?:that decompresses to|with) a size larger than \d+` +
-	`|message exceeds the maximum configured message size` +
-	`|message too large (?:\(\d+ bytes\)|\d+ > \d+)` +
-	`|metadata size exceeds hard limit \(`)
 
 // Texts of grpc-go about HTTP/2 and HTTP.
 const (
@@ -43,9 +34,9 @@ func madeByGRPC(v lull.Verdict, f Failure, st *status.Status) lull.Verdict {
 	case st.Code() == codes.Unavailable && (strings.Contains(text, http429) || strings.Contains(text, calmGoAway)):
 		v.Kind = lull.KindRateLimited
 	case st.Code() != codes.ResourceExhausted || v.Kind != lull.KindRateLimited:
-	case tooLarge.MatchString(text) && f.Trailer["content-type"] != nil: // trailers alone: the server has answered
+	case grpcstatus.TooLarge(text) && f.Trailer["content-type"] != nil: // trailers alone: the server has answered
 		v.Kind = lull.KindPermanent
-	case tooLarge.MatchString(text), strings.Contains(text, flowControlReset):
+	case grpcstatus.TooLarge(text), strings.Contains(text, flowControlReset):
 		return notRepeated(f.NeverSent)
 	}
 	return v

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/grpcstatus"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -158,11 +159,13 @@ const (
 	unauthenticated   Code = 16
 )
 
-var codeNames = [...]string{
-	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
-	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
-	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
-}
+var codeNames = func() []string {
+	names := slices.Clone(grpcstatus.Names[:])
+	for i, name := range names {
+		names[i] = strings.ToUpper(name)
+	}
+	return names
+}()
 
 // String returns the name of the code, such as "UNAVAILABLE", or the number of a code that gRPC does not have.
 func (c Code) String() string {
@@ -174,7 +177,7 @@ func (c Code) String() string {
 
 // CodeOf returns the code of that name, in any case.
 func CodeOf(name string) (Code, bool) {
-	i := slices.IndexFunc(codeNames[:], func(s string) bool { return strings.EqualFold(s, name) })
+	i := slices.IndexFunc(codeNames, func(s string) bool { return strings.EqualFold(s, name) })
 	return Code(max(i, 0)), i >= 0
 }
 

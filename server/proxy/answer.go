@@ -20,6 +20,10 @@ import (
 
 // answer answers a request whose call has failed without a response.
 func answer(w http.ResponseWriter, r *http.Request, err error) {
+	if failed := bodyFailure(r); failed == http.StatusRequestTimeout {
+		fail(w, r, failed, errors.New("the body of the request brought nothing for too long"), "http_request_error")
+		return
+	}
 	if errors.Is(err, context.Canceled) && r.Context().Err() == context.Canceled {
 		panic(http.ErrAbortHandler) // nobody is there
 	}
@@ -31,6 +35,8 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.As(err, &call) {
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 			status, kind = http.StatusRequestEntityTooLarge, "http_request_error"
+		} else if failed := bodyFailure(r); failed > 0 {
+			status, kind = failed, "http_request_error"
 		}
 		fail(w, r, status, err, kind)
 		return
@@ -40,10 +46,16 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set(AttemptsHeader, strconv.Itoa(call.Attempts))
 	h.Set(ReasonHeader, call.Reason.String())
 	switch {
+	case errors.Is(err, errAddress):
+		status, kind = http.StatusForbidden, "destination_ip_prohibited"
 	case call.Verdict.CallerSide() && call.Verdict.Code != engine.CodeRetriedBelow:
 		status, kind = http.StatusBadRequest, "http_request_error"
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 			status = http.StatusRequestEntityTooLarge
+		} else if failed := bodyFailure(r); failed > 0 {
+			status = failed
+		} else if c := callOf(r.Context()); c != nil && c.body.awaited() && call.Timeout() && !call.Verdict.NeverSent {
+			status = http.StatusRequestTimeout
 		} else if call.Verdict.Kind == engine.KindCallerTransient {
 			status, kind = http.StatusServiceUnavailable, "proxy_internal_response"
 		}

@@ -79,7 +79,8 @@ const (
 type Forward struct {
 	Listen string
 	// Hosts may be called: "api.example.com", "*.example.com" (all below it), "10.0.0.7:8080", or "*" for all. A host without
-	// a port means ports 80 and 443. Addresses of this machine, of its link and of clouds' metadata are refused unless they are named.
+	// a port means ports 80 and 443. Addresses of this machine, of its link and of clouds' metadata are refused, also behind a
+	// name, unless the address itself is here, or "localhost:8080".
 	Hosts  []string
 	Replay int64
 	Stale  time.Duration
@@ -141,7 +142,8 @@ type Limits struct {
 	HeaderTime time.Duration
 	// BodyBytes is the most that a request's body may have. Zero: no limit.
 	BodyBytes int64
-	// BodyIdle is how long the body of a request or a response may bring nothing. Zero: no limit, as streams need.
+	// BodyIdle is how long the body of a request or a response may bring nothing. Zero: DefaultBodyIdle for requests whose
+	// length is known, and no limit for responses. Requests of unknown length are streams, and have no limit.
 	BodyIdle time.Duration
 	// IdleTime is how long a connection without a request stays open. Zero means DefaultIdleTime.
 	IdleTime time.Duration
@@ -156,4 +158,5 @@ const (
 	DefaultHeaderTime  = 10 * time.Second
 	DefaultIdleTime    = 2 * time.Minute
 	DefaultConnections = 10_000
+	DefaultBodyIdle    = time.Minute
 )

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -275,19 +276,21 @@ func (d *door) reverseProxy(calls http.RoundTripper) *httputil.ReverseProxy {
 
 // ServeHTTP takes a request of the door.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if d.proxy.Draining() && r.ProtoMajor == 1 {
-		w.Header().Set("Connection", "close")
+	if r.TLS == nil && d.tls != nil {
+		r.TLS = tlsOf(r.Context())
 	}
+	dropH2C(r.Header)
 	c := &call{door: d}
 	c.Record = Record{Time: time.Now(), Door: d.name, Method: r.Method, Host: r.Host, Path: r.URL.Path, Protocol: r.Proto}
 	ctx := context.WithValue(r.Context(), callKey{}, c)
 	r = r.WithContext(ctx)
-	out := &countingWriter{ResponseWriter: w}
+	out := &countingWriter{ResponseWriter: w, last: r.ProtoMajor == 1 && (d.proxy.Draining() || mayBeGoneBeyond(r))}
+	c.body = takeBody(w, r, d.limits)
+	defer c.body.wait(true)
 	if d.proxy.record != nil {
-		in := countBody(r)
 		defer func() {
 			c.Took = time.Since(c.Time)
-			c.Status, c.BytesOut, c.BytesIn = out.status, out.bytes, in.bytes()
+			c.Status, c.BytesOut, c.BytesIn = out.status, out.bytes, c.body.bytes()
 			d.proxy.record(&c.Record)
 		}()
 	}
@@ -303,6 +306,11 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(out, r.Body, limit)
 	}
 	d.handler.ServeHTTP(out, r)
+	if c.resp != nil && len(c.resp.Trailer) > 0 {
+		for _, name := range forApplication {
+			delete(w.Header(), http.TrailerPrefix+name) // it is the upstream's
+		}
+	}
 }
 
 // serve makes the request of an upstream or of the forward door.
@@ -341,10 +349,11 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	d.reverse.ServeHTTP(w, r)
 }
 
-// routeOf returns the route of a request. Paths that the mux would redirect, such as "/a/../b", are sent as they are: they have none.
+// routeOf returns the route of a request. A path that is not the shortest, such as "/a/../b" or "/a/%2e%2e", is sent as it
+// is, and who gets it may read it in two ways: it has none.
 func (d *door) routeOf(r *http.Request) route {
 	found := route{dependency: d.own}
-	if d.routes != nil {
+	if path := r.URL.Path + "/"; d.routes != nil && !strings.Contains(path, "/../") && !strings.Contains(path, "/./") {
 		if h, _ := d.routes.Handler(forMux(r, d.target == nil)); h != nil {
 			if one, ok := h.(*route); ok {
 				found = *one

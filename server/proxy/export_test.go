@@ -17,3 +17,29 @@ func InMemory() Option {
 		}
 	}
 }
+
+// Guarded returns what net/http reads in place of sent, if its connection has a guard, and where the guard sees requests end.
+// switching: the last one may switch protocols, and what follows it is passed on as it is.
+func Guarded(sent []byte) (passed []byte, ends []int, refusal string, switching bool) {
+	g := new(guard)
+	for i := range sent {
+		if g.scan(sent[i:i+1]) == 0 {
+			return append(sent[:i:i], poison...), ends, g.refusal, false
+		}
+		switch {
+		case g.at == inMethod && g.n == 0:
+			ends = append(ends, i+1)
+		case g.at == beyond:
+			return sent, append(ends, i+1), "", true
+		}
+	}
+	return sent, ends, "", false
+}
+
+// GuardedAtOnce returns how much of sent a guard passes that sees all of it at once.
+func GuardedAtOnce(sent []byte) int { return new(guard).scan(sent) }
+
+// MayDial reports whether a door may call resolved, an address of called.
+func (p *Proxy) MayDial(called, resolved string, forward bool) bool {
+	return p.mayDial(called, resolved, forward) == nil
+}

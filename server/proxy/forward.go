@@ -136,32 +136,53 @@ func plainHost(host string) string {
 	return host
 }
 
-// names reports whether the forward door's list has exactly that address, and not only a pattern for it.
-func (p *Proxy) names(address string) bool {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
+// mayForwardTo reports whether the forward door's list has the address exactly, so that calls to it are meant even if it is
+// this machine's. A name in the list is not enough, since who answers for the name chooses the address: "localhost" alone
+// can mean nothing else.
+func (p *Proxy) mayForwardTo(called string, addr netip.Addr, port uint16) bool {
+	d := (*p.doors.Load())[ForwardDoor]
+	if d == nil {
 		return false
 	}
-	d := (*p.doors.Load())[ForwardDoor]
-	return d != nil && d.hosts.exact[plainHost(host)+":"+port]
+	exact := func(host string) bool { return d.hosts.exact[host+":"+strconv.Itoa(int(port))] }
+	host, _, _ := net.SplitHostPort(called)
+	host = plainHost(host)
+	return exact(addr.String()) || addr.IsLoopback() && (host == "localhost" || strings.HasSuffix(host, ".localhost")) && exact(host)
 }
 
-// mayDial returns an error for an address that may not be called. named: the host is named in the Config.
-func (p *Proxy) mayDial(resolved string, named bool) error {
+// mayDial returns an error if resolved, an address of what is called, may not be called.
+func (p *Proxy) mayDial(called, resolved string, forward bool) error {
 	at, err := netip.ParseAddrPort(resolved)
 	if err != nil {
-		return nil // no TCP
+		return lull.Permanent(errAddress)
 	}
-	addr := at.Addr().Unmap().WithZone("")
+	addr := plainAddr(at.Addr())
 	for _, own := range p.private() {
-		if own.Port() == at.Port() && (own.Addr() == addr || isLocal(addr)) {
+		if own.Port() == at.Port() && (plainAddr(own.Addr()) == addr || isLocal(addr)) {
 			return lull.Permanent(errAddress)
 		}
 	}
-	if !named && (isLocal(addr) || addr.IsLinkLocalUnicast() || addr.IsMulticast() || isMetadata(addr)) {
+	if forward && (isLocal(addr) || addr.IsLinkLocalUnicast() || addr.IsMulticast() || isMetadata(addr)) && !p.mayForwardTo(called, addr, at.Port()) {
 		return lull.Permanent(errAddress)
 	}
 	return nil
+}
+
+// plainAddr returns what a stands for: the IPv4 address that is mapped into it, or that a gateway takes out of it
+// (NAT64: RFC 6052; 6to4: RFC 3056).
+func plainAddr(a netip.Addr) netip.Addr {
+	a = a.Unmap().WithZone("")
+	if !a.Is6() {
+		return a
+	}
+	b := a.As16()
+	switch {
+	case [12]byte(b[:12]) == [12]byte{0, 0x64, 0xff, 0x9b}:
+		return netip.AddrFrom4([4]byte(b[12:]))
+	case b[0] == 0x20 && b[1] == 2:
+		return netip.AddrFrom4([4]byte(b[2:6]))
+	}
+	return a
 }
 
 // private returns the addresses that no door may call.
@@ -178,7 +199,7 @@ func isLocal(a netip.Addr) bool {
 	}
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {
-		return false
+		return true // nobody knows
 	}
 	for _, i := range interfaces {
 		if n, ok := i.(*net.IPNet); ok {

@@ -69,6 +69,8 @@ const (
 	poison = "\r\x00\r\n\r\n                  "
 )
 
+var prefaceBytes = []byte(preface)
+
 // The classes of bytes.
 const (
 	tokenByte  = 1 << iota // of a method or a name
@@ -105,7 +107,7 @@ func (g *guard) scan(p []byte) int {
 			}
 			n := g.n
 			g.begin()
-			if g.scan([]byte(preface[:n])) < n {
+			if g.scan(prefaceBytes[:n]) < n {
 				return i
 			}
 			i--
@@ -161,7 +163,9 @@ func (g *guard) scan(p []byte) int {
 		case inName:
 			switch {
 			case classes[b]&tokenByte != 0:
-				g.take(b)
+				for g.take(b); i+1 < len(p) && classes[p[i+1]]&tokenByte != 0; i++ {
+					g.take(p[i+1])
+				}
 			case b == ':':
 				if text := g.named(); text != "" {
 					return g.refuse(i, text)

@@ -117,6 +117,10 @@ func modifyResponse(resp *http.Response) error {
 	passable(resp)
 	for _, name := range forApplication {
 		delete(h, name)
+		delete(resp.Trailer, name)
+	}
+	if c := callOf(resp.Request.Context()); c != nil {
+		c.resp = resp
 	}
 	giveUp(resp.Request.Context())
 	o := lullhttp.OutcomeOf(resp)

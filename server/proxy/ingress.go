@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"strings"
@@ -109,12 +110,8 @@ func (d *door) toApplication(r *httputil.ProxyRequest, trusted bool) {
 	in, out := r.In, r.Out
 	d.outgoing(out, in)
 	if !trusted {
-		for name := range out.Header {
-			if strings.HasPrefix(name, "Lull-") || strings.HasPrefix(name, "X-Envoy-") || strings.HasPrefix(name, "X-Forwarded-") ||
-				strings.ContainsRune(name, '_') || name == "Forwarded" || name == "X-Real-Ip" || name == "X-Original-Url" || name == "X-Rewrite-Url" {
-				delete(out.Header, name)
-			}
-		}
+		maps.DeleteFunc(out.Header, isInner)
+		maps.DeleteFunc(in.Trailer, isInner) // which is that of out
 	}
 	r.SetXForwarded()
 	delete(out.Header, lullhttp.DefaultTimeoutHeader)
@@ -123,10 +120,24 @@ func (d *door) toApplication(r *httputil.ProxyRequest, trusted bool) {
 	}
 }
 
+// isInner reports whether a header is one that only insiders may set. Some applications read "_" as "-".
+func isInner(name string, _ []string) bool {
+	switch name {
+	case "Forwarded", "X-Forwarded", "X-Real-Ip", "X-Original-Url", "X-Rewrite-Url":
+		return true
+	}
+	return strings.HasPrefix(name, "Lull-") || strings.HasPrefix(name, "X-Envoy-") || strings.HasPrefix(name, "X-Forwarded-") || strings.Contains(name, "_")
+}
+
 // fromIngress passes the application's response on.
 func fromIngress(resp *http.Response) error {
 	passable(resp)
-	delete(resp.Header, "Proxy-Status")
+	for _, h := range []http.Header{resp.Header, resp.Trailer} {
+		delete(h, "Proxy-Status")
+	}
+	if c := callOf(resp.Request.Context()); c != nil {
+		c.resp = resp
+	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return tunnel(resp)
 	}

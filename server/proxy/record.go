@@ -2,9 +2,7 @@ package proxy
 
 import (
 	"context"
-	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/lullgo/lull/engine"
@@ -45,6 +43,8 @@ type Attempt struct {
 type call struct {
 	Record
 	door   *door
+	body   *requestBody
+	resp   *http.Response
 	route  route
 	above  []layer             // for which it may be made
 	writer http.ResponseWriter // for a response that switches protocols
@@ -94,11 +94,20 @@ func (observer) Observe(ctx context.Context, e event.Event) {
 // A countingWriter counts what is answered.
 type countingWriter struct {
 	http.ResponseWriter
+	last   bool // of its connection
 	status int
 	bytes  int64
 }
 
 func (w *countingWriter) WriteHeader(status int) {
+	switch {
+	case status < 200:
+		for _, name := range forApplication {
+			delete(w.Header(), name) // it is the upstream's
+		}
+	case w.last:
+		w.Header().Set("Connection", "close")
+	}
 	if w.status < 200 && w.status != http.StatusSwitchingProtocols {
 		w.status = status
 	}
@@ -107,7 +116,7 @@ func (w *countingWriter) WriteHeader(status int) {
 
 func (w *countingWriter) Write(p []byte) (int, error) {
 	if w.status < 200 {
-		w.status = http.StatusOK
+		w.WriteHeader(http.StatusOK)
 	}
 	n, err := w.ResponseWriter.Write(p)
 	w.bytes += int64(n)
@@ -118,31 +127,3 @@ func (w *countingWriter) Flush() { _ = http.NewResponseController(w.ResponseWrit
 
 // Unwrap is for http.ResponseController.
 func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// A countingBody counts what is read of a request. The transport may read it after the handler has returned.
-type countingBody struct {
-	io.ReadCloser
-	n atomic.Int64
-}
-
-func countBody(r *http.Request) *countingBody {
-	if r.Body == nil || r.Body == http.NoBody {
-		return nil
-	}
-	b := &countingBody{ReadCloser: r.Body}
-	r.Body = b
-	return b
-}
-
-func (b *countingBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.n.Add(int64(n))
-	return n, err
-}
-
-func (b *countingBody) bytes() int64 {
-	if b == nil {
-		return 0
-	}
-	return b.n.Load()
-}

@@ -77,19 +77,24 @@ func record(address, answer string) (*seen, io.Closer) {
 	return s, l
 }
 
+// address returns where a door listens in memory.
+func address(door string) string {
+	return map[string]string{"app": "127.0.0.1:9001", "forward": "127.0.0.1:9002", "ingress": "127.0.0.1:9003"}[door]
+}
+
 // front is a proxy whose doors listen in memory. All of them lead to one upstream, "app:80".
 type front struct {
 	*seen
 	stop func()
 }
 
-func newFront(t *testing.T, c proxy.Config, answer string) *front {
+func newFront(t *testing.T, c proxy.Config, answer string, opts ...proxy.Option) *front {
 	if c.Upstreams == nil {
-		c.Upstreams = map[string]proxy.Upstream{"app": {Listen: "app.door:1", To: []string{"http://app"}}}
-		c.Forward = proxy.Forward{Listen: "forward.door:1", Hosts: []string{"app"}}
-		c.Ingress = proxy.Ingress{Listen: "ingress.door:1", To: "http://app"}
+		c.Upstreams = map[string]proxy.Upstream{"app": {Listen: address("app"), To: []string{"http://app"}}}
+		c.Forward = proxy.Forward{Listen: address("forward"), Hosts: []string{"app"}}
+		c.Ingress = proxy.Ingress{Listen: address("ingress"), To: "http://app"}
 	}
-	p, err := proxy.New(c, proxy.InMemory())
+	p, err := proxy.New(c, append(opts, proxy.InMemory())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,9 +113,14 @@ func newFront(t *testing.T, c proxy.Config, answer string) *front {
 	}}
 }
 
+// inBubble returns f as a test in a bubble.
+func inBubble(f func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) { synctest.Test(t, f) }
+}
+
 // send sends pieces to a door, one after the other has been read, and returns all that is answered.
 func send(door string, pieces ...string) string {
-	conn := must.Have(memnet.Dial(context.Background(), "tcp", door+".door:1"))
+	conn := must.Have(memnet.Dial(context.Background(), "tcp", address(door)))
 	defer conn.Close()
 	for _, p := range pieces {
 		if _, err := io.WriteString(conn, p); err != nil {
@@ -118,7 +128,7 @@ func send(door string, pieces ...string) string {
 		}
 		synctest.Wait()
 	}
-	must.Succeed(conn.SetReadDeadline(time.Now().Add(time.Second)))
+	must.Succeed(conn.SetReadDeadline(time.Now().Add(30 * time.Second)))
 	answers, _ := io.ReadAll(conn)
 	return string(answers)
 }
@@ -249,6 +259,118 @@ func TestAmbiguousRequests(t *testing.T) {
 					requests, _, broken := f.take()
 					check.Equal(t, len(requests), 1, "%s at %s: requests of the upstream", name, door)
 					check.Equal(t, broken, 0, "%s at %s: broken requests of the upstream", name, door)
+				}
+			}
+		}
+	})
+}
+
+const chunked = "POST /chunked HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n"
+
+// brokenBodies are requests whose header is in order, but not the framing of their body.
+var brokenBodies = map[string]string{
+	"no size":                        chunked + "\r\nabc\r\n0\r\n\r\n",
+	"a size that is not hex":         chunked + "g\r\nabc\r\n0\r\n\r\n",
+	"a size with 0x":                 chunked + "0x3\r\nabc\r\n0\r\n\r\n",
+	"a size with a sign":             chunked + "+3\r\nabc\r\n0\r\n\r\n",
+	"a negative size":                chunked + "-3\r\nabc\r\n0\r\n\r\n",
+	"a blank before a size":          chunked + " 3\r\nabc\r\n0\r\n\r\n",
+	"a blank behind a size":          chunked + "3 \r\nabc\r\n0\r\n\r\n",
+	"a size of 65 bits":              chunked + "10000000000000003\r\nabc\r\n0\r\n\r\n",
+	"a size of 64 bits":              chunked + "8000000000000003\r\nabc\r\n0\r\n\r\n",
+	"a size with 17 digits":          chunked + "00000000000000003\r\nabc\r\n0\r\n\r\n",
+	"LF alone behind a size":         chunked + "3\nabc\r\n0\r\n\r\n",
+	"LF alone behind the last size":  chunked + "3\r\nabc\r\n0\n\r\n",
+	"CR alone behind a size":         chunked + "3\rabc\r\n0\r\n\r\n",
+	"LF alone behind a chunk":        chunked + "3\r\nabc\n0\r\n\r\n",
+	"nothing behind a chunk":         chunked + "3\r\nabc0\r\n\r\n",
+	"two bytes behind a chunk":       chunked + "3\r\nabcXX0\r\n\r\n",
+	"LF in an extension":             chunked + "3;a\nb\r\nabc\r\n0\r\n\r\n",
+	"CR in an extension":             chunked + "3;a\rb\r\nabc\r\n0\r\n\r\n",
+	"NUL in an extension":            chunked + "3;a\x00\r\nabc\r\n0\r\n\r\n",
+	"a long extension":               chunked + "3;" + strings.Repeat("a", 300) + "\r\nabc\r\n0\r\n\r\n",
+	"a long extension at the end":    chunked + "3\r\nabc\r\n0;" + strings.Repeat("a", 300) + "\r\n\r\n",
+	"LF alone at the end":            chunked + "3\r\nabc\r\n0\r\n\n",
+	"a folded trailer":               chunked + "3\r\nabc\r\n0\r\nA: b\r\n c\r\n\r\n",
+	"LF alone in a trailer":          chunked + "3\r\nabc\r\n0\r\nA: b\nB: c\r\n\r\n",
+	"NUL in a trailer":               chunked + "3\r\nabc\r\n0\r\nA: \x00\r\n\r\n",
+	"a trailer without a name":       chunked + "3\r\nabc\r\n0\r\n: b\r\n\r\n",
+	"a Content-Length as trailer":    chunked + "3\r\nabc\r\n0\r\nContent-Length: 3\r\n\r\n",
+	"a Transfer-Encoding as trailer": chunked + "3\r\nabc\r\n0\r\nTransfer-Encoding: chunked\r\n\r\n",
+	"a Host as trailer":              chunked + "3\r\nabc\r\n0\r\nHost: evil\r\n\r\n",
+	"1,001 trailers":                 chunked + "3\r\nabc\r\n0\r\n" + strings.Repeat("a:b\r\n", 1001) + "\r\n",
+}
+
+// A body whose framing is broken is answered with 400, and the upstream sees no whole request, nor the next one.
+func TestBrokenBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFront(t, proxy.Config{}, "")
+		defer f.stop()
+		for name, text := range brokenBodies {
+			for _, door := range []string{"app", "ingress"} {
+				for i, pieces := range [][]string{{text}, strings.Split(text, ""), {text + "GET /smuggled HTTP/1.1\r\n" + head + "\r\n"}} {
+					check.Equal(t, statuses(t, send(door, pieces...)), "400", "%s at %s (%d)", name, door, i)
+					if requests, _, _ := f.take(); len(requests) > 0 {
+						t.Errorf("%s at %s: the upstream saw %d requests", name, door, len(requests))
+					}
+				}
+				check.Equal(t, statuses(t, send(door, "GET /first HTTP/1.1\r\n"+head+"\r\n"+text)), "200 400", "%s at %s, behind another", name, door)
+				requests, _, _ := f.take()
+				check.Equal(t, len(requests), 1, "%s at %s: requests of the upstream", name, door)
+			}
+		}
+	})
+}
+
+// clean are requests in unusual spellings that are in order, and the bodies that the upstream gets.
+var clean = map[string]struct {
+	sent, body string
+}{
+	"HTTP/1.0":                   {"GET / HTTP/1.0\r\n\r\n", ""},
+	"HTTP/1.0 with a body":       {"POST / HTTP/1.0\r\nContent-Length: 3\r\n\r\nabc", "abc"},
+	"blanks around values":       {"POST / HTTP/1.1\r\nHost: \t app \t \r\nContent-Length:\t 03 \r\n\r\nabc", "abc"},
+	"blanks around chunked":      {"POST / HTTP/1.1\r\n" + head + "Transfer-Encoding: \tChunked \r\n\r\n3\r\nabc\r\n0\r\n\r\n", "abc"},
+	"empty values":               {"GET / HTTP/1.1\r\n" + head + "A:\r\nB: \r\n\r\n", ""},
+	"values in UTF-8":            {"GET /\xc3\xa4 HTTP/1.1\r\n" + head + "A: \xc3\xa4\r\n\r\n", ""},
+	"names like those of length": {"POST / HTTP/1.1\r\n" + head + "Content-Length-X: 9\r\nX-Content-Length: 9\r\nContent_Length: 9\r\nTransfer-Encodings: x\r\nContent-Length: 3\r\n\r\nabc", "abc"},
+	"GET with a body":            {"GET / HTTP/1.1\r\n" + head + "Content-Length: 3\r\n\r\nabc", "abc"},
+	"a body of requests":         {"POST / HTTP/1.1\r\n" + head + "Content-Length: 27\r\n\r\nGET /x HTTP/1.1\nHost: a\r\n\r\n", "GET /x HTTP/1.1\nHost: a\r\n\r\n"},
+	"chunks":                     {chunked + "00000003;a=\"b c\";d\r\nabc\r\nA\r\n0123456789\r\n000;x\r\n\r\n", "abc0123456789"},
+	"a chunk of a request":       {chunked + "5\r\n0\r\n\r\n\r\n0\r\n\r\n", "0\r\n\r\n"},
+	"no chunk":                   {chunked + "0\r\n\r\n", ""},
+	"a trailer":                  {chunked + "3\r\nabc\r\n0\r\nSum: 1\r\nExpires: never\r\n\r\n", "abc"},
+	"an absolute form":           {"GET http://app/x HTTP/1.1\r\nHost: other\r\n\r\n", ""},
+	"a port":                     {"GET / HTTP/1.1\r\nHost: app:80\r\n\r\n", ""},
+	"an IPv6 address":            {"GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", ""},
+	"a path in the Host":         {"GET / HTTP/1.1\r\nHost: %2Frun%2Fapp.sock\r\n\r\n", ""},
+	"a method of its own":        {"M-SEARCH / HTTP/1.1\r\n" + head + "\r\n", ""},
+	"h2c is not switched to":     {"GET / HTTP/1.1\r\n" + head + "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n", ""},
+}
+
+// Requests in unusual spellings arrive, each of them once and clean, in one piece, byte by byte, and one behind the other.
+func TestUnusualRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFront(t, proxy.Config{}, "")
+		defer f.stop()
+		for name, one := range clean {
+			for _, door := range []string{"app", "ingress"} {
+				times := 2
+				if strings.Contains(one.sent, "HTTP/1.0") {
+					times = 1
+				}
+				for i, pieces := range [][]string{{strings.Repeat(one.sent, times)}, strings.Split(strings.Repeat(one.sent, times), "")} {
+					check.Equal(t, statuses(t, send(door, pieces...)), strings.TrimSuffix(strings.Repeat("200 ", times), " "), "%s at %s (%d)", name, door, i)
+					requests, bodies, broken := f.take()
+					check.Equal(t, len(requests), times, "%s at %s (%d): requests of the upstream", name, door, i)
+					check.Equal(t, broken, 0, "%s at %s (%d): broken requests of the upstream", name, door, i)
+					for j, r := range requests {
+						check.Equal(t, bodies[j], one.body, "%s at %s (%d): body", name, door, i)
+						for _, name := range []string{"Upgrade", "Http2-Settings", "Connection"} {
+							if v := r.Header[name]; v != nil {
+								t.Errorf("%s at %s (%d): the upstream got %s: %q", name, door, i, name, v)
+							}
+						}
+					}
 				}
 			}
 		}

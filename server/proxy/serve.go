@@ -99,8 +99,11 @@ func (p *Proxy) openDoors(doors map[string]*door) (err error) {
 		}
 		s.listener = newDoorListener(l, d.limits.Connections)
 		opened[name] = s
-		if s.http, err = p.newServer(name, d); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		s.http = p.newServer(name, d)
+		if d.tls != nil {
+			if s.listener.tls, err = d.tls.config(); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
 		}
 	}
 	for name, s := range opened {
@@ -109,11 +112,7 @@ func (p *Proxy) openDoors(doors map[string]*door) (err error) {
 		}
 		p.servers[name] = s
 		go func() {
-			var l net.Listener = s.listener
-			if s.http.TLSConfig != nil {
-				l = tls.NewListener(l, s.http.TLSConfig)
-			}
-			if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 				select {
 				case p.failed <- fmt.Errorf("%s: %w", name, err):
 				default:
@@ -143,8 +142,9 @@ func (p *Proxy) end(s *server) {
 	}
 }
 
-// newServer returns the server of a door, with limits on what a client can hold.
-func (p *Proxy) newServer(name string, d *door) (*http.Server, error) {
+// newServer returns the server of a door, with limits on what a client can hold. It does not know of TLS, which stands
+// below the guard: HTTP/2 is what begins with its preface.
+func (p *Proxy) newServer(name string, d *door) *http.Server {
 	s := &http.Server{
 		Handler:           p.Handler(name),
 		ReadHeaderTimeout: d.limits.HeaderTime,
@@ -156,17 +156,24 @@ func (p *Proxy) newServer(name string, d *door) (*http.Server, error) {
 		DisableGeneralOptionsHandler: true,
 	}
 	s.Protocols.SetHTTP1(true)
-	if d.tls == nil {
-		s.Protocols.SetUnencryptedHTTP2(true)
-		return s, nil
+	s.Protocols.SetUnencryptedHTTP2(true)
+	if d.tls != nil {
+		s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		}
 	}
-	s.Protocols.SetHTTP2(true)
-	config, err := d.tls.config()
-	if err != nil {
-		return nil, err
+	return s
+}
+
+type connKey struct{}
+
+// tlsOf returns what a connection of a door that speaks TLS has agreed on.
+func tlsOf(ctx context.Context) *tls.ConnectionState {
+	c, ok := ctx.Value(connKey{}).(*doorConn)
+	if !ok {
+		return nil
 	}
-	s.TLSConfig = config
-	return s, nil
+	return c.state()
 }
 
 // lingering is for how long a draining door takes connections: a part of the drain, and at most this.
@@ -208,6 +215,7 @@ func (p *Proxy) drain() error {
 // A doorListener bounds how many connections are open, and takes those that wait when it is closed.
 type doorListener struct {
 	net.Listener
+	tls     *tls.Config // nil: no TLS
 	slots   chan struct{}
 	closing atomic.Bool
 	ended   chan struct{}
@@ -234,7 +242,13 @@ func (l *doorListener) Accept() (net.Conn, error) {
 		}
 		return nil, err
 	}
-	return &doorConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
+	d := &doorConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}
+	if l.tls != nil {
+		secure := tls.Server(c, l.tls)
+		d.Conn = secure
+		d.state = sync.OnceValue(func() *tls.ConnectionState { s := secure.ConnectionState(); return &s })
+	}
+	return d, nil
 }
 
 // lastConnections is for how long connections are taken that have been opened before a door was closed: the system would reset them.
@@ -256,7 +270,8 @@ func (l *doorListener) Close() error {
 type doorConn struct {
 	net.Conn
 	release func()
-	guard   guard // of what is read
+	state   func() *tls.ConnectionState // of TLS, when it has been agreed on
+	guard   guard                       // of what is read
 	refused bool
 	poison  string // what is left of it
 }

@@ -101,14 +101,13 @@ func (p *Proxy) dialer(t target) func(context.Context, string, string) (net.Conn
 		return func(ctx context.Context, _, _ string) (net.Conn, error) { return d.DialContext(ctx, "unix", t.unix) }
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		named := !t.forward || p.names(address)
 		d := d
 		d.ControlContext = func(_ context.Context, _, resolved string, _ syscallConn) error {
-			return p.mayDial(resolved, named)
+			return p.mayDial(address, resolved, t.forward)
 		}
 		return d.DialContext(ctx, network, address)
 	}
 }
 
 // errAddress is the error for an address that no door may call. It is permanent.
-var errAddress = errors.New("the address is refused: it is this machine's, its link's, a cloud's metadata, or the proxy's own, and not named under hosts")
+var errAddress = errors.New("the address is refused: it is this machine's, its link's, a cloud's metadata, or the proxy's own, and hosts does not have the address itself")

@@ -162,7 +162,9 @@ func (r *running) run(ctx context.Context, f *file.File) (code int, err error) {
 	}
 	r.open.expect(f.Doors())
 	r.open.unused(f.Doors())
-	if r.wiring, err = wiring.Start(ctx, wiringOf(f), r.log.lost.Load); err != nil {
+	from := wiringOf(f)
+	from.Say = r.say
+	if r.wiring, err = wiring.Start(ctx, from, r.log.lost.Load); err != nil {
 		return exitFailed, err
 	}
 	defer r.closeWiring()

@@ -3,6 +3,9 @@ package wiring
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -35,11 +38,18 @@ func (c Fleet) Validate() error {
 type Budgets struct {
 	client *redis.Client
 	fleet  *lullredis.Fleet
+	stop   func()
+
+	mu    sync.Mutex
+	names map[string]bool // of dependencies
 }
 
+// maxBudgets bounds the hosts of a forward door. Dependencies beyond it have budgets of their own.
+const maxBudgets = 1000
+
 // OpenBudgets returns the budgets of the fleet. Redis need not be there yet: until it answers, the tokens that calls earn pay
-// for retries.
-func OpenBudgets(c Fleet) (*Budgets, error) {
+// for retries. say is told when Redis does not answer, and when it does again.
+func OpenBudgets(c Fleet, say func(any)) (*Budgets, error) {
 	if c.Redis == "" {
 		return nil, errors.New("a fleet needs the URL of a Redis")
 	}
@@ -54,11 +64,51 @@ func OpenBudgets(c Fleet) (*Budgets, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	return &Budgets{client, fleet}, nil
+	watching, stop := context.WithCancel(context.Background())
+	b := &Budgets{client: client, fleet: fleet, stop: stop, names: map[string]bool{}}
+	go b.watch(watching, shown(c.Redis), say)
+	return b, nil
+}
+
+// watch says when Redis does not answer.
+func (b *Budgets) watch(ctx context.Context, redis string, say func(any)) {
+	ticks := time.NewTicker(lullredis.DefaultSyncEvery)
+	defer ticks.Stop()
+	for away := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		now, why := b.away()
+		if now && !away && why != nil {
+			say(fmt.Sprintf("fleet: %s does not answer: %v", redis, why))
+			away = true
+		} else if !now && away {
+			say(fmt.Sprintf("fleet: %s answers again", redis))
+			away = false
+		}
+	}
+}
+
+// away reports whether Redis has not answered lately for one of the budgets, and why.
+func (b *Budgets) away() (bool, error) {
+	for _, s := range b.fleet.Snapshots() {
+		if s.Mode != lullredis.ModeInStep {
+			return true, s.Err
+		}
+	}
+	return false, nil
 }
 
 // Options gives the dependency of that name the fleet's budget, in the place of its policy's. It is for proxy.WithWiring.
 func (b *Budgets) Options(name string) []lull.Option {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.names[name] && len(b.names) == maxBudgets {
+		return nil
+	}
+	b.names[name] = true
 	shared, err := b.fleet.Budget(name, lullredis.BudgetConfig{})
 	if err != nil { // b was closed, or the name is empty
 		return nil
@@ -66,18 +116,9 @@ func (b *Budgets) Options(name string) []lull.Option {
 	return []lull.Option{lull.WithBudget(func() budget.Budget { return shared })}
 }
 
-// inStep reports whether Redis has answered lately for all budgets.
-func (b *Budgets) inStep() bool {
-	for _, s := range b.fleet.Snapshots() {
-		if s.Mode != lullredis.ModeInStep {
-			return false
-		}
-	}
-	return true
-}
-
 // Close hands tokens back to the fleet, for as long as ctx allows.
 func (b *Budgets) Close(ctx context.Context) error {
+	b.stop()
 	return errors.Join(b.fleet.Close(ctx), b.client.Close())
 }
 

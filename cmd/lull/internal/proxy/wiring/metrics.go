@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/integrations/lullotel"
-	"github.com/lullgo/lull/server/admission"
 )
 
 // Telemetry has the metrics and the traces of a proxy. Its methods may be called concurrently.
@@ -36,8 +34,8 @@ type Telemetry struct {
 // NewTelemetry returns the metrics, and the traces that c configures. Without an address there are none. The collector need not
 // be there yet.
 //
-// linesLost is how many lines of the access log were lost.
-func NewTelemetry(c Traces, linesLost func() uint64) (*Telemetry, error) {
+// linesLost is how many lines of the access log were lost. say is told when the collector takes no spans, and when it does again.
+func NewTelemetry(c Traces, linesLost func() uint64, say func(any)) (*Telemetry, error) {
 	count := func(name, help string) prometheus.CounterOpts { return prometheus.CounterOpts{Name: name, Help: help} }
 	t := &Telemetry{
 		registry: prometheus.NewRegistry(),
@@ -58,7 +56,7 @@ func NewTelemetry(c Traces, linesLost func() uint64) (*Telemetry, error) {
 	}
 	t.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(out))
 	if c.OTLP != "" {
-		if t.spans, err = newSpans(c, t.drop); err != nil {
+		if t.spans, err = newSpans(c, t.drop, say); err != nil {
 			return nil, fmt.Errorf("traces: %w", err)
 		}
 	}
@@ -94,25 +92,14 @@ func (t *Telemetry) Metrics() http.Handler {
 // Options are for all dependencies of the proxy: they count its calls.
 func (t *Telemetry) Options() []lull.Option { return t.lull.Options() }
 
-// Watch shows the states of the dependencies that all yields when somebody reads the metrics.
-func (t *Telemetry) Watch(all iter.Seq[*lull.Dependency]) (stop func()) { return t.lull.WatchAll(all) }
-
-// Admission counts the events of a door's admission control.
-func (t *Telemetry) Admission(door string) func(admission.Event) { return t.lull.Admission(door) }
-
-// WatchGate shows the state of a door's admission control.
-func (t *Telemetry) WatchGate(door string, g *admission.Gate) (stop func()) {
-	return t.lull.WatchGate(door, g)
-}
-
-// WatchFleet shows whether Redis answers. Call it once.
-func (t *Telemetry) WatchFleet(b *Budgets) {
+// watchFleet shows whether Redis answers. Call it once.
+func (t *Telemetry) watchFleet(b *Budgets) {
 	t.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "proxy_fleet_in_step", Help: "1 if Redis has answered lately for all budgets of the fleet."},
 		func() float64 {
-			if b.inStep() {
-				return 1
+			if away, _ := b.away(); away {
+				return 0
 			}
-			return 0
+			return 1
 		}))
 }
 

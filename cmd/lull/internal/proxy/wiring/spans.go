@@ -35,6 +35,7 @@ type spans struct {
 	provider *sdktrace.TracerProvider
 	exporter sdktrace.SpanExporter
 	dropped  func(spans int)
+	say      func(any)
 	queue    chan sdktrace.ReadOnlySpan
 	stop     func()
 	stopping chan struct{}
@@ -42,24 +43,24 @@ type spans struct {
 	ended    chan struct{}
 }
 
-func newSpans(c Traces, dropped func(spans int)) (*spans, error) {
+func newSpans(c Traces, dropped func(spans int), say func(any)) (*spans, error) {
 	client, err := lullhttp.NewClient(lull.Policy{Deadline: sendTime})
 	if err != nil {
 		return nil, err
 	}
 	to := &otlpClient{client, strings.TrimSuffix(c.OTLP, "/") + "/v1/traces"}
-	return startSpans(otlptrace.NewUnstarted(to), cmp.Or(c.Share, DefaultShare), dropped)
+	return startSpans(otlptrace.NewUnstarted(to), cmp.Or(c.Share, DefaultShare), dropped, say)
 }
 
 // startSpans sends spans through exporter.
-func startSpans(exporter sdktrace.SpanExporter, share float64, dropped func(spans int)) (*spans, error) {
+func startSpans(exporter sdktrace.SpanExporter, share float64, dropped func(spans int), say func(any)) (*spans, error) {
 	// The environment may name the service: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES.
 	of, err := resource.New(context.Background(), resource.WithAttributes(attribute.String("service.name", "lull-proxy")), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
 		return nil, err
 	}
 	sending, cancel := context.WithCancel(context.Background())
-	s := &spans{exporter: exporter, dropped: dropped, queue: make(chan sdktrace.ReadOnlySpan, spansQueued), stopping: make(chan struct{}), ended: make(chan struct{}), cancel: cancel}
+	s := &spans{exporter: exporter, dropped: dropped, say: say, queue: make(chan sdktrace.ReadOnlySpan, spansQueued), stopping: make(chan struct{}), ended: make(chan struct{}), cancel: cancel}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	s.provider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(s), sdktrace.WithResource(of),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(share))))
@@ -94,16 +95,23 @@ func (s *spans) Shutdown(ctx context.Context) error {
 func (s *spans) run(ctx context.Context) {
 	defer close(s.ended)
 	defer s.cancel()
-	for {
+	for failing := false; ; {
 		batch := s.next()
 		if len(batch) == 0 {
 			return
 		}
 		sending, cancel := context.WithTimeout(ctx, sendTime)
-		if err := s.exporter.ExportSpans(sending, batch); err != nil {
+		err := s.exporter.ExportSpans(sending, batch)
+		cancel()
+		if err != nil {
 			s.dropped(len(batch))
 		}
-		cancel()
+		if err != nil && !failing {
+			s.say(fmt.Sprintf("traces: spans are lost: %v", err))
+		} else if err == nil && failing {
+			s.say("traces: the collector takes spans again")
+		}
+		failing = err != nil
 	}
 }
 

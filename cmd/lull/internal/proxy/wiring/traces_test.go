@@ -26,8 +26,8 @@ func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f
 
 // traced returns telemetry whose spans end in memory.
 func traced(t *testing.T, share float64) (*Telemetry, *tracetest.InMemoryExporter) {
-	telemetry, to := must.Have(NewTelemetry(Traces{}, none)), tracetest.NewInMemoryExporter()
-	telemetry.spans = must.Have(startSpans(kept{to}, share, telemetry.drop))
+	telemetry, to := must.Have(NewTelemetry(Traces{}, none, nobody)), tracetest.NewInMemoryExporter()
+	telemetry.spans = must.Have(startSpans(kept{to}, share, telemetry.drop, nobody))
 	must.Succeed(telemetry.start())
 	return telemetry, to
 }
@@ -142,7 +142,7 @@ func TestBodiesAreNotWrapped(t *testing.T) {
 
 // Without a collector nothing stands between the proxy and its calls.
 func TestWithoutTraces(t *testing.T) {
-	telemetry := must.Have(NewTelemetry(Traces{}, none))
+	telemetry := must.Have(NewTelemetry(Traces{}, none, nobody))
 	base := http.DefaultTransport
 	check.Equal(t, telemetry.Calls(base), base, "calls")
 	check.Equal(t, telemetry.Attempts(base), base, "attempts")
@@ -167,6 +167,7 @@ func (stuck) Shutdown(context.Context) error { return nil }
 func TestLostSpansAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dropped atomic.Int64
+		said := 0
 		lost := func() int { return int(dropped.Load()) }
 		end := func(s *spans, n int) {
 			for range n {
@@ -176,7 +177,7 @@ func TestLostSpansAreCounted(t *testing.T) {
 			synctest.Wait()
 		}
 		to := stuck{make(chan struct{})}
-		s := must.Have(startSpans(to, 1, func(n int) { dropped.Add(int64(n)) }))
+		s := must.Have(startSpans(to, 1, func(n int) { dropped.Add(int64(n)) }, func(any) { said++ }))
 		end(s, spansSent) // they are being sent
 		end(s, spansQueued)
 		check.Equal(t, lost(), 0, "lost as long as there is room")
@@ -190,5 +191,6 @@ func TestLostSpansAreCounted(t *testing.T) {
 		cancel()
 		check.Is(t, s.Shutdown(ctx), context.Canceled, "Shutdown")
 		check.Equal(t, lost(), 3+spansSent+spansQueued, "lost at the end")
+		check.Equal(t, said, 1, "how often that is said")
 	})
 }

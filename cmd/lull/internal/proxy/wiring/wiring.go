@@ -15,6 +15,8 @@ type Config struct {
 	Traces Traces
 	Fleet  Fleet
 	Store  string // of idempotency keys: proxy.Keys.Store
+	// Say is told what operators should know of Redis and the collector while the proxy runs. It may be called concurrently.
+	Say func(any)
 }
 
 // A Wiring is what a proxy is made with and watched by. It has the proxy's telemetry.
@@ -29,14 +31,17 @@ type Wiring struct {
 // Start opens what c names, which is valid. linesLost is how many lines of the access log were lost.
 func Start(ctx context.Context, c Config, linesLost func() uint64) (w *Wiring, err error) {
 	w = &Wiring{stopStore: func() error { return nil }, stopGate: func() {}}
-	if w.Telemetry, err = NewTelemetry(c.Traces, linesLost); err != nil {
+	if c.Say == nil {
+		c.Say = func(any) {}
+	}
+	if w.Telemetry, err = NewTelemetry(c.Traces, linesLost, c.Say); err != nil {
 		return nil, err
 	}
 	if c.Fleet.Redis != "" {
-		if w.budgets, err = OpenBudgets(c.Fleet); err != nil {
+		if w.budgets, err = OpenBudgets(c.Fleet, c.Say); err != nil {
 			return nil, errors.Join(fmt.Errorf("fleet: %w", err), w.Close(ctx))
 		}
-		w.WatchFleet(w.budgets)
+		w.watchFleet(w.budgets)
 	}
 	if c.Store != "" {
 		var stop func() error
@@ -50,7 +55,7 @@ func Start(ctx context.Context, c Config, linesLost func() uint64) (w *Wiring, e
 
 // Options are for proxy.New.
 func (w *Wiring) Options() []proxy.Option {
-	opts := []proxy.Option{proxy.WithTransport(w.Calls), proxy.WithAttempts(w.Attempts), proxy.WithAdmission(w.Admission(proxy.IngressDoor)), proxy.WithStore(w.store)}
+	opts := []proxy.Option{proxy.WithTransport(w.Calls), proxy.WithAttempts(w.Attempts), proxy.WithAdmission(w.lull.Admission(proxy.IngressDoor)), proxy.WithStore(w.store)}
 	return append(opts, proxy.WithWiring(w.dependency))
 }
 
@@ -64,14 +69,14 @@ func (w *Wiring) dependency(name string) []lull.Option {
 
 // Watch shows the state of p in the metrics. Call it once.
 func (w *Wiring) Watch(p *proxy.Proxy) {
-	w.Telemetry.Watch(p.Dependencies)
+	w.lull.WatchAll(p.Dependencies)
 	w.watchGate(p)
 }
 
 // watchGate shows the ingress door's admission control, of which a reload may have made another. One call at a time.
 func (w *Wiring) watchGate(p *proxy.Proxy) {
 	w.stopGate()
-	w.stopGate = w.WatchGate(proxy.IngressDoor, p.Gate())
+	w.stopGate = w.lull.WatchGate(proxy.IngressDoor, p.Gate())
 }
 
 // Count counts a request. It is for proxy.WithRecord.

@@ -83,6 +83,8 @@ func TestFleet(t *testing.T) {
 	must.Succeed(c.Fleet.Validate())
 	var all []*Wiring
 	var calls []*lull.Dependency
+	said := make(chan any, 100)
+	c.Say = func(what any) { said <- what }
 	for range 5 {
 		w := must.Have(Start(t.Context(), c, none))
 		policy := lull.Policy{Attempts: 2}
@@ -94,6 +96,9 @@ func TestFleet(t *testing.T) {
 	}
 	if !strings.Contains(page(all[0].Telemetry), "\nproxy_fleet_in_step 0\n") {
 		t.Error("the metrics do not show that Redis is away")
+	}
+	if is := fmt.Sprint(<-said); !strings.HasPrefix(is, "fleet: redis://127.0.0.1:") || strings.Contains(is, "secret") {
+		t.Errorf("said: %s", is)
 	}
 	began := time.Now()
 	startRedis(t, port)
@@ -114,6 +119,10 @@ func TestFleet(t *testing.T) {
 		must.Succeed(w.Close(t.Context()))
 	}
 	check.Equal(t, retries(calls[0], 3), 0, "retries after Close")
+	for i := range maxBudgets {
+		all[0].budgets.Options(fmt.Sprint(i))
+	}
+	check.Equal(t, len(all[0].budgets.names), maxBudgets, "budgets")
 }
 
 func TestMain(m *testing.M) {
@@ -288,7 +297,7 @@ func TestDashboard(t *testing.T) {
 	if err != nil {
 		dbserver.Need(t, fmt.Errorf("%w: prometheus: run .ci/install-prometheus, or have LULL_PROMETHEUS name a folder with it: %w", dbserver.ErrAbsent, err))
 	}
-	telemetry := must.Have(NewTelemetry(Traces{}, none))
+	telemetry := must.Have(NewTelemetry(Traces{}, none, nobody))
 	metrics := httptest.NewServer(telemetry.Metrics())
 	defer metrics.Close()
 	s := openShop(t, telemetry)

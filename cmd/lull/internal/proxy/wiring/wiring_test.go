@@ -89,9 +89,9 @@ func openShop(t *testing.T, telemetry *Telemetry) *shop {
 		Breaker: breaker.Config{FailureRate: .6, MinCalls: 20, Window: 2 * time.Second, OpenFor: 100 * time.Millisecond, OpenMax: 200 * time.Millisecond}}
 	s := &shop{telemetry: telemetry, payments: must.Have(lull.NewDependency("payments", policy, opts...))}
 	s.stock = must.Have(lull.NewDependency("stock", lull.Policy{Attempts: 1, Hedge: hedge.Config{Attempts: 2, Delay: time.Millisecond, Share: .5}}, opts...))
-	telemetry.Watch(func(yield func(*lull.Dependency) bool) { _ = yield(s.payments) && yield(s.stock) })
-	gate := admission.NewGate(must.Have(admission.New(admission.Config{Limit: 1, MaxWait: 5 * time.Millisecond}, admission.WithObserver(telemetry.Admission("ingress")))))
-	telemetry.WatchGate("ingress", gate)
+	telemetry.lull.WatchAll(func(yield func(*lull.Dependency) bool) { _ = yield(s.payments) && yield(s.stock) })
+	gate := admission.NewGate(must.Have(admission.New(admission.Config{Limit: 1, MaxWait: 5 * time.Millisecond}, admission.WithObserver(telemetry.lull.Admission("ingress")))))
+	telemetry.lull.WatchGate("ingress", gate)
 	s.door = must.Have(gate.Middleware()).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Millisecond) }))
 	return s
 }
@@ -131,6 +131,7 @@ func (s *shop) round() {
 }
 
 func none() uint64 { return 0 }
+func nobody(any)   {}
 
 func page(telemetry *Telemetry) string {
 	w := httptest.NewRecorder()
@@ -142,7 +143,7 @@ func page(telemetry *Telemetry) string {
 // that). /metrics has the same.
 func TestMetricsOfTheDashboard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		telemetry := must.Have(NewTelemetry(Traces{}, none))
+		telemetry := must.Have(NewTelemetry(Traces{}, none, nobody))
 		s := openShop(t, telemetry)
 		s.round()
 		s.round()
@@ -169,7 +170,7 @@ func TestMetricsOfTheDashboard(t *testing.T) {
 }
 
 func TestMetricsOfTheProxy(t *testing.T) {
-	telemetry := must.Have(NewTelemetry(Traces{}, func() uint64 { return 7 }))
+	telemetry := must.Have(NewTelemetry(Traces{}, func() uint64 { return 7 }, nobody))
 	for _, status := range []int{200, 204, 101, 302, 404, 503, 0, 999} {
 		telemetry.CountRequest("payments", status)
 	}
