@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,7 +19,7 @@ import (
 func check(p Program) (code int, out, errs string) {
 	var stdout, stderr bytes.Buffer
 	p.Check, p.Stdout, p.Stderr, p.Getenv = true, &stdout, &stderr, func(string) string { return "" }
-	code = p.Run(nil)
+	code = p.Run(context.Background())
 	return code, stdout.String(), stderr.String()
 }
 
