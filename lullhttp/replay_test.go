@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -20,10 +22,12 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -684,4 +688,86 @@ func TestTheCallersTrace(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Rule 6, over real connections and with random times: an attempt that reads all of a body has the whole of it, whatever
+// became of the attempts before, and what can be repeated is.
+func TestRule06ReplayedBodiesAreWhole(t *testing.T) {
+	const limit = 20_000
+	for _, h2 := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			random := seed.Source(t)
+			draw := func(n int) int { return int(random() % uint64(n)) }
+			s := memnet.NewUnstartedServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				want := must(strconv.Atoi(r.Header.Get("Length")))
+				switch draw(4) {
+				case 0: // it answers early
+					io.CopyN(io.Discard, r.Body, int64(draw(want+1)))
+					w.WriteHeader(503)
+				case 1: // it breaks off
+					io.CopyN(io.Discard, r.Body, int64(draw(want+1)))
+					panic(http.ErrAbortHandler)
+				default:
+					b, err := io.ReadAll(r.Body)
+					if err != nil {
+						return // the caller has given up
+					}
+					if string(b) != pattern(want) {
+						t.Errorf("HTTP/2 %v: %d bytes of %d, or others", h2, len(b), want)
+					}
+				}
+			}))
+			s.EnableHTTP2 = h2
+			s.Config.ErrorLog = log.New(io.Discard, "", 0)
+			memnet.StartTLS(s)
+			p := eager
+			p.Attempts, p.Budget, p.Breaker.Off = 8, budget.Config{Stock: 5000}, true
+			cl := client(t, p, lullhttp.WithBase(s.Client().Transport), lullhttp.WithReplay(limit))
+			failed := 0
+			for range 100 {
+				length := draw(limit + limit/4)
+				r, w := io.Pipe()
+				go func() {
+					for rest := pattern(length); rest != ""; {
+						n := min(draw(5000)+1, len(rest))
+						if _, err := io.WriteString(w, rest[:n]); err != nil {
+							return
+						}
+						rest = rest[n:]
+						time.Sleep(time.Duration(draw(3)) * time.Millisecond)
+					}
+					w.Close()
+				}()
+				req, _ := http.NewRequest("PUT", s.URL, r)
+				req.ContentLength = -1
+				req.Header.Set("Length", strconv.Itoa(length))
+				resp, err := cl.Do(req)
+				if err == nil {
+					resp.Body.Close()
+				}
+				if e, is := errors.AsType[*lull.Error](err); is && e.Reason != engine.NotReplayable && e.Reason != engine.AttemptsExhausted || err != nil && !is {
+					t.Errorf("HTTP/2 %v: %v", h2, err)
+				}
+				if err != nil || resp.StatusCode != 200 {
+					if failed++; err == nil && length < limit && lullhttp.OutcomeOf(resp).Reason != engine.AttemptsExhausted {
+						t.Errorf("HTTP/2 %v: %+v with %d bytes", h2, lullhttp.OutcomeOf(resp), length)
+					}
+				}
+				w.CloseWithError(io.ErrClosedPipe)
+			}
+			if failed == 0 || failed > 25 {
+				t.Errorf("%d calls failed", failed)
+			}
+			time.Sleep(time.Hour)
+		})
+	}
+}
+
+// pattern is a text of that length without two pieces that are the same.
+func pattern(length int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < length; i++ {
+		fmt.Fprintf(&b, "%d,", i)
+	}
+	return b.String()[:length]
 }

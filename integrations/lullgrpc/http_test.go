@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,13 +69,10 @@ func FuzzRetryDelay(f *testing.F) {
 	f.Add(int64(10_000_000_000), int32(999_999_999), int64(0), "")
 	f.Add(int64(9_223_372_036), int32(854_775_807), int64(0), "")
 	f.Fuzz(func(t *testing.T, seconds int64, nanos int32, other int64, text string) {
-		st, err := status.New(codes.Unavailable, text).WithDetails(
+		st := must.Have(status.New(codes.Unavailable, strings.ToValidUTF8(text, "")).WithDetails(
 			&errdetails.RetryInfo{RetryDelay: &durationpb.Duration{Seconds: seconds, Nanos: nanos}},
 			&errdetails.RetryInfo{RetryDelay: &durationpb.Duration{Seconds: other}},
-			&errdetails.RequestInfo{RequestId: "7"})
-		if err != nil {
-			return // the text is not UTF-8
-		}
+			&errdetails.RequestInfo{RequestId: "7"}))
 		v := lullgrpc.Classify(lullgrpc.Failure{Err: st.Err()})
 		check.Equal(t, grpcstatus.RetryDelay(encoded(st)), max(v.After, 0), "%d s, %d ns, %d s", seconds, nanos, other)
 	})

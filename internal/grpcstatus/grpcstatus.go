@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/saturating"
 )
 
 // The codes with a meaning of their own, by number.
@@ -129,8 +130,8 @@ func RetryDelay(details string) (longest time.Duration) {
 				}
 			}) && seconds >= 0 && seconds <= maxSeconds && nanos >= 0 && nanos < int64(time.Second) {
 				delay := time.Duration(math.MaxInt64)
-				if seconds < int64(delay/time.Second) {
-					delay = time.Duration(seconds)*time.Second + time.Duration(nanos)
+				if seconds <= int64(delay/time.Second) {
+					delay = saturating.Add(time.Duration(seconds)*time.Second, time.Duration(nanos))
 				}
 				longest = max(longest, delay)
 			}

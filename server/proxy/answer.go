@@ -24,59 +24,87 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 		fail(w, r, failed, errors.New("the body of the request brought nothing for too long"), "http_request_error")
 		return
 	}
-	if errors.Is(err, context.Canceled) && r.Context().Err() == context.Canceled {
-		panic(http.ErrAbortHandler) // nobody is there
-	}
 	if err == errTunnelled {
 		return
 	}
-	status, kind := http.StatusBadGateway, "destination_unavailable"
-	var call *lull.Error
-	if !errors.As(err, &call) {
-		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-			status, kind = http.StatusRequestEntityTooLarge, "http_request_error"
-		} else if failed := bodyFailure(r); failed > 0 {
-			status, kind = failed, "http_request_error"
-		}
-		fail(w, r, status, err, kind)
-		return
+	if callOf(r.Context()).clientHasLeft() {
+		panic(http.ErrAbortHandler)
 	}
-	giveUp(r.Context())
+	status, kind := http.StatusBadGateway, ""
+	var call *lull.Error
+	called := errors.As(err, &call)
 	h := w.Header()
-	h.Set(AttemptsHeader, strconv.Itoa(call.Attempts))
-	h.Set(ReasonHeader, call.Reason.String())
-	switch {
+	if called {
+		giveUp(r.Context())
+		h.Set(AttemptsHeader, strconv.Itoa(call.Attempts))
+		h.Set(ReasonHeader, call.Reason.String())
+		kind = proxyError(call.Verdict)
+	} else {
+		kind = proxyError(lullhttp.ClassifyError(err))
+	}
+	tooLarge := new(http.MaxBytesError)
+	switch failed := bodyFailure(r); {
+	case called && call.Verdict.CallerSide() && callOf(r.Context()).body.awaited() && call.Timeout() && !call.Verdict.NeverSent:
+		status, kind = http.StatusRequestTimeout, "http_request_error"
+	case errors.As(err, &tooLarge):
+		status, kind = http.StatusRequestEntityTooLarge, "http_request_denied"
+	case failed > 0:
+		status, kind = failed, "http_request_error"
 	case errors.Is(err, errAddress):
 		status, kind = http.StatusForbidden, "destination_ip_prohibited"
-	case call.Verdict.CallerSide() && call.Verdict.Code != engine.CodeRetriedBelow:
-		status, kind = http.StatusBadRequest, "http_request_error"
-		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-			status = http.StatusRequestEntityTooLarge
-		} else if failed := bodyFailure(r); failed > 0 {
-			status = failed
-		} else if c := callOf(r.Context()); c != nil && c.body.awaited() && call.Timeout() && !call.Verdict.NeverSent {
-			status = http.StatusRequestTimeout
-		} else if call.Verdict.Kind == engine.KindCallerTransient {
-			status, kind = http.StatusServiceUnavailable, "proxy_internal_response"
+	case errors.Is(err, errUpgrade):
+		kind = "http_upgrade_failed"
+	case !called:
+	case call.Attempts == 0 && call.Reason != engine.Deadline && call.Reason != engine.Canceled:
+		status, kind = http.StatusServiceUnavailable, "proxy_internal_response"
+		if call.Reason == engine.CircuitOpen {
+			kind = "destination_unavailable"
 		}
-	case call.Reason == engine.CircuitOpen && call.Attempts == 0:
-		status, kind = http.StatusServiceUnavailable, "destination_unavailable"
-		if call.RetryAt > 0 {
-			response.SetRetryAfter(h, call.RetryAt)
-		}
-	case call.Reason == engine.Limited, call.Reason == engine.Throttled, call.Reason == engine.TooManyWaiting && call.Attempts == 0:
+	case call.Verdict.Kind == engine.KindCallerTransient:
 		status, kind = http.StatusServiceUnavailable, "connection_limit_reached"
+	case call.Reason == engine.Limited, call.Reason == engine.Throttled:
+		status = http.StatusServiceUnavailable
 	case call.Timeout():
-		status, kind = http.StatusGatewayTimeout, "http_response_timeout"
-		if call.Verdict.NeverSent {
-			kind = "connection_timeout"
+		status = http.StatusGatewayTimeout
+		if !call.Verdict.NeverSent {
+			kind = "http_response_timeout"
 		}
-	case call.Verdict.NeverSent:
-		kind = "connection_refused"
-	case call.Verdict.Code != "":
-		kind = "http_response_incomplete"
+	}
+	if called && status >= 500 {
+		if after := max(call.RetryAt, call.Verdict.After); after > 0 {
+			response.SetRetryAfter(h, after)
+		}
 	}
 	fail(w, r, status, err, kind)
+}
+
+// proxyErrors are the types of RFC 9209, 2.3, for the codes of verdicts.
+var proxyErrors = map[string]string{
+	"dns": "dns_error", "nxdomain": "dns_error",
+	"connection_refused": "connection_refused", "no_socket": "connection_refused", "backlog_full": "connection_refused",
+	"unreachable": "destination_ip_unroutable",
+	"timeout":     "connection_timeout",
+	"certificate": "tls_certificate_error", "not_tls": "tls_protocol_error", "tls_alert": "tls_alert_received",
+	"connection_reset": "connection_terminated", "connection_closed": "connection_terminated", "connection_lost": "connection_terminated",
+	"http2_goaway": "connection_terminated", "http2_stream_reset": "connection_terminated",
+	"http2_refused_stream": "destination_unavailable", "http2_enhance_your_calm": "destination_unavailable",
+	"unexpected_eof":     "http_response_incomplete",
+	"broken_response":    "http_protocol_error",
+	"http2_stream_error": "http_protocol_error",
+	"local_resources":    "connection_limit_reached",
+}
+
+// proxyError returns the type of RFC 9209 for an attempt that had no response.
+func proxyError(v lull.Verdict) string {
+	switch kind := proxyErrors[v.Code]; {
+	case kind != "":
+		return kind
+	case v.NeverSent:
+		return "destination_unavailable"
+	case v.CallerSide():
+		return "proxy_internal_error"
+	}
+	return "http_protocol_error"
 }
 
 // problem is the body of an answer of the proxy's own.
@@ -99,11 +127,14 @@ func fail(w http.ResponseWriter, r *http.Request, status int, err error, kind st
 	}
 	if c := callOf(r.Context()); c != nil {
 		c.Own = true
+		if call != nil {
+			c.Reason = call.Reason
+		}
 	}
 	h := w.Header()
 	h.Set("Proxy-Status", "lull; error="+kind)
 	if isGRPC(r) {
-		failGRPC(w, status, body.Detail)
+		failGRPC(w, status, body.Detail, call != nil && call.Reason.GaveUp())
 		return
 	}
 	if status == http.StatusBadRequest && r.ProtoMajor == 1 {
@@ -125,13 +156,15 @@ func isGRPC(r *http.Request) bool {
 }
 
 // failGRPC answers with a status of gRPC in a header alone (Trailers-Only), by gRPC's table for the statuses of HTTP.
-func failGRPC(w http.ResponseWriter, status int, text string) {
+func failGRPC(w http.ResponseWriter, status int, text string, gaveUp bool) {
 	code := "14" // UNAVAILABLE
 	switch status {
 	case http.StatusBadRequest:
 		code = "13" // INTERNAL
 	case http.StatusForbidden:
 		code = "7" // PERMISSION_DENIED
+	case http.StatusMethodNotAllowed:
+		code = "12" // UNIMPLEMENTED
 	case http.StatusRequestEntityTooLarge:
 		code = "8" // RESOURCE_EXHAUSTED
 	case http.StatusGatewayTimeout:
@@ -141,7 +174,17 @@ func failGRPC(w http.ResponseWriter, status int, text string) {
 	h.Set("Content-Type", "application/grpc")
 	h.Set("Grpc-Status", code)
 	h.Set("Grpc-Message", percentEncoded(text))
+	if gaveUp {
+		stopGRPC(h)
+	}
 	w.WriteHeader(http.StatusOK)
+}
+
+// stopGRPC asks a client of gRPC not to retry a call whose status is in h (gRFC A6): retries would multiply those made here.
+func stopGRPC(h http.Header) {
+	if s := h.Get("Grpc-Status"); s != "" && s != "0" && len(h["Grpc-Retry-Pushback-Ms"]) == 0 {
+		h["Grpc-Retry-Pushback-Ms"] = []string{"-1"}
+	}
 }
 
 // percentEncoded returns text as Grpc-Message has it.
@@ -173,7 +216,7 @@ func (b *bufferPool) Get() []byte {
 	if p, ok := b.pool.Get().(*[]byte); ok {
 		return *p
 	}
-	return make([]byte, 32<<10)
+	return make([]byte, 16<<10)
 }
 
 func (b *bufferPool) Put(p []byte) { b.pool.Put(&p) }
@@ -182,7 +225,8 @@ func (b *bufferPool) Put(p []byte) { b.pool.Put(&p) }
 func answerIngress(w http.ResponseWriter, r *http.Request, err error) {
 	v := lullhttp.ClassifyError(err)
 	switch {
-	case err == errTunnelled:
+	case err == errTunnelled || callOf(r.Context()).clientHasLeft():
+		answer(w, r, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		fail(w, r, http.StatusGatewayTimeout, err, "http_response_timeout")
 	case v.NeverSent:

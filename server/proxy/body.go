@@ -15,7 +15,8 @@ type requestBody struct {
 	io.ReadCloser
 	length int64 // 0: unknown
 	n      atomic.Int64
-	failed atomic.Bool // it broke off
+	ended  atomic.Bool
+	failed atomic.Pointer[error] // it broke off
 
 	trailer   http.Header // of the request
 	announced http.Header // its names; others are left out, as over HTTP/2
@@ -52,9 +53,10 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		b.idle = 0 // net/http's own deadlines follow
 		b.mu.Unlock()
 		if err == io.EOF {
+			b.ended.Store(true)
 			maps.DeleteFunc(b.trailer, func(name string, _ []string) bool { _, ok := b.announced[name]; return !ok })
 		} else if err != http.ErrBodyReadAfterClose {
-			b.failed.Store(true)
+			b.failed.CompareAndSwap(nil, &err)
 		}
 	}
 	return n, err
@@ -74,6 +76,21 @@ func (b *requestBody) wait(last bool) {
 	if last {
 		b.idle = 0
 	}
+}
+
+// whole reports whether all of it has been read.
+func (b *requestBody) whole() bool {
+	return b == nil || b.ended.Load() || b.length > 0 && b.n.Load() == b.length
+}
+
+// failure returns the error of the client, or nil.
+func (b *requestBody) failure() error {
+	if b != nil {
+		if err := b.failed.Load(); err != nil {
+			return *err
+		}
+	}
+	return nil
 }
 
 func (b *requestBody) bytes() int64 {
@@ -104,7 +121,7 @@ func bodyFailure(r *http.Request) int {
 		return 0
 	case c.body.late():
 		return http.StatusRequestTimeout
-	case c.body.failed.Load():
+	case c.body.failure() != nil:
 		return http.StatusBadRequest
 	}
 	return 0

@@ -27,14 +27,12 @@ func refusalOf(r *http.Request) string {
 		return "the request has no Host"
 	case r.Host != "" && !isAuthority(r.Host):
 		return "the Host is not a name or an address, with or without a port"
-	case len(r.Header["Host"]) > 0 && (len(r.Header["Host"]) > 1 || r.Header["Host"][0] != r.Host):
+	case len(r.Header["Host"]) > 0 && (len(r.Header["Host"]) > 1 || !strings.EqualFold(r.Header["Host"][0], r.Host)):
 		return "the Host is not the :authority"
 	case r.ProtoMajor == 2 && u.Host != "" && r.Method != http.MethodConnect:
 		return "the :path is a URL"
 	case r.ProtoMajor == 2 && !isLength(r.Header["Content-Length"], r.ContentLength):
 		return "the Content-Length is not that of the body"
-	case loops(r.Header):
-		return "the request goes round in circles: see its Via header"
 	}
 	return ""
 }

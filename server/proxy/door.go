@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/driver/inbound"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/outlier"
 	"github.com/lullgo/lull/server/admission"
@@ -251,15 +253,8 @@ func (d *door) setCalls(replay int64, stale time.Duration, resume bool, opts ...
 		d.calls = d.proxy.wrap(calls)
 	}
 	d.reverse = d.reverseProxy(d.calls)
-	inner, err := lullhttp.NewHandler(http.HandlerFunc(d.serve))
-	d.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if above := d.proxy.layers.above(r); len(above) > 0 {
-			claim(r.Header, above)
-			callOf(r.Context()).above = above
-		}
-		inner.ServeHTTP(w, r)
-	})
-	return err
+	d.handler = http.HandlerFunc(d.serve)
+	return nil
 }
 
 func (d *door) reverseProxy(calls http.RoundTripper) *httputil.ReverseProxy {
@@ -268,11 +263,14 @@ func (d *door) reverseProxy(calls http.RoundTripper) *httputil.ReverseProxy {
 		Rewrite:        d.rewrite,
 		ModifyResponse: modifyResponse,
 		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { answer(w, r, err) },
-		FlushInterval:  10 * time.Millisecond, // a response that comes in pieces is passed on in pieces
+		FlushInterval:  flushAfter,
 		BufferPool:     &buffers,
 		ErrorLog:       quiet,
 	}
 }
+
+// flushAfter is how long a part of a body of known length is held back for more. Others are sent on at once.
+const flushAfter = 10 * time.Millisecond
 
 // ServeHTTP takes a request of the door.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -280,36 +278,89 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.TLS = tlsOf(r.Context())
 	}
 	dropH2C(r.Header)
-	c := &call{door: d}
+	c := &call{Context: r.Context(), door: d}
 	c.Record = Record{Time: time.Now(), Door: d.name, Method: r.Method, Host: r.Host, Path: r.URL.Path, Protocol: r.Proto}
-	ctx := context.WithValue(r.Context(), callKey{}, c)
-	r = r.WithContext(ctx)
-	out := &countingWriter{ResponseWriter: w, last: r.ProtoMajor == 1 && (d.proxy.Draining() || mayBeGoneBeyond(r))}
+	c.writer = writer{ResponseWriter: w, call: c, old: !r.ProtoAtLeast(1, 1)}
+	out := &c.writer
+	c.last = mayBeGoneBeyond(r)
+	if d.proxy.record != nil {
+		defer c.end()
+	}
+	defer c.cut()
+	var ctx context.Context = c
+	if d.calls != nil {
+		if c.above = d.proxy.layers.above(r); len(c.above) > 0 {
+			claim(r.Header, c.above)
+		}
+		left, bounded := timeLeft(r.Header)
+		ctx, c.in = inbound.With(ctx, lullhttp.ParseAttempt(r.Header), left)
+		defer c.in.End()
+		if bounded && left <= 0 {
+			answer(out, r.WithContext(ctx), &lull.Error{Dependency: d.name, Reason: engine.Deadline})
+			return
+		}
+	}
+	r = r.WithContext(ctx) // net/http looks at the body of its own
 	c.body = takeBody(w, r, d.limits)
 	defer c.body.wait(true)
-	if d.proxy.record != nil {
-		defer func() {
-			c.Took = time.Since(c.Time)
-			c.Status, c.BytesOut, c.BytesIn = out.status, out.bytes, c.body.bytes()
-			d.proxy.record(&c.Record)
-		}()
-	}
 	if text := refusalOf(r); text != "" {
 		fail(out, r, http.StatusBadRequest, errorText(text), "http_request_error")
 		return
 	}
-	if limit := d.limits.BodyBytes; limit > 0 && r.Body != nil {
-		if r.ContentLength > limit {
-			fail(out, r, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has %d bytes, and this door takes at most %d", r.ContentLength, limit), "http_request_error")
+	if loops(r.Header) {
+		out.Header()["X-Should-Retry"] = []string{"false"}
+		fail(out, r, http.StatusBadGateway, errorText("the request goes round in circles: see its Via header"), "proxy_loop_detected")
+		return
+	}
+	if c.body != nil {
+		limit := d.limits.BodyBytes
+		if limit > 0 && r.ContentLength > limit {
+			fail(out, r, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has %d bytes, and this door takes at most %d", r.ContentLength, limit), "http_request_denied")
 			return
 		}
-		r.Body = http.MaxBytesReader(out, r.Body, limit)
+		if limit > 0 {
+			r.Body = http.MaxBytesReader(w, r.Body, limit)
+		}
+		if r.ProtoMajor == 1 {
+			// The response may begin while the request is still being sent.
+			_ = http.NewResponseController(w).EnableFullDuplex()
+		}
 	}
 	d.handler.ServeHTTP(out, r)
 	if c.resp != nil && len(c.resp.Trailer) > 0 {
 		for _, name := range forApplication {
 			delete(w.Header(), http.TrailerPrefix+name) // it is the upstream's
 		}
+	}
+}
+
+// begin completes the header of an answer.
+func (c *call) begin(h http.Header, status int) {
+	if c.in != nil {
+		c.in.Began()
+		h[lullhttp.AnnounceHeader] = announcement
+		if status >= 500 && c.in.GaveUp() {
+			if _, hinted := lullhttp.ParseHint(h, status, c.Time); !hinted {
+				h["X-Should-Retry"] = []string{"false"} // a retry from further up would multiply those made here
+			}
+		}
+	}
+	// An answer before the end of the request: what is left of that is not read. (net/http would panic when it has read it.)
+	if c.Protocol != "HTTP/2.0" && (c.last || c.door.proxy.Draining() || !c.body.whole()) {
+		h["Connection"] = []string{"close"}
+	}
+}
+
+var announcement = []string{"1"}
+
+// cut sends what there is of an answer that breaks off, so that the client does not take the request for one without any.
+func (c *call) cut() {
+	if c.writer.status < 200 {
+		return
+	}
+	if v := recover(); v != nil {
+		_ = http.NewResponseController(c.writer.ResponseWriter).Flush()
+		panic(v)
 	}
 }
 
@@ -320,10 +371,8 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 		d.connect(w, r)
 		return
 	}
-	if d.target == nil {
-		if !d.mayForward(w, r) {
-			return
-		}
+	if d.target == nil && !d.mayForward(w, r) {
+		return
 	}
 	c.route = d.routeOf(r)
 	options := c.route.options
@@ -333,19 +382,9 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	case "?0":
 		options = append(options[:len(options):len(options)], lull.Once())
 	}
-	ctx := r.Context()
 	if len(options) > 0 {
-		ctx = lullhttp.WithCall(ctx, options...)
+		r = r.WithContext(lullhttp.WithCall(r.Context(), options...))
 	}
-	if ms, ok := envoyTimeout(r.Header); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, ms)
-		defer cancel()
-	}
-	if ctx != r.Context() {
-		r = r.WithContext(ctx)
-	}
-	c.writer = w
 	d.reverse.ServeHTTP(w, r)
 }
 
@@ -386,8 +425,15 @@ func dependencyOf(r *http.Request) *lull.Dependency {
 	return nil
 }
 
-// envoyTimeout reads the timeout with which an application tells Envoy how long a request may take.
-func envoyTimeout(h http.Header) (time.Duration, bool) {
-	ms, err := strconv.ParseInt(h.Get("X-Envoy-Upstream-Rq-Timeout-Ms"), 10, 32)
-	return time.Duration(ms) * time.Millisecond, err == nil && ms > 0
+// timeLeft returns the time that an application gives a request, of which the shortest counts.
+func timeLeft(h http.Header) (left time.Duration, bounded bool) {
+	left, bounded = lullhttp.ParseTimeout(h)
+	if v := h["X-Envoy-Upstream-Rq-Timeout-Ms"]; len(v) > 0 {
+		if ms, err := strconv.ParseUint(v[0], 10, 31); err == nil && ms > 0 {
+			if d := time.Duration(ms) * time.Millisecond; !bounded || d < left {
+				left, bounded = d, true
+			}
+		}
+	}
+	return left, bounded
 }

@@ -47,7 +47,7 @@ func (d *door) mayForward(w http.ResponseWriter, r *http.Request) bool {
 	case r.URL.Scheme != "http" && r.URL.Scheme != "https":
 		fail(w, r, http.StatusBadRequest, errors.New("want a URL of http or https"), "http_request_error")
 	case !d.hosts.allow(r.URL.Hostname(), portOf(r.URL)):
-		fail(w, r, http.StatusForbidden, errors.New("the forward door may not call "+r.URL.Host+": name it under forward.hosts"), "destination_ip_prohibited")
+		fail(w, r, http.StatusForbidden, errors.New("the forward door may not call "+r.URL.Host+": name it under forward.hosts"), "http_request_denied")
 	default:
 		return true
 	}
@@ -233,7 +233,7 @@ func (d *door) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !d.hosts.allow(host, port) {
-		fail(w, r, http.StatusForbidden, errors.New("the forward door may not call "+r.Host+": name it under forward.hosts"), "destination_ip_prohibited")
+		fail(w, r, http.StatusForbidden, errors.New("the forward door may not call "+r.Host+": name it under forward.hosts"), "http_request_denied")
 		return
 	}
 	address := net.JoinHostPort(host, port)
@@ -252,10 +252,7 @@ func (d *door) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer from.Close()
-	if c := callOf(r.Context()); c != nil {
-		c.Status = http.StatusOK
-	}
 	if _, err := from.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err == nil {
-		d.proxy.join(r.Context(), from, buffered.Reader, to)
+		callOf(r.Context()).join(http.StatusOK, from, buffered, to)
 	}
 }

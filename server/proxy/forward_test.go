@@ -135,7 +135,7 @@ func TestRedirectsAndLoops(t *testing.T) {
 				got := statuses(t, send(door, sent+"\r\n"))
 				requests, _, _ := f.take()
 				if i == 8 {
-					check.Equal(t, got, "400", "%s: the ninth time", door)
+					check.Equal(t, got, "502", "%s: the ninth time", door)
 					check.Equal(t, len(requests), 0, "%s: requests of the upstream the ninth time", door)
 					break
 				}

@@ -17,7 +17,7 @@ import (
 // The guard is a state machine over single bytes. It keeps no bytes and allocates nothing. Bodies are skipped by their length.
 type guard struct {
 	at    place
-	n     int      // position in what is being read
+	n     int      // the position in what is being read
 	token [17]byte // the beginning of a method or of a header's name, in lower case
 	left  uint64   // bytes of a body or chunk
 	lines int      // of this header or trailer
@@ -224,16 +224,11 @@ func (g *guard) scan(p []byte) int {
 				g.at, g.upgrade = inValue, true
 				i--
 			}
-		case lineLF:
+		case lineLF, lastLF, chunkLF, chunkEndLF:
 			if b != '\n' {
 				return g.refuse(i, "a CR stands alone")
 			}
-			g.at = atLine
-		case lastLF:
-			if b != '\n' {
-				return g.refuse(i, "a CR stands alone")
-			}
-			if text := g.headed(); text != "" {
+			if text := g.lineEnded(); text != "" {
 				return g.refuse(i, text)
 			}
 		case inBody, inChunk:
@@ -270,23 +265,11 @@ func (g *guard) scan(p []byte) int {
 			default:
 				return g.refuse(i, "an extension of a chunk has a control character")
 			}
-		case chunkLF:
-			if b != '\n' {
-				return g.refuse(i, "a CR stands alone")
-			}
-			if g.at = inChunk; g.left == 0 {
-				g.at, g.trailing, g.lines = atLine, true, 0
-			}
 		case chunkEndCR:
 			if b != '\r' {
 				return g.refuse(i, "no CR LF follows a chunk")
 			}
 			g.at = chunkEndLF
-		case chunkEndLF:
-			if b != '\n' {
-				return g.refuse(i, "no CR LF follows a chunk")
-			}
-			g.at, g.n = inChunkSize, 0
 		case beyond:
 			return len(p)
 		}
@@ -345,9 +328,17 @@ func (g *guard) named() string {
 	return ""
 }
 
-// headed expects what follows a header or trailer that has been read. It returns why the request is refused.
-func (g *guard) headed() string {
+// lineEnded expects what follows a line. It returns why the request is refused.
+func (g *guard) lineEnded() string {
 	switch {
+	case g.at == lineLF:
+		g.at = atLine
+	case g.at == chunkEndLF:
+		g.at, g.n = inChunkSize, 0
+	case g.at == chunkLF && g.left > 0:
+		g.at = inChunk
+	case g.at == chunkLF:
+		g.at, g.trailing, g.lines = atLine, true, 0
 	case g.trailing:
 		g.next()
 	case g.chunked && g.lengths:
@@ -390,8 +381,13 @@ func (c *doorConn) Read(p []byte) (int, error) {
 		c.refused, c.poison = true, poison[n:]
 		return good + n, nil
 	}
+	if midway := c.guard.inABody(); midway != c.midway.Load() {
+		c.midway.Store(midway)
+	}
 	return n, err
 }
+
+func (g *guard) inABody() bool { return g.at >= inBody && g.at < beyond || g.trailing }
 
 // badRequest is what net/http answers when it cannot read a request.
 const badRequest = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
@@ -404,6 +400,7 @@ func (c *doorConn) Write(p []byte) (int, error) {
 	if string(p) != badRequest || !c.refused { // in this order: handlers write while a Read is under way
 		return c.Conn.Write(p)
 	}
+	c.report(c.guard.refusal)
 	text := fmt.Sprintf(`{"type":"about:blank","title":"Bad Request","status":400,"detail":%q,"attempts":0}`, c.guard.refusal)
 	_, err := fmt.Fprintf(c.Conn, "HTTP/1.1 400 Bad Request\r\nContent-Type: application/problem+json\r\nContent-Length: %d\r\n"+
 		"Proxy-Status: lull; error=http_request_error\r\nConnection: close\r\n\r\n%s", len(text), text)

@@ -114,13 +114,9 @@ func beforeRetry(next *http.Request, _ error) error {
 // modifyResponse adds how the call went to its response.
 func modifyResponse(resp *http.Response) error {
 	h := resp.Header
-	passable(resp)
 	for _, name := range forApplication {
 		delete(h, name)
 		delete(resp.Trailer, name)
-	}
-	if c := callOf(resp.Request.Context()); c != nil {
-		c.resp = resp
 	}
 	giveUp(resp.Request.Context())
 	o := lullhttp.OutcomeOf(resp)
@@ -131,17 +127,25 @@ func modifyResponse(resp *http.Response) error {
 	if o.Reason != engine.Success {
 		h[ReasonHeader] = []string{o.Reason.String()}
 	}
+	if callOf(resp.Request.Context()).in.GaveUp() && isGRPC(resp.Request) {
+		stopGRPC(h)
+		stopGRPC(resp.Trailer)
+	}
 	if o.Stale {
+		callOf(resp.Request.Context()).Stale = true
 		h[StaleHeader] = []string{"?1"}
 	}
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return tunnel(resp)
-	}
-	return nil
+	return passable(resp)
 }
 
 // passable takes from a response what the door's client cannot be sent.
-func passable(resp *http.Response) {
+func passable(resp *http.Response) error {
+	c := callOf(resp.Request.Context())
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return c.tunnel(resp)
+	}
+	c.resp, c.got = resp, responseBody{resp.Body, c}
+	resp.Body = &c.got
 	switch {
 	case resp.StatusCode == http.StatusNotModified && len(resp.Header["Content-Length"]) > 0:
 		// It is the length of what the client has. Clients of net/http would wait for it over HTTP/2.
@@ -151,6 +155,7 @@ func passable(resp *http.Response) {
 	case len(resp.Trailer) > 0 && resp.Request.ProtoMajor == 1 && resp.Request.Method != http.MethodHead:
 		delete(resp.Header, "Content-Length") // over HTTP/1 only a chunked body has trailers
 	}
+	return nil
 }
 
 var oneAttempt = []string{"1"}

@@ -38,9 +38,9 @@ func (n *plan) ingress(i Ingress) error {
 		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { answerIngress(w, r, err) },
 		BufferPool:     &buffers,
 		ErrorLog:       quiet,
+		FlushInterval:  flushAfter,
 	}
 	var inner http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		callOf(r.Context()).writer = w
 		defer n.proxy.layers.begin(r)()
 		d.reverse.ServeHTTP(w, r)
 	})
@@ -131,15 +131,8 @@ func isInner(name string, _ []string) bool {
 
 // fromIngress passes the application's response on.
 func fromIngress(resp *http.Response) error {
-	passable(resp)
 	for _, h := range []http.Header{resp.Header, resp.Trailer} {
 		delete(h, "Proxy-Status")
 	}
-	if c := callOf(resp.Request.Context()); c != nil {
-		c.resp = resp
-	}
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return tunnel(resp)
-	}
-	return nil
+	return passable(resp)
 }

@@ -85,3 +85,19 @@ func TestRoutesOfUnusualPaths(t *testing.T) {
 		}
 	})(t)
 }
+
+// A request that the guard refuses is in the access log, with the reason that its client gets.
+func TestRecordOfARefusal(t *testing.T) {
+	inBubble(func(t *testing.T) {
+		var records []proxy.Record
+		f := newFront(t, proxy.Config{}, "", proxy.WithRecord(func(r *proxy.Record) { records = append(records, *r) }))
+		defer f.stop()
+		answers := send("ingress", ambiguous["CL and TE"])
+		if len(records) != 1 || records[0].Door != "ingress" || records[0].Status != 400 || !records[0].Own || records[0].Error == "" || !strings.Contains(answers, records[0].Error) {
+			t.Errorf("records %+v of %q", records, answers)
+		}
+		if !strings.Contains(answers, "application/problem+json") || !strings.Contains(answers, "Proxy-Status: lull; error=http_request_error") {
+			t.Errorf("answer: %q", answers)
+		}
+	})(t)
+}

@@ -186,7 +186,10 @@ func (p *Proxy) hostPolicy(host string) lull.Policy { return (*p.policy.Load())(
 
 // options returns the wiring of the dependency of that name.
 func (p *Proxy) options(name string) []lull.Option {
-	opts := []lull.Option{lull.WithObserver(observer{})}
+	var opts []lull.Option
+	if p.record != nil {
+		opts = append(opts, lull.WithObserver(observer{}))
+	}
 	for _, o := range p.observers {
 		opts = append(opts, lull.WithObserver(o))
 	}

@@ -2,9 +2,14 @@ package proxy
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net"
 	"net/http"
+	"syscall"
 	"time"
 
+	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 )
@@ -18,7 +23,7 @@ type Record struct {
 	Host     string
 	Path     string
 	Protocol string // "HTTP/1.1", "HTTP/2.0"
-	Status   int    // of the answer; 0: there was none
+	Status   int    // of the answer; StatusClientGone, or 0: there was none
 	BytesIn  int64  // of the request's body, as far as it was read
 	BytesOut int64  // of the answer's body
 
@@ -29,7 +34,7 @@ type Record struct {
 	Attempts   []Attempt     // in their order
 	Stale      bool          // an older response was served
 	Own        bool          // the answer is the proxy's own
-	Error      string        // what the last attempt failed with, if it had no response
+	Error      string        // what the last attempt failed with, if it had no response, or what its response broke off with
 }
 
 // An Attempt is one attempt of a call.
@@ -39,23 +44,62 @@ type Attempt struct {
 	Waited time.Duration // the wait after it
 }
 
-// A call is a request on its way through a door.
+// A call is a request on its way through a door, and the context of what is done for it.
 type call struct {
+	context.Context // of the request
 	Record
-	door   *door
-	body   *requestBody
+	door  *door
+	route route
+	above []layer          // for which it may be made
+	in    *inbound.Request // nil: the ingress door's has another one
+
+	writer writer
 	resp   *http.Response
-	route  route
-	above  []layer             // for which it may be made
-	writer http.ResponseWriter // for a response that switches protocols
+	body   *requestBody // nil: none
+	last   bool         // its connection takes no other request
+	got    responseBody
 }
 
 type callKey struct{}
+
+func (c *call) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
 
 func callOf(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
 }
+
+// clientHasLeft reports whether nobody waits for an answer any more.
+func (c *call) clientHasLeft() bool {
+	if c.Context.Err() != nil {
+		return true
+	}
+	err := c.body.failure()
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
+}
+
+// end completes the record.
+func (c *call) end() {
+	c.Took = time.Since(c.Time)
+	if c.Status == 0 { // no tunnel
+		c.Status, c.BytesIn, c.BytesOut = c.writer.status, c.body.bytes(), c.writer.bytes
+	}
+	if c.Status < 200 && c.Status != http.StatusSwitchingProtocols {
+		c.Status = 0
+		if c.clientHasLeft() {
+			c.Status = StatusClientGone
+		}
+	}
+	c.door.proxy.record(&c.Record)
+}
+
+// StatusClientGone is the status in the Record of a request whose client went away before there was an answer.
+const StatusClientGone = 499
 
 // observer completes the record of the call that an event belongs to.
 type observer struct{}
@@ -65,7 +109,7 @@ func (observer) Observe(ctx context.Context, e event.Event) {
 		return
 	}
 	c := callOf(ctx)
-	if c == nil || c.door.proxy.record == nil {
+	if c == nil {
 		return
 	}
 	c.Dependency, c.Operation, c.Reason = e.Dependency, e.Operation, e.Reason
@@ -91,30 +135,34 @@ func (observer) Observe(ctx context.Context, e event.Event) {
 	}
 }
 
-// A countingWriter counts what is answered.
-type countingWriter struct {
+// A writer counts what is answered, and completes the header.
+type writer struct {
 	http.ResponseWriter
-	last   bool // of its connection
+	call   *call
+	old    bool // HTTP/1.0
 	status int
 	bytes  int64
 }
 
-func (w *countingWriter) WriteHeader(status int) {
-	switch {
-	case status < 200:
+func (w *writer) WriteHeader(status int) {
+	if status < 200 {
+		if w.old {
+			return // RFC 9110, 15.2
+		}
 		for _, name := range forApplication {
 			delete(w.Header(), name) // it is the upstream's
 		}
-	case w.last:
-		w.Header().Set("Connection", "close")
 	}
-	if w.status < 200 && w.status != http.StatusSwitchingProtocols {
+	if w.status < 200 {
 		w.status = status
+		if status >= 200 {
+			w.call.begin(w.Header(), status)
+		}
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *countingWriter) Write(p []byte) (int, error) {
+func (w *writer) Write(p []byte) (int, error) {
 	if w.status < 200 {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -123,7 +171,19 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (w *countingWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
-
 // Unwrap is for http.ResponseController.
-func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// A responseBody records what a response broke off with.
+type responseBody struct {
+	io.ReadCloser
+	call *call
+}
+
+func (b *responseBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && b.call.Error == "" {
+		b.call.Error = err.Error()
+	}
+	return n, err
+}

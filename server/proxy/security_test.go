@@ -240,6 +240,9 @@ var ambiguous = map[string]string{
 	"1,001 headers":               "GET / HTTP/1.1\r\n" + head + strings.Repeat("a:b\r\n", 1001) + "\r\n",
 }
 
+// lastWords is for how long a refused client may read its answer.
+const lastWords = 500 * time.Millisecond
+
 // Nothing of a request that two parsers may read in two ways reaches the upstream: it is answered with 400, and the
 // connection ends. Requests that came before it are answered first.
 func TestAmbiguousRequests(t *testing.T) {
@@ -248,7 +251,11 @@ func TestAmbiguousRequests(t *testing.T) {
 		defer f.stop()
 		for name, text := range ambiguous {
 			for _, door := range []string{"app", "ingress"} {
+				start := time.Now()
 				check.Equal(t, statuses(t, send(door, text)), "400", "%s at %s", name, door)
+				if took := time.Since(start); took > lastWords {
+					t.Errorf("%s at %s: the answer took %v", name, door, took)
+				}
 				check.Equal(t, statuses(t, send(door, strings.Split(text, "")...)), "400", "%s at %s, byte by byte", name, door)
 				check.Equal(t, statuses(t, send(door, text+"GET /smuggled HTTP/1.1\r\n"+head+"\r\n")), "400", "%s at %s, before another", name, door)
 				if requests, _, broken := f.take(); len(requests)+broken > 0 {
@@ -297,6 +304,7 @@ var brokenBodies = map[string]string{
 	"a trailer without a name":       chunked + "3\r\nabc\r\n0\r\n: b\r\n\r\n",
 	"a Content-Length as trailer":    chunked + "3\r\nabc\r\n0\r\nContent-Length: 3\r\n\r\n",
 	"a Transfer-Encoding as trailer": chunked + "3\r\nabc\r\n0\r\nTransfer-Encoding: chunked\r\n\r\n",
+	"a Trailer as trailer":           chunked + "3\r\nabc\r\n0\r\nTrailer: Sum\r\n\r\n",
 	"a Host as trailer":              chunked + "3\r\nabc\r\n0\r\nHost: evil\r\n\r\n",
 	"1,001 trailers":                 chunked + "3\r\nabc\r\n0\r\n" + strings.Repeat("a:b\r\n", 1001) + "\r\n",
 }
@@ -344,6 +352,8 @@ var clean = map[string]struct {
 	"an IPv6 address":            {"GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", ""},
 	"a path in the Host":         {"GET / HTTP/1.1\r\nHost: %2Frun%2Fapp.sock\r\n\r\n", ""},
 	"a method of its own":        {"M-SEARCH / HTTP/1.1\r\n" + head + "\r\n", ""},
+	"many headers and trailers":  {"POST / HTTP/1.1\r\n" + head + strings.Repeat("a:b\r\n", 600) + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n" + strings.Repeat("a:b\r\n", 600) + "\r\n", "abc"},
+	"a length behind h2c":        {"POST / HTTP/1.1\r\n" + head + "Upgrade: h2c \r\nContent-Length: 3\r\n\r\nabc", "abc"},
 	"h2c is not switched to":     {"GET / HTTP/1.1\r\n" + head + "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n", ""},
 }
 
@@ -365,6 +375,10 @@ func TestUnusualRequests(t *testing.T) {
 					check.Equal(t, broken, 0, "%s at %s (%d): broken requests of the upstream", name, door, i)
 					for j, r := range requests {
 						check.Equal(t, bodies[j], one.body, "%s at %s (%d): body", name, door, i)
+						if name == "an absolute form" {
+							check.Equal(t, r.Host, "app", "%s at %s (%d): Host", name, door, i)
+							check.Equal(t, r.RequestURI, "/x", "%s at %s (%d): target", name, door, i)
+						}
 						for _, name := range []string{"Upgrade", "Http2-Settings", "Connection"} {
 							if v := r.Header[name]; v != nil {
 								t.Errorf("%s at %s (%d): the upstream got %s: %q", name, door, i, name, v)

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -22,7 +23,57 @@ type server struct {
 	tls      tlsFiles
 	listener *doorListener
 	http     *http.Server
+	fresh    atomic.Int64 // connections without a request so far
+	busy     atomic.Int64 // connections with a request
 }
+
+// follow counts the connections.
+func (s *server) follow(c net.Conn, state http.ConnState) {
+	d, ok := c.(*doorConn)
+	if !ok {
+		return
+	}
+	for _, count := range [...]struct {
+		is  *bool
+		now bool
+		of  *atomic.Int64
+	}{{&d.fresh, state == http.StateNew, &s.fresh}, {&d.busy, state == http.StateActive, &s.busy}} {
+		switch {
+		case *count.is == count.now:
+		case count.now:
+			count.of.Add(1)
+		default:
+			count.of.Add(-1)
+		}
+		*count.is = count.now
+	}
+}
+
+// end ends the server when its requests have ended, or ctx has: then it returns an error. http.Server.Shutdown drops a request that
+// arrives while it begins, so it comes last.
+func (s *server) end(ctx context.Context) error {
+	s.listener.Close()
+	select {
+	case <-s.listener.ended:
+	case <-ctx.Done():
+	}
+	ticks := time.NewTicker(10 * time.Millisecond)
+	defer ticks.Stop()
+	for since, quiet := time.Now(), 0; quiet < 3 && ctx.Err() == nil; quiet++ {
+		<-ticks.C
+		if s.busy.Load() > 0 || s.fresh.Load() > 0 && time.Since(since) < firstRequest {
+			quiet = 0
+		}
+	}
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		s.http.Close()
+	}
+	return err
+}
+
+// firstRequest is for how long the first request of a connection is waited for, when its listener has been closed.
+const firstRequest = time.Second
 
 // listen is the default of WithListen. "unix:/path" is a Unix socket.
 func listen(address string) (net.Listener, error) {
@@ -98,8 +149,14 @@ func (p *Proxy) openDoors(doors map[string]*door) (err error) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		s.listener = newDoorListener(l, d.limits.Connections)
+		s.listener.refused = func(why string) {
+			if p.record != nil {
+				p.record(&Record{Time: time.Now(), Door: name, Status: http.StatusBadRequest, Own: true, Error: why})
+			}
+		}
 		opened[name] = s
 		s.http = p.newServer(name, d)
+		s.http.ConnState = s.follow
 		if d.tls != nil {
 			if s.listener.tls, err = d.tls.config(); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
@@ -108,11 +165,11 @@ func (p *Proxy) openDoors(doors map[string]*door) (err error) {
 	}
 	for name, s := range opened {
 		if old := p.servers[name]; old != nil {
-			go p.end(old) // its address has changed
+			go p.endLater(old) // its address has changed
 		}
 		p.servers[name] = s
 		go func() {
-			if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			if err := s.http.Serve(s.listener); !s.listener.closing() {
 				select {
 				case p.failed <- fmt.Errorf("%s: %w", name, err):
 				default:
@@ -128,18 +185,16 @@ func (p *Proxy) closeDoors(doors map[string]*door) {
 	for name, s := range p.servers {
 		if doors[name] == nil {
 			delete(p.servers, name)
-			go p.end(s)
+			go p.endLater(s)
 		}
 	}
 }
 
-// end ends a server whose door is gone.
-func (p *Proxy) end(s *server) {
+// endLater ends a server whose door is gone.
+func (p *Proxy) endLater(s *server) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.drainTime)
 	defer cancel()
-	if s.http.Shutdown(ctx) != nil {
-		s.http.Close()
-	}
+	_ = s.end(ctx)
 }
 
 // newServer returns the server of a door, with limits on what a client can hold. It does not know of TLS, which stands
@@ -196,14 +251,18 @@ func (p *Proxy) drain() error {
 	errs := make(chan error, len(servers))
 	for name, s := range servers {
 		all.Go(func() {
-			if err := s.http.Shutdown(ctx); err != nil {
-				s.http.Close()
+			if s.end(ctx) != nil {
 				errs <- fmt.Errorf("%s: requests were cut off after %v", name, p.drainTime)
 			}
 		})
 	}
-	all.Go(func() { p.tunnels.drain(ctx) })
 	all.Wait()
+	p.tunnels.drain(ctx)
+	p.updating.Lock()
+	for _, base := range p.bases {
+		base.CloseIdleConnections()
+	}
+	p.updating.Unlock()
 	close(errs)
 	var joined error
 	for err := range errs {
@@ -215,34 +274,48 @@ func (p *Proxy) drain() error {
 // A doorListener bounds how many connections are open, and takes those that wait when it is closed.
 type doorListener struct {
 	net.Listener
-	tls     *tls.Config // nil: no TLS
+	tls     *tls.Config      // nil: no TLS
+	refused func(why string) // is called when the guard has refused a request
 	slots   chan struct{}
-	closing atomic.Bool
-	ended   chan struct{}
+	ending  chan struct{} // closed by Close
+	ended   chan struct{} // closed when the last connection has been taken
 	once    sync.Once
+	last    []net.Conn // that waited when it was closed; of the goroutine that accepts
 }
 
 func newDoorListener(l net.Listener, most int) *doorListener {
-	return &doorListener{Listener: l, slots: make(chan struct{}, most), ended: make(chan struct{})}
+	return &doorListener{Listener: l, slots: make(chan struct{}, most), ending: make(chan struct{}), ended: make(chan struct{})}
+}
+
+func (l *doorListener) closing() bool {
+	select {
+	case <-l.ending:
+		return true
+	default:
+		return false
+	}
 }
 
 func (l *doorListener) Accept() (net.Conn, error) {
 	select {
 	case l.slots <- struct{}{}:
-	case <-l.ended:
-		l.Listener.Close()
-		return nil, net.ErrClosed
+	case <-l.ending: // the last connections may be more than the slots
 	}
-	c, err := l.Listener.Accept()
+	c, err := l.accept()
 	if err != nil {
-		<-l.slots
-		if l.closing.Load() {
-			l.Listener.Close()
-			return nil, net.ErrClosed
+		if l.closing() {
+			err = net.ErrClosed
+		} else {
+			<-l.slots
 		}
 		return nil, err
 	}
-	d := &doorConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}
+	d := &doorConn{Conn: c, report: l.refused, release: sync.OnceFunc(func() {
+		select {
+		case <-l.slots:
+		default:
+		}
+	})}
 	if l.tls != nil {
 		secure := tls.Server(c, l.tls)
 		d.Conn = secure
@@ -251,15 +324,32 @@ func (l *doorListener) Accept() (net.Conn, error) {
 	return d, nil
 }
 
-// lastConnections is for how long connections are taken that have been opened before a door was closed: the system would reset them.
-const lastConnections = 50 * time.Millisecond
+func (l *doorListener) accept() (net.Conn, error) {
+	if !l.closing() {
+		if c, err := l.Listener.Accept(); err == nil || !l.closing() {
+			return c, err
+		}
+	}
+	select {
+	case <-l.ended:
+	default:
+		l.last = takeLast(l.Listener)
+		l.Listener.Close()
+		close(l.ended)
+	}
+	if len(l.last) == 0 {
+		return nil, net.ErrClosed
+	}
+	c := l.last[0]
+	l.last = l.last[1:]
+	return c, nil
+}
 
 // Close ends the listener when it has taken the connections that wait.
 func (l *doorListener) Close() error {
 	l.once.Do(func() {
-		l.closing.Store(true)
-		close(l.ended)
-		if d, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); !ok || d.SetDeadline(time.Now().Add(lastConnections)) != nil {
+		close(l.ending)
+		if d, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); !ok || d.SetDeadline(time.Unix(1, 0)) != nil {
 			l.Listener.Close()
 		}
 	})
@@ -269,14 +359,29 @@ func (l *doorListener) Close() error {
 // A doorConn is a connection of a door.
 type doorConn struct {
 	net.Conn
+	fresh   bool // of server.follow
+	busy    bool
 	release func()
+	report  func(why string)
 	state   func() *tls.ConnectionState // of TLS, when it has been agreed on
 	guard   guard                       // of what is read
+	midway  atomic.Bool                 // in the body of a request
 	refused bool
 	poison  string // what is left of it
 }
 
+// Close closes the connection. In the middle of a request it first lets the client read the answer to that: a connection
+// that is closed with unread bytes is reset, and the answer may be lost.
 func (c *doorConn) Close() error {
+	if c.midway.Swap(false) && c.CloseWrite() == nil {
+		go func() {
+			defer c.release()
+			_ = c.Conn.SetReadDeadline(time.Now().Add(lastWords))
+			_, _ = io.Copy(io.Discard, c.Conn)
+			c.Conn.Close()
+		}()
+		return nil
+	}
 	defer c.release()
 	return c.Conn.Close()
 }

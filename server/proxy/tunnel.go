@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +16,8 @@ import (
 
 // errTunnelled is for httputil.ReverseProxy: the response has been answered.
 var errTunnelled = errors.New("tunnelled")
+
+var errUpgrade = errors.New("the connection was not switched to another protocol")
 
 // upgradeOf returns the protocol that a header asks to switch to, or "".
 func upgradeOf(h http.Header) string {
@@ -29,64 +33,67 @@ func upgradeOf(h http.Header) string {
 
 // tunnel answers with a response that switches protocols, and passes bytes until both sides have ended. Unlike
 // httputil.ReverseProxy it passes on what the client has sent before the response came (golang.org/issue/80875).
-func tunnel(resp *http.Response) error {
-	c := callOf(resp.Request.Context())
+func (c *call) tunnel(resp *http.Response) error {
 	asked, got := upgradeOf(resp.Request.Header), upgradeOf(resp.Header)
 	if !strings.EqualFold(asked, got) {
-		return fmt.Errorf("the upstream switched to protocol %q when %q was asked for", got, asked)
+		return fmt.Errorf("%w: the upstream switched to protocol %q when %q was asked for", errUpgrade, got, asked)
 	}
 	to, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok {
-		return errors.New("the upstream's connection cannot be written to")
+		return fmt.Errorf("%w: the upstream's connection cannot be written to", errUpgrade)
 	}
-	from, buffered, err := http.NewResponseController(c.writer).Hijack()
+	from, buffered, err := http.NewResponseController(c.writer.ResponseWriter).Hijack()
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errUpgrade, err)
 	}
 	defer from.Close()
-	c.Status = resp.StatusCode
 	h := resp.Header
 	removeHopByHop(h)
 	h.Set("Connection", "Upgrade")
 	h.Set("Upgrade", got)
 	head := http.Response{StatusCode: resp.StatusCode, ProtoMajor: 1, ProtoMinor: 1, Header: h}
 	if err := head.Write(from); err == nil {
-		c.door.proxy.join(resp.Request.Context(), from, buffered.Reader, to)
+		c.join(resp.StatusCode, from, buffered, to)
 	}
 	return errTunnelled
 }
 
-// join passes bytes between a client and what it is connected to, until both directions have ended or ctx has. An end of
-// one direction is passed on, and the other continues.
-func (p *Proxy) join(ctx context.Context, from net.Conn, buffered io.Reader, to io.ReadWriteCloser) {
+// join passes bytes between a client and what it is connected to, until both directions have ended or the proxy has. An end
+// of one direction is passed on, and the other continues. early has what the client has sent with its request.
+func (c *call) join(status int, from net.Conn, early *bufio.ReadWriter, to io.ReadWriteCloser) {
+	c.Status = status
+	if c.in != nil {
+		c.in.Began()
+	}
 	_ = from.SetDeadline(time.Time{})
-	done := p.tunnels.add(func() { from.Close(); to.Close() })
-	defer done()
-	stop := context.AfterFunc(ctx, func() { from.Close(); to.Close() })
-	defer stop()
+	defer c.door.proxy.tunnels.add(func() { from.Close(); to.Close() })()
 	var both sync.WaitGroup
-	both.Go(func() { pass(to, buffered) })
-	both.Go(func() { pass(from, to) })
+	both.Go(func() {
+		// Not from the reader itself: net/http takes the end of that for the end of the request.
+		first, _ := early.Peek(early.Reader.Buffered())
+		c.BytesIn = pass(to, io.MultiReader(bytes.NewReader(first), from), from)
+	})
+	both.Go(func() { c.BytesOut = pass(from, to, to) })
 	both.Wait()
 }
 
 // pass copies from one side to the other, and passes the end on.
-func pass(to io.WriteCloser, from io.Reader) {
-	_, err := io.Copy(to, from)
+func pass(to io.WriteCloser, in io.Reader, from io.Closer) int64 {
+	n, err := io.Copy(to, in)
 	half, ok := to.(interface{ CloseWrite() error })
 	if err != nil || !ok || half.CloseWrite() != nil {
 		to.Close()
-		if c, ok := from.(io.Closer); ok {
-			c.Close()
-		}
+		from.Close()
 	}
+	return n
 }
 
 // tunnels are the connections that http.Server does not know any more.
 type tunnels struct {
-	mu   sync.Mutex
-	open map[*func()]struct{}
-	all  sync.WaitGroup
+	mu    sync.Mutex
+	open  map[*func()]struct{}
+	all   sync.WaitGroup
+	ended bool // the drain is over
 }
 
 // add returns what is to be called at the end.
@@ -98,6 +105,9 @@ func (t *tunnels) add(end func()) (done func()) {
 	}
 	t.open[&end] = struct{}{}
 	t.all.Add(1)
+	if t.ended {
+		end()
+	}
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -106,18 +116,16 @@ func (t *tunnels) add(end func()) (done func()) {
 	}
 }
 
-// drain waits for the tunnels until ctx ends, and ends those that are left.
+// drain waits for the tunnels until ctx ends, and ends those that are left. No request is in flight that may begin another.
 func (t *tunnels) drain(ctx context.Context) {
-	ended := make(chan struct{})
-	go func() { t.all.Wait(); close(ended) }()
-	select {
-	case <-ended:
-	case <-ctx.Done():
+	stop := context.AfterFunc(ctx, func() {
 		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.ended = true
 		for end := range t.open {
 			(*end)()
 		}
-		t.mu.Unlock()
-		<-ended
-	}
+	})
+	defer stop()
+	t.all.Wait()
 }

@@ -2,11 +2,8 @@ package status
 
 import (
 	"crypto/sha256"
-	_ "embed"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"html/template"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,34 +19,11 @@ const (
 	mostShown  = 100      // dependencies on the page; JSON has all
 )
 
-//go:embed page.html
-var source string
-
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"duration": duration}).Parse(source))
-
 // contentPolicy lets a browser use the page's own style, and send its forms to where it came from. Nothing else.
 var contentPolicy = func() string {
-	_, style, _ := strings.Cut(source, "<style>")
-	style, _, _ = strings.Cut(style, "</style>")
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
-
-// duration returns seconds for people.
-func duration(seconds float64) string {
-	if seconds < 60 {
-		return fmt.Sprintf("%.1f s", seconds)
-	}
-	return (time.Duration(min(seconds, 1e9)) * time.Second).String()
-}
-
-// view is what the page shows.
-type view struct {
-	snapshot
-	Refresh int
-	Force   bool
-	All     int // dependencies, also those that are not shown
-}
 
 // ServeHTTP answers GET and HEAD with the page or JSON, and POST if ForceCircuits is set.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +56,7 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request) {
 	v.Dependencies = v.Dependencies[:min(v.All, mostShown)]
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", contentPolicy)
-	page.Execute(w, v)
+	w.Write(v.html())
 }
 
 func wantsJSON(r *http.Request) bool {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"maps"
 	"math"
@@ -255,6 +256,35 @@ func TestThePageEscapesAll(t *testing.T) {
 		check.Equal(t, strings.Contains(page, not), false, "the page has %s:\n%s", not, page)
 	}
 	check.Equal(t, strings.Count(page, "&lt;img"), 8, "places where it is shown")
+}
+
+// Whatever text comes from outside is text in every place of the page, also between two quotes: a browser reads it there, and no
+// element begins or ends with it.
+func FuzzTextStaysText(f *testing.F) {
+	page := func(text string) string {
+		v := view{Refresh: 5, Force: true, All: 1, snapshot: snapshot{Dependencies: []dependency{{
+			Name: text, Circuit: circuit{State: text, Forced: true, Change: text},
+			LastMinute: []reason{{Reason: text, Meaning: text}}, Errors: []failure{{Code: text, Kind: text, Operation: text, Text: text}},
+		}}}}
+		return string(v.html())
+	}
+	const word = "WORD"
+	plain := page(word)
+	for _, text := range []string{hostile, "%s%!d(string=", "&lt;b&gt;", "&am", "`${7*7}`", "{{.}}", "--></style></title>"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if text == "" {
+			t.Skip("what is empty is left out in some places")
+		}
+		is := page(text)
+		if read, want := html.UnescapeString(is), strings.ReplaceAll(plain, word, strings.ReplaceAll(text, "\x00", "\uFFFD")); read != want {
+			t.Errorf("%q: a browser reads\n%s\nwant\n%s", text, read, want)
+		}
+		for _, special := range []string{"<", ">", `"`, "'", "\x00"} {
+			check.Equal(t, strings.Count(is, special), strings.Count(plain, special), "%q: places with %s", text, special)
+		}
+	})
 }
 
 // The page needs no script, no other file, and its tables can be read aloud.
