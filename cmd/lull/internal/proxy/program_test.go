@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -66,7 +65,6 @@ func TestWhatNeedsARestart(t *testing.T) {
 	}
 	after.Admin.Listen, after.Log.To, after.Traces.Share, after.Fleet.Redis, after.Drain, after.Ingress.Keys.Store = "a", "a", 1, "a", 1, "a"
 	got := needRestart(before, after)
-	slices.Sort(got)
 	if want := []string{"admin", "drain", "fleet", "ingress.keys.store", "log", "traces"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
 	}
