@@ -41,7 +41,7 @@ func Accepted(ctx context.Context) {
 // NotReplayable records that the request of the attempt whose context ctx is cannot be made again
 // ([engine.Call.NotReplayable]): what was kept of it is lost. It is for an operation of
 // Dependency.Drive that fails, before it returns. It does nothing for an attempt in its caller's own
-// context ([lull.AttemptFrom]).
+// context (lull.AttemptFrom).
 func NotReplayable(ctx context.Context) {
 	if c := attempt.From(ctx); c != nil {
 		c.SetLost()

@@ -70,12 +70,28 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 			kind = "http_response_timeout"
 		}
 	}
+	if called && call.OutcomeUnknown && status >= 500 {
+		status = outcomeUnknown(h, r, status)
+	}
 	if called && status >= 500 {
 		if after := max(call.RetryAt, call.Verdict.After); after > 0 {
 			response.SetRetryAfter(h, after)
 		}
 	}
 	fail(w, r, status, err, kind)
+}
+
+// ProblemOutcomeUnknown is the problem type of a request that may have been carried out, and must not be carried out twice. Its
+// status is 409: many clients repeat any request, also a POST, after a 502, 503 or 504, and so would carry it out twice.
+const ProblemOutcomeUnknown = "tag:lullgo.github.io,2026:outcome-unknown"
+
+// outcomeUnknown returns the status of an answer with ProblemOutcomeUnknown. A client of gRPC gets the one that is given.
+func outcomeUnknown(h http.Header, r *http.Request, status int) int {
+	if isGRPC(r) {
+		return status
+	}
+	h["X-Should-Retry"] = []string{"false"}
+	return http.StatusConflict
 }
 
 // proxyErrors are the types of RFC 9209, 2.3, for the codes of verdicts.
@@ -124,6 +140,9 @@ func fail(w http.ResponseWriter, r *http.Request, status int, err error, kind st
 	var call *lull.Error
 	if errors.As(err, &call) {
 		body.Reason, body.Attempts, body.OutcomeUnknown = call.Reason.String(), call.Attempts, call.OutcomeUnknown
+	}
+	if status == http.StatusConflict {
+		body.Type, body.Title, body.OutcomeUnknown = ProblemOutcomeUnknown, "Outcome unknown", true
 	}
 	if c := callOf(r.Context()); c != nil {
 		c.Own = true
@@ -227,6 +246,8 @@ func answerIngress(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case err == errTunnelled || callOf(r.Context()).clientHasLeft():
 		answer(w, r, err)
+	case !v.NeverSent && !v.CallerSide() && !errors.As(err, new(*http.MaxBytesError)) && bodyFailure(r) == 0 && !mayRepeat(r):
+		fail(w, r, outcomeUnknown(w.Header(), r, http.StatusBadGateway), err, proxyError(v))
 	case errors.Is(err, context.DeadlineExceeded):
 		fail(w, r, http.StatusGatewayTimeout, err, "http_response_timeout")
 	case v.NeverSent:
@@ -235,4 +256,13 @@ func answerIngress(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		answer(w, r, err)
 	}
+}
+
+// mayRepeat reports whether carrying a request out twice is the same as once, as far as the request shows.
+func mayRepeat(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return r.Header.Get("Idempotency-Key") != ""
 }

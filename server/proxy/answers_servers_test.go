@@ -22,7 +22,6 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
-	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/server/proxy"
 )
 
@@ -359,7 +358,6 @@ func TestEveryRequestHasOneRecord(t *testing.T) {
 	check.Equal(t, resp.Header.Get("Proxy-Status"), "lull; error=proxy_loop_detected", "Proxy-Status")
 	check.Equal(t, r.record().Status, 502, "status of a circle")
 	eventually(t, func() bool { return len(r.records) == 0 }, "no further record")
-	_ = pace.Stretch
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

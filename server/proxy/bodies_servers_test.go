@@ -18,7 +18,6 @@ import (
 
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
-	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/server/proxy"
 )
 
@@ -111,7 +110,7 @@ func TestResponseBeginsBeforeTheRequestEnds(t *testing.T) {
 			control.Flush()
 		}
 	}, func(t *testing.T, r *running, c *http.Client) {
-		ctx, cancel := context.WithTimeout(t.Context(), pace.Stretch(10*time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), patience())
 		defer cancel()
 		body, write := io.Pipe()
 		resp, err := c.Do(must.Have(http.NewRequestWithContext(ctx, "POST", r.url(), body)))
@@ -151,7 +150,7 @@ func TestEarlyAnswer(t *testing.T) {
 					sent = 1 << 20
 				}
 				go io.Copy(write, zeros(sent))
-				ctx, cancel := context.WithTimeout(t.Context(), pace.Stretch(10*time.Second))
+				ctx, cancel := context.WithTimeout(t.Context(), patience())
 				context.AfterFunc(ctx, func() { write.Close() }) // net/http waits for the Read
 				req := must.Have(http.NewRequestWithContext(ctx, "POST", r.url(), body))
 				req.ContentLength = size
@@ -181,7 +180,6 @@ func TestClientDisappears(t *testing.T) {
 		if r.Method == "GET" {
 			w.WriteHeader(200)
 			http.NewResponseController(w).Flush()
-			begun <- true
 			<-r.Context().Done()
 			ends <- r.Context().Err()
 			return
@@ -206,6 +204,7 @@ func TestClientDisappears(t *testing.T) {
 			}
 			go func() {
 				if resp, err := c.Do(req); err == nil {
+					begun <- true
 					io.Copy(io.Discard, resp.Body)
 					resp.Body.Close()
 				}
@@ -280,7 +279,7 @@ func TestExpectContinue(t *testing.T) {
 		if got, err := w.Peek(1); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatalf("before the upstream has asked for the body: %q, %v", got, err)
 		}
-		w.SetReadDeadline(time.Now().Add(pace.Stretch(10 * time.Second)))
+		w.SetReadDeadline(time.Now().Add(patience()))
 		asked <- true
 		if path == "/refused" {
 			resp := w.response("PUT")
@@ -318,7 +317,7 @@ func TestNothingIsHeldBack(t *testing.T) {
 		}
 	}, func(t *testing.T, r *running, c *http.Client) {
 		for _, path := range []string{"/events", "/chunked", "/known"} {
-			ctx, cancel := context.WithTimeout(t.Context(), pace.Stretch(10*time.Second))
+			ctx, cancel := context.WithTimeout(t.Context(), patience())
 			resp, err := c.Do(must.Have(http.NewRequestWithContext(ctx, "GET", r.url()+path, nil)))
 			if err != nil {
 				t.Fatalf("%s: the header: %v", path, err)

@@ -14,12 +14,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
-	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/server/proxy"
@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	pace.Overlap(8)
 	os.Exit(m.Run())
 }
+
+// patience is how long a test waits for what must come. It is measured once: that takes a while.
+var patience = sync.OnceValue(func() time.Duration { return pace.Stretch(10 * time.Second) })
 
 // running is a proxy that serves its doors.
 type running struct {
@@ -87,7 +90,7 @@ func (r *running) record() *proxy.Record {
 	select {
 	case one := <-r.records:
 		return one
-	case <-time.After(pace.Stretch(10 * time.Second)):
+	case <-time.After(patience()):
 		r.t.Fatal("no record")
 		return nil
 	}
@@ -126,7 +129,7 @@ func dialTo(t *testing.T, address, text string) *wire {
 
 func newWire(t *testing.T, c net.Conn) *wire {
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(pace.Stretch(20 * time.Second)))
+	c.SetDeadline(time.Now().Add(2 * patience()))
 	return &wire{t, c, bufio.NewReader(c)}
 }
 
@@ -190,7 +193,7 @@ func raw(t *testing.T, serve func(*wire)) string {
 			if err != nil {
 				return
 			}
-			c.SetDeadline(time.Now().Add(pace.Stretch(20 * time.Second)))
+			c.SetDeadline(time.Now().Add(2 * patience()))
 			go func() {
 				defer c.Close()
 				serve(&wire{t, c, bufio.NewReader(c)})
@@ -258,7 +261,7 @@ func get(t *testing.T, url string) (*http.Response, string) {
 // eventually waits until what holds.
 func eventually(t *testing.T, holds func() bool, what string) {
 	t.Helper()
-	for end := time.Now().Add(pace.Stretch(10 * time.Second)); !holds(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience()); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("not in time: " + what)
 		}
@@ -269,10 +272,8 @@ func wait[T any](t *testing.T, c <-chan T, what string) (v T) {
 	t.Helper()
 	select {
 	case v = <-c:
-	case <-time.After(pace.Stretch(10 * time.Second)):
+	case <-time.After(patience()):
 		t.Fatal("not in time: " + what)
 	}
 	return v
 }
-
-var _ = check.Equal[int]

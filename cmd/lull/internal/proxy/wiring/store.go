@@ -5,20 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lullgo/lull/integrations/lullbolt"
 	"github.com/lullgo/lull/integrations/lullredis"
-	"github.com/lullgo/lull/integrations/postgres/lullpostgres"
 	"github.com/lullgo/lull/server/idempotency"
-)
-
-const (
-	migrateTime = 10 * time.Second
-	sweepEvery  = time.Minute
 )
 
 // CheckStore returns what is wrong with the address of a store (proxy.Keys.Store). It calls nothing.
@@ -53,8 +43,8 @@ func storeAt(address string) (opener, error) {
 		_, err := redisOptions(address)
 		return func(context.Context) (idempotency.Store, func() error, error) { return openRedis(address) }, err
 	case kind == "postgres" || kind == "postgresql":
-		c, err := postgresConfig(address)
-		return func(ctx context.Context) (idempotency.Store, func() error, error) { return openPostgres(ctx, c) }, err
+		p, err := parsePostgres(address)
+		return p.open, err
 	}
 	return nil, errors.New("want memory, bolt:PATH, redis://HOST:PORT/DATABASE (rediss:// with TLS, unix:// for a socket) or postgres://USER@HOST/DATABASE")
 }
@@ -82,38 +72,4 @@ func openRedis(address string) (idempotency.Store, func() error, error) {
 		return nil, nil, errors.Join(err, client.Close())
 	}
 	return s, client.Close, nil
-}
-
-// postgresConfig reads the URL. pgx's own error has the URL in it, so only the fault below is returned.
-func postgresConfig(address string) (*pgxpool.Config, error) {
-	if _, err := parse(address); err != nil {
-		return nil, err
-	}
-	c, err := pgxpool.ParseConfig(address)
-	if wrong, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
-		if err = wrong.Unwrap(); err == nil {
-			err = errors.New("want postgres://USER@HOST/DATABASE")
-		}
-	}
-	return c, err
-}
-
-func openPostgres(ctx context.Context, c *pgxpool.Config) (idempotency.Store, func() error, error) {
-	pool, err := pgxpool.NewWithConfig(ctx, c)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := lullpostgres.New(pool, lullpostgres.Config{})
-	if err == nil {
-		migrating, cancel := context.WithTimeout(ctx, migrateTime)
-		err = s.Migrate(migrating)
-		cancel()
-	}
-	if err != nil {
-		pool.Close()
-		return nil, nil, err
-	}
-	sweeping, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	go s.SweepEvery(sweeping, sweepEvery, nil)
-	return s, func() error { cancel(); pool.Close(); return nil }, nil
 }

@@ -68,7 +68,7 @@ func TestAddressesOfStores(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"", "memory:", "bolt:", "mysql://u:secret@h/db", "host=h password=secret", "redis://u:secret@h/x", "postgres://u:secret@h:port/db",
-		"postgres://u:pw/secret@h/db", "postgres://u:secret@h/db?sslmode=secure", "postgres://h/db?user=u&password=secret&sslmode=secure", "postgres://u:secret@h/db?pool_max_conns=many"} {
+		"postgres://u:pw/secret@h/db", "postgres://u:secret@h/db?sslmode=secure", "postgres://h/db?user=u&password=secret&sslmode=secure", "postgres://u:secret@h/db?pool_max_conns=many", "postgres://u:secret@h/db?pool_max_conns=0"} {
 		_, _, err := OpenStore(t.Context(), wrong)
 		if checked := CheckStore(wrong); err == nil || checked == nil || !strings.HasSuffix(err.Error(), checked.Error()) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v and %v", wrong, err, checked)
