@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 	"weak"
 
@@ -27,7 +28,7 @@ type Outcome struct {
 // it returns one attempt. A copy of a response has no Outcome. A response whose Body was replaced
 // keeps it.
 func OutcomeOf(resp *http.Response) Outcome {
-	if resp != nil {
+	if resp != nil && outcomeCount.Load() > 0 {
 		if o, ok := outcomes.Load(weak.Make(resp)); ok {
 			return o.(Outcome)
 		}
@@ -40,11 +41,20 @@ func OutcomeOf(resp *http.Response) Outcome {
 // and Body is replaced by http.Client and by others.
 var outcomes sync.Map // weak.Pointer[http.Response] to Outcome
 
+// outcomeCount is about how many outcomes there are. While it is zero nobody has to make a weak pointer, which allocates.
+var outcomeCount atomic.Int64
+
 func (o Outcome) record(resp *http.Response) {
 	key := weak.Make(resp)
+	outcomeCount.Add(1) // before it is there
 	if _, known := outcomes.Swap(key, o); !known {
 		runtime.AddCleanup(resp, forget, key)
+	} else {
+		outcomeCount.Add(-1)
 	}
 }
 
-func forget(key weak.Pointer[http.Response]) { outcomes.Delete(key) }
+func forget(key weak.Pointer[http.Response]) {
+	outcomes.Delete(key)
+	outcomeCount.Add(-1)
+}

@@ -361,3 +361,27 @@ func TestInformationalKeepsTheHeader(t *testing.T) {
 	check.Equal(t, resp.Header.Get("Lull-Attempts"), "2", "Lull-Attempts")
 	check.Equal(t, r.record().Status, 200, "status of the record")
 }
+
+// A body of unknown length is sent again with its trailer when the request is repeated.
+func TestBodyIsSentAgain(t *testing.T) {
+	t.Parallel()
+	bodies := make(chan string, 10)
+	failures := new(atomic.Int32)
+	sides(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		bodies <- fmt.Sprint(string(body), r.Trailer.Get("Sum"), err)
+		if failures.Add(-1) >= 0 {
+			w.WriteHeader(502)
+		}
+	}, func(t *testing.T, r *running, c *http.Client) {
+		failures.Store(2)
+		req := must.Have(http.NewRequest("PUT", r.url(), io.MultiReader(strings.NewReader("hello"))))
+		req.Trailer = http.Header{"Sum": {"77"}}
+		resp, _ := do(t, c, req)
+		check.Equal(t, resp.StatusCode, 200, "status")
+		for range 3 {
+			check.Equal(t, <-bodies, "hello77<nil>", "body")
+		}
+		check.Equal(t, r.record().BytesIn, 5, "BytesIn")
+	})
+}

@@ -371,7 +371,7 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 		d.connect(w, r)
 		return
 	}
-	if d.target == nil && !d.mayForward(w, r) {
+	if d.target == nil && !d.mayForward(w, r) || endsHere(w, r) {
 		return
 	}
 	c.route = d.routeOf(r)

@@ -128,7 +128,14 @@ func TestResumeThroughADoor(t *testing.T) {
 	check.Equal(t, body == text, true, "the body is whole")
 	check.Equal(t, resp.ContentLength, int64(len(text)), "Content-Length")
 	check.Equal(t, cuts.Load(), 3, "requests")
-	check.Equal(t, r.record().BytesOut, int64(len(text)), "BytesOut")
+	one := r.record()
+	check.Equal(t, one.BytesOut, int64(len(text)), "BytesOut")
+	check.Equal(t, len(one.Attempts), 3, "attempts of the record")
+	for i, a := range one.Attempts {
+		if last := i == 2; (a.Code == "") != last || (a.Waited == 0) != last || a.Took <= 0 {
+			t.Errorf("attempt %d: %+v", i+1, a)
+		}
+	}
 	r.noMore()
 }
 

@@ -3,6 +3,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -58,13 +59,13 @@ func (d *door) outgoing(out, in *http.Request) {
 			out.Header[name] = v
 		}
 	}
-	out.Header.Add("Via", via(in))
+	out.Header.Add("Via", via(in.Proto))
 	out.URL.User = nil
 	setTimeLeft(in.Context(), out.Header)
 }
 
-// via returns what Via says of the way that in has come (RFC 9110, 7.6.3).
-func via(in *http.Request) string { return strings.TrimPrefix(in.Proto, "HTTP/") + " " + pseudonym }
+// via returns what Via says of a message that has come by that protocol (RFC 9110, 7.6.3).
+func via(protocol string) string { return strings.TrimPrefix(protocol, "HTTP/") + " " + pseudonym }
 
 // pseudonym stands for the proxy in Via.
 const pseudonym = "lull"
@@ -83,6 +84,27 @@ func loops(h http.Header) bool {
 		}
 	}
 	return n >= mostVia
+}
+
+// endsHere answers TRACE and OPTIONS that may go no further, and counts for others how far they may (RFC 9110, 7.6.2).
+func endsHere(w http.ResponseWriter, r *http.Request) bool {
+	most := r.Header["Max-Forwards"]
+	if len(most) == 0 || r.Method != http.MethodOptions && r.Method != http.MethodTrace {
+		return false
+	}
+	switch n, err := strconv.ParseUint(most[0], 10, 31); {
+	case err != nil: // it is no number
+	case n > 0:
+		r.Header["Max-Forwards"] = []string{strconv.FormatUint(n-1, 10)}
+	case r.Method == http.MethodTrace:
+		fail(w, r, http.StatusMethodNotAllowed, errors.New("this proxy answers no TRACE"), "http_request_denied")
+		return true
+	default:
+		callOf(r.Context()).Own = true
+		w.WriteHeader(http.StatusNoContent)
+		return true
+	}
+	return false
 }
 
 // setTimeLeft sets Grpc-Timeout, if it is there, to what is left of the time.
@@ -137,6 +159,9 @@ func modifyResponse(resp *http.Response) error {
 	if o.Stale {
 		callOf(resp.Request.Context()).Stale = true
 		h[StaleHeader] = []string{"?1"}
+	}
+	if c := callOf(resp.Request.Context()); c.door.target == nil {
+		h.Add("Via", via(resp.Proto))
 	}
 	return passable(resp)
 }

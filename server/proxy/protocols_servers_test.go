@@ -265,3 +265,18 @@ func TestHeadersOfOneConnection(t *testing.T) {
 	}
 	check.Slices(t, resp.Header["Set-Cookie"], []string{"a=1", "b=2"}, "cookies")
 }
+
+// Doors and upstreams may be Unix sockets.
+func TestUnixSockets(t *testing.T) {
+	t.Parallel()
+	dir := must.Have(os.MkdirTemp("", "door")) // short: the path of a socket has at most 107 bytes
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l := must.Have(net.Listen("unix", dir+"/app"))
+	app := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Host, r.URL) })}
+	go app.Serve(l)
+	t.Cleanup(func() { app.Close() })
+	run(t, proxy.Config{Upstreams: map[string]proxy.Upstream{"service": {Listen: "unix:" + dir + "/door", To: []string{"unix:" + dir + "/app"}}}})
+	c := must.Have(net.Dial("unix", dir+"/door"))
+	w := newWire(t, c).send("GET /x HTTP/1.1\r\nHost: app\r\nConnection: close\r\n\r\n")
+	check.Equal(t, string(must.Have(io.ReadAll(w.response("GET").Body))), "localhost/x", "Host and path at the upstream")
+}

@@ -235,9 +235,13 @@ func (p *Proxy) Handler(name string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d := (*p.doors.Load())[name]
 		if d == nil {
-			fail(w, r, http.StatusServiceUnavailable, errors.New("the door has been closed"), "destination_unavailable")
-			return
+			d = &door{name: name, proxy: p, handler: http.HandlerFunc(gone)}
 		}
 		d.ServeHTTP(w, r)
 	})
+}
+
+func gone(w http.ResponseWriter, r *http.Request) {
+	callOf(r.Context()).last = true
+	fail(w, r, http.StatusServiceUnavailable, errors.New("the door has been closed"), "destination_unavailable")
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"syscall"
 	"time"
 
@@ -113,12 +114,14 @@ func (observer) Observe(ctx context.Context, e event.Event) {
 		return
 	}
 	c.Dependency, c.Operation, c.Reason = e.Dependency, e.Operation, e.Reason
-	c.Attempts = c.Attempts[:0]
+	before := len(c.Attempts)
 	for b := e.Earlier; b != nil; b = b.Before {
 		c.Attempts = append(c.Attempts, Attempt{b.Verdict.Code, b.Took, b.Slept})
 	}
-	for i, j := 0, len(c.Attempts)-1; i < j; i, j = i+1, j-1 {
-		c.Attempts[i], c.Attempts[j] = c.Attempts[j], c.Attempts[i]
+	slices.Reverse(c.Attempts[before:])
+	if before > 0 && len(c.Attempts) > before { // a download goes on: the first of these is the end of the last before
+		c.Attempts[before-1].Code, c.Attempts[before-1].Waited = c.Attempts[before].Code, c.Attempts[before].Waited
+		c.Attempts = slices.Delete(c.Attempts, before, before+1)
 	}
 	if e.EndedAttempt > 0 || e.Attempt == 1 {
 		last := Attempt{Code: e.Verdict.Code, Took: e.AttemptTook}
