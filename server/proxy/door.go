@@ -345,6 +345,9 @@ func (c *call) begin(h http.Header, status int) {
 			}
 		}
 	}
+	if _, typed := h["Content-Type"]; !typed {
+		h["Content-Type"] = nil // net/http would guess it
+	}
 	// An answer before the end of the request: what is left of that is not read. (net/http would panic when it has read it.)
 	if c.Protocol != "HTTP/2.0" && (c.last || c.door.proxy.Draining() || !c.body.whole()) {
 		h["Connection"] = []string{"close"}
