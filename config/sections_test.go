@@ -61,13 +61,13 @@ dependencies: {api: {attempts: 3}}
 
 func TestMistakesInSections(t *testing.T) {
 	for text, want := range map[string]string{
-		"doors: {a: {tu: x}}":                                       "f:1:13: doors.a.tu is unknown: want to, length or policy; did you mean to?",
-		"doors: [a]":                                                "f:1:8: doors is a list: want a mapping of names to doors",
-		"doors: {\" a\": {}}":                                       `f:1:9: doors is " a": want ` + allowedName,
-		"doors: {a: {length: 64kB}}":                                `f:1:21: doors.a.length is "64kB": want a whole number such as 500, 25k or 2M`,
-		"doors: {A.b: {policy: apj}}\ndependencies: {api: }":        `f:1:23: doors.A.b.policy is "apj": want the name of a policy; did you mean api?`,
-		"drain: 2m":                                                 "f:1:8: drain is 2m: want less than a minute",
-		"doorz: {}\ndrain: 1s":                                      "f:1:1: doorz is unknown: want version, defaults, dependencies, services, doors or drain; did you mean doors?",
+		"doors: {a: {tu: x}}":        "f:1:13: doors.a.tu is unknown: want to, length or policy; did you mean to?",
+		"doors: [a]":                 "f:1:8: doors is a list: want a mapping of names to doors",
+		"doors: {\" a\": {}}":        `f:1:9: doors is " a": want ` + allowedName,
+		"doors: {a: {length: 64kB}}": `f:1:21: doors.a.length is "64kB": want a whole number such as 500, 25k or 2M`,
+		"doors: {A.b: {policy: apj}}\ndependencies: {api: }": `f:1:23: doors.A.b.policy is "apj": want the name of a policy; did you mean api?`,
+		"drain: 2m":            "f:1:8: drain is 2m: want less than a minute",
+		"doorz: {}\ndrain: 1s": "f:1:1: doorz is unknown: want version, defaults, dependencies, services, doors or drain; did you mean doors?",
 		"doors: {a: {policy: b, to: {}}}\ndependencies: {c: }":      "f:1:28: doors.a.to is a mapping: want a text",
 		"doors: {a: {<<: x}, b: {length: 1}}\ndependencies: {c: }}": "",
 	} {

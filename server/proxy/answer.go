@@ -82,7 +82,8 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // ProblemOutcomeUnknown is the problem type of a request that may have been carried out, and must not be carried out twice. Its
-// status is 409: many clients repeat any request, also a POST, after a 502, 503 or 504, and so would carry it out twice.
+// status is 424 (Failed Dependency). Many clients repeat any request, also a POST, after a 502, 503 or 504, and so would carry it
+// out twice; a 409 of a request that creates something often means that it is there already.
 const ProblemOutcomeUnknown = "tag:lullgo.github.io,2026:outcome-unknown"
 
 // outcomeUnknown returns the status of an answer with ProblemOutcomeUnknown. A client of gRPC gets the one that is given.
@@ -91,7 +92,7 @@ func outcomeUnknown(h http.Header, r *http.Request, status int) int {
 		return status
 	}
 	h["X-Should-Retry"] = []string{"false"}
-	return http.StatusConflict
+	return http.StatusFailedDependency
 }
 
 // proxyErrors are the types of RFC 9209, 2.3, for the codes of verdicts.
@@ -141,7 +142,7 @@ func fail(w http.ResponseWriter, r *http.Request, status int, err error, kind st
 	if errors.As(err, &call) {
 		body.Reason, body.Attempts, body.OutcomeUnknown = call.Reason.String(), call.Attempts, call.OutcomeUnknown
 	}
-	if status == http.StatusConflict {
+	if status == http.StatusFailedDependency {
 		body.Type, body.Title, body.OutcomeUnknown = ProblemOutcomeUnknown, "Outcome unknown", true
 	}
 	if c := callOf(r.Context()); c != nil {

@@ -16,8 +16,8 @@ type requestBody struct {
 	length int64 // 0: unknown
 	n      atomic.Int64
 	ended  atomic.Bool
-	closed atomic.Bool
 	failed atomic.Pointer[error] // it broke off
+	closed atomic.Bool           // by who read it
 
 	trailer   http.Header // of the request
 	announced http.Header // its names; others are left out, as over HTTP/2
@@ -59,7 +59,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		if err == io.EOF {
 			b.ended.Store(true)
 			maps.DeleteFunc(b.trailer, func(name string, _ []string) bool { _, ok := b.announced[name]; return !ok })
-		} else if err != http.ErrBodyReadAfterClose {
+		} else if err != http.ErrBodyReadAfterClose && !b.closed.Load() {
 			b.failed.CompareAndSwap(nil, &err)
 		}
 	}
@@ -80,7 +80,7 @@ func (b *requestBody) wait(last bool) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.idle > 0 {
+	if b.idle > 0 && b.awaited() {
 		b.until = time.Now().Add(b.idle)
 		_ = b.client.SetReadDeadline(b.until)
 	}

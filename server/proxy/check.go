@@ -37,8 +37,8 @@ func refusalOf(r *http.Request) string {
 	return ""
 }
 
-// mayBeGoneBeyond reports whether the guard has let pass everything that follows r.
-func mayBeGoneBeyond(r *http.Request) bool {
+// maySwitch reports whether r may switch protocols. The guard lets everything pass that follows it.
+func maySwitch(r *http.Request) bool {
 	return r.Method == http.MethodConnect || len(r.Header["Upgrade"]) > 0
 }
 

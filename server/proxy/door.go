@@ -282,7 +282,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.Record = Record{Time: time.Now(), Door: d.name, Method: r.Method, Host: r.Host, Path: r.URL.Path, Protocol: r.Proto}
 	c.writer = writer{ResponseWriter: w, call: c, old: !r.ProtoAtLeast(1, 1)}
 	out := &c.writer
-	c.last = mayBeGoneBeyond(r)
+	c.last = maySwitch(r)
 	if d.proxy.record != nil {
 		defer c.end()
 	}
@@ -344,6 +344,9 @@ func (c *call) begin(h http.Header, status int) {
 				h["X-Should-Retry"] = []string{"false"} // a retry from further up would multiply those made here
 			}
 		}
+	}
+	if _, typed := h["Content-Type"]; !typed {
+		h["Content-Type"] = nil // net/http would guess it
 	}
 	// An answer before the end of the request: what is left of that is not read. (net/http would panic when it has read it.)
 	if c.Protocol != "HTTP/2.0" && (c.last || c.door.proxy.Draining() || !c.body.whole()) {

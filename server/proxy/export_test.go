@@ -12,8 +12,12 @@ import (
 func InMemory() Option {
 	return func(p *Proxy) {
 		p.listen = func(address string) (net.Listener, error) { return memnet.ListenOn(address) }
-		for _, t := range []target{{}, {forward: true}} {
+		for _, t := range []target{{}, {forward: true}, {h2c: true}} {
 			p.bases[t] = &http.Transport{DialContext: memnet.Dial, DisableCompression: true, IdleConnTimeout: time.Minute}
+			if t.h2c {
+				p.bases[t].Protocols = new(http.Protocols)
+				p.bases[t].Protocols.SetUnencryptedHTTP2(true)
+			}
 		}
 	}
 }

@@ -41,6 +41,9 @@ func (d *door) outgoing(out, in *http.Request) {
 	// The reverse proxy removes what cannot be parsed, for applications that read it otherwise than it does. It does not read it.
 	out.URL.RawQuery = in.URL.RawQuery
 	out.Trailer = in.Trailer // its values come with the end of the body
+	if in.ProtoMajor == 2 && out.Body != nil {
+		out.Body = in.Body // the reverse proxy's does not close it, so that a Read would go on when the upstream has broken off
+	}
 	setPath(out.URL, in, d.target)
 	if d.target != nil {
 		out.URL.Scheme, out.URL.Host = d.target.Scheme, d.target.Host

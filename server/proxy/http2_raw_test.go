@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -86,7 +87,10 @@ func status(block string) string {
 	if s, ok := map[byte]string{0x88: "200", 0x8c: "400", 0x8d: "404", 0x8e: "500"}[block[0]]; ok {
 		return s
 	}
-	return block[2:5] // with the name of index 8, not in Huffman's code: it would be no shorter
+	if block[1]&0x80 != 0 { // in Huffman's code
+		return map[string]string{"\x6c\x02": "502"}[block[2:4]]
+	}
+	return block[2:5] // with the name of index 8
 }
 
 // send2 sends frames to a door over HTTP/2, and returns what its streams are answered with.
@@ -94,7 +98,7 @@ func send2(door string, frames ...string) map[uint32]string {
 	conn := must.Have(memnet.Dial(context.Background(), "tcp", address(door)))
 	defer conn.Close()
 	ended := make(chan string)
-	must.Succeed(conn.SetReadDeadline(time.Now().Add(3 * time.Second)))
+	must.Succeed(conn.SetReadDeadline(time.Now().Add(30 * time.Second)))
 	go func() {
 		answers, _ := io.ReadAll(conn)
 		ended <- string(answers)
@@ -226,4 +230,27 @@ func TestFloodsOfHTTP2(t *testing.T) {
 			check.Equal(t, statuses(t, send("ingress", "GET / HTTP/1.1\r\n"+head+"\r\n")), "200", "%s: another client, afterwards", name)
 		})
 	}
+}
+
+// An upstream that breaks off while the client still sends is not the client's fault.
+func TestUpstreamBreaksOffAnUpload(t *testing.T) {
+	inBubble(func(t *testing.T) {
+		f := newFront(t, proxy.Config{
+			Upstreams: map[string]proxy.Upstream{"app": {Listen: address("app"), To: []string{"h2c://breaks"}}},
+			Ingress:   proxy.Ingress{Listen: address("ingress"), To: "h2c://breaks"},
+		}, "")
+		defer f.stop()
+		upstream := &http.Server{Protocols: new(http.Protocols), Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = r.Body.Read(make([]byte, 3))
+			panic(http.ErrAbortHandler)
+		})}
+		upstream.Protocols.SetUnencryptedHTTP2(true)
+		go upstream.Serve(must.Have(memnet.ListenOn("breaks:80")))
+		defer upstream.Close()
+		for _, door := range []string{"app", "ingress"} {
+			got := send2(door, frame(headers, endHeaders, 1, block(request("POST")...))+frame(data, 0, 1, "abc"))
+			check.Equal(t, got[1], "502", "HTTP/2 at %s (%v)", door, got)
+			check.Equal(t, statuses(t, send(door, chunked+"3\r\nabc\r\n", "3\r\nabc\r\n")), "502", "HTTP/1 at %s", door)
+		}
+	})(t)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/memnet"
 	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/internal/seed"
 	"github.com/lullgo/lull/server/proxy"
 )
 
@@ -195,6 +196,9 @@ var ambiguous = map[string]string{
 	"NUL in a value":              "GET / HTTP/1.1\r\n" + head + "A: b\x00c\r\n\r\n",
 	"NUL in a name":               "GET / HTTP/1.1\r\n" + head + "A\x00: b\r\n\r\n",
 	"NUL in the target":           "GET /\x00 HTTP/1.1\r\n" + head + "\r\n",
+	"DEL in the target":           "GET /\x7f HTTP/1.1\r\n" + head + "\r\n",
+	"an empty target":             "GET  HTTP/1.1\r\n" + head + "\r\n",
+	"TE in two words":             "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding: chun ked\r\n\r\n0\r\n\r\n",
 	"DEL in a value":              "GET / HTTP/1.1\r\n" + head + "A: \x7f\r\n\r\n",
 	"blank before the colon":      "GET / HTTP/1.1\r\n" + head + "A : b\r\n\r\n",
 	"TE, blank before the colon":  "POST / HTTP/1.1\r\n" + head + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
@@ -277,6 +281,8 @@ const chunked = "POST /chunked HTTP/1.1\r\n" + head + "Transfer-Encoding: chunke
 // brokenBodies are requests whose header is in order, but not the framing of their body.
 var brokenBodies = map[string]string{
 	"no size":                        chunked + "\r\nabc\r\n0\r\n\r\n",
+	"no size at the end":             chunked + "3\r\nabc\r\n\r\n\r\n",
+	"no size, but an extension":      chunked + ";a\r\n\r\n",
 	"a size that is not hex":         chunked + "g\r\nabc\r\n0\r\n\r\n",
 	"a size with 0x":                 chunked + "0x3\r\nabc\r\n0\r\n\r\n",
 	"a size with a sign":             chunked + "+3\r\nabc\r\n0\r\n\r\n",
@@ -353,7 +359,7 @@ var clean = map[string]struct {
 	"a path in the Host":         {"GET / HTTP/1.1\r\nHost: %2Frun%2Fapp.sock\r\n\r\n", ""},
 	"a method of its own":        {"M-SEARCH / HTTP/1.1\r\n" + head + "\r\n", ""},
 	"many headers and trailers":  {"POST / HTTP/1.1\r\n" + head + strings.Repeat("a:b\r\n", 600) + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n" + strings.Repeat("a:b\r\n", 600) + "\r\n", "abc"},
-	"a length behind h2c":        {"POST / HTTP/1.1\r\n" + head + "Upgrade: h2c \r\nContent-Length: 3\r\n\r\nabc", "abc"},
+	"a length behind h2c":        {"POST / HTTP/1.1\r\n" + head + "Upgrade: h2c \r\nContent-Length:3\r\n\r\nabc", "abc"},
 	"h2c is not switched to":     {"GET / HTTP/1.1\r\n" + head + "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n", ""},
 }
 
@@ -389,4 +395,27 @@ func TestUnusualRequests(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Whatever a client sends, and in whichever pieces it arrives: the upstream sees as many requests as are answered with 200,
+// and no more than the guard has seen end.
+func TestNothingIsSmuggled(t *testing.T) {
+	inBubble(func(t *testing.T) {
+		f := newFront(t, proxy.Config{}, "")
+		defer f.stop()
+		draw := seed.Source(t)
+		for range 4000 {
+			sent := []byte([]string{"POST / HTTP/1.1\r\n" + head, "GET / HTTP/1.1\r\n" + head + "\r\n", ""}[draw()%3])
+			for range 2 + draw()%14 {
+				sent = append(sent, pieces[draw()%uint64(len(pieces))]...)
+			}
+			_, ends, _, _ := proxy.Guarded(sent)
+			door, half := []string{"app", "ingress"}[draw()%2], draw()%uint64(len(sent))
+			answers := send(door, string(sent[:half]), string(sent[half:]))
+			requests, _, _ := f.take()
+			if len(requests) > len(ends) || len(requests) != strings.Count(statuses(t, answers), "200") {
+				t.Errorf("%s: %q has %d requests, the upstream saw %d, and the answers are %q", door, sent, len(ends), len(requests), answers)
+			}
+		}
+	})(t)
 }

@@ -94,7 +94,8 @@ func (o *opener) open(name, address string) (net.Listener, error) {
 
 func (o *opener) listener(name, address string) (net.Listener, error) {
 	if f := o.given[name]; f != nil {
-		return net.FileListener(f)
+		l, err := net.FileListener(f)
+		return managed{l}, err
 	}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(path)
@@ -109,6 +110,9 @@ func (o *opener) listener(name, address string) (net.Listener, error) {
 	}
 	return l, err
 }
+
+// managed is a listener whose queue stays with the manager when it is closed. It hides what package proxy ends a queue with.
+type managed struct{ net.Listener }
 
 // listenUnix listens at path, where owner and group may connect. A file of a process that is gone is replaced.
 func listenUnix(path string) (net.Listener, error) {

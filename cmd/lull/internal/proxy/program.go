@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -272,7 +273,7 @@ func (r *running) reload() error {
 	return nil
 }
 
-// needRestart returns the sections of a file that differ, and are read at the start alone.
+// needRestart returns the sections of a file that differ, and are read at the start alone, sorted.
 func needRestart(before, after *file.File) (paths []string) {
 	for path, same := range map[string]bool{
 		"admin": before.Admin == after.Admin, "log": before.Log == after.Log, "traces": before.Traces == after.Traces,
@@ -283,5 +284,6 @@ func needRestart(before, after *file.File) (paths []string) {
 			paths = append(paths, path)
 		}
 	}
+	slices.Sort(paths)
 	return paths
 }

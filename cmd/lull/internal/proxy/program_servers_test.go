@@ -322,6 +322,34 @@ func TestRestartUnderLoad(t *testing.T) {
 	}
 }
 
+// When the proxy ends for good, a client that opens a connection is answered, or refused: none is taken and then dropped.
+func TestNoConnectionIsDroppedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	a, folder, address := startApp(t), t.TempDir(), freeAddress()
+	p := start(t, folder, fileFor(folder, address, a.URL, "drain: 2s\n"))
+	var clients sync.WaitGroup
+	for range 8 {
+		clients.Go(func() {
+			for {
+				got, err := get(fresh(), "http://"+address+"/")
+				if errors.Is(err, syscall.ECONNREFUSED) {
+					return
+				}
+				if err != nil || got != "200 done" {
+					t.Errorf("%s, %v", got, err)
+					return
+				}
+			}
+		})
+	}
+	p.await("some requests", func() bool { return a.requests.Load() > 100 })
+	p.signal(syscall.SIGTERM)
+	if code := p.end(); code != exitDrained {
+		t.Errorf("exit code %d", code)
+	}
+	clients.Wait()
+}
+
 // A manager holds the sockets: what connects while no proxy runs waits for the next one.
 func TestSocketActivation(t *testing.T) {
 	t.Parallel()

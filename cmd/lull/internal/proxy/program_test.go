@@ -2,11 +2,11 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +18,7 @@ import (
 func check(p Program) (code int, out, errs string) {
 	var stdout, stderr bytes.Buffer
 	p.Check, p.Stdout, p.Stderr, p.Getenv = true, &stdout, &stderr, func(string) string { return "" }
-	code = p.Run(nil)
+	code = p.Run(context.Background())
 	return code, stdout.String(), stderr.String()
 }
 
@@ -65,7 +65,6 @@ func TestWhatNeedsARestart(t *testing.T) {
 	}
 	after.Admin.Listen, after.Log.To, after.Traces.Share, after.Fleet.Redis, after.Drain, after.Ingress.Keys.Store = "a", "a", 1, "a", 1, "a"
 	got := needRestart(before, after)
-	slices.Sort(got)
 	if want := []string{"admin", "drain", "fleet", "ingress.keys.store", "log", "traces"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q", got)
 	}

@@ -10,7 +10,7 @@ import (
 
 // Command is lull proxy.
 type Command struct {
-	File   string `arg:"" optional:"" name:"file" help:"The file with the doors and policies."`
+	File   string `arg:"" optional:"" name:"file" help:"The file with the doors and policies. The word demo: show a client before and after the proxy (a file of that name is ./demo)."`
 	To     string `placeholder:"URL" help:"Without a file: one door that leads to this address, with the recommended policy."`
 	Listen string `placeholder:"ADDRESS" help:"The address of that door. Default: 127.0.0.1:9001."`
 	Check  bool   `help:"Print what the file means, or all mistakes in it, and exit."`
@@ -23,6 +23,10 @@ deadlines, hedges. Programs send their requests to it instead of to the service:
 
   lull proxy --to https://api.example.com
   curl http://127.0.0.1:9001/orders/7
+
+This shows a client before and after the proxy, in some 20 seconds:
+
+  lull proxy demo
 
 A file has any number of doors, and the policies (lull help policies):
 
@@ -48,6 +52,9 @@ the command line is wrong.`
 }
 
 func (c Command) Run(env cli.Env) error {
+	if c.File == "demo" {
+		return runDemo(env)
+	}
 	code := proxy.Program{File: c.File, To: c.To, Listen: c.Listen, Check: c.Check, Stdout: env.Stdout, Stderr: env.Stderr, Getenv: env.Getenv}.Run(env.Context)
 	if code == cli.OK {
 		return nil
