@@ -70,7 +70,8 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 			kind = "http_response_timeout"
 		}
 	}
-	if called && call.OutcomeUnknown && status >= 500 {
+	unknown := called && (call.OutcomeUnknown || call.Verdict.CallerSide() && call.Attempts > 0 && !call.Verdict.NeverSent && !mayRepeat(r))
+	if unknown && status >= 500 {
 		status = outcomeUnknown(h, r, status)
 	}
 	if called && status >= 500 {
