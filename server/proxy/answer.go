@@ -36,8 +36,8 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 	h := w.Header()
 	if called {
 		giveUp(r.Context())
-		h.Set(AttemptsHeader, strconv.Itoa(call.Attempts))
-		h.Set(ReasonHeader, call.Reason.String())
+		h.Set(attemptsHeader, strconv.Itoa(call.Attempts))
+		h.Set(reasonHeader, call.Reason.String())
 		kind = proxyError(call.Verdict)
 	} else {
 		kind = proxyError(lullhttp.ClassifyError(err))
@@ -82,12 +82,12 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 	fail(w, r, status, err, kind)
 }
 
-// ProblemOutcomeUnknown is the problem type of a request that may have been carried out, and must not be carried out twice. Its
+// problemOutcomeUnknown is the problem type of a request that may have been carried out, and must not be carried out twice. Its
 // status is 424 (Failed Dependency). Many clients repeat any request, also a POST, after a 502, 503 or 504, and so would carry it
 // out twice; a 409 of a request that creates something often means that it is there already.
-const ProblemOutcomeUnknown = "tag:lullgo.github.io,2026:outcome-unknown"
+const problemOutcomeUnknown = "tag:lullgo.github.io,2026:outcome-unknown"
 
-// outcomeUnknown returns the status of an answer with ProblemOutcomeUnknown. A client of gRPC gets the one that is given.
+// outcomeUnknown returns the status of an answer with problemOutcomeUnknown. A client of gRPC gets the one that is given.
 func outcomeUnknown(h http.Header, r *http.Request, status int) int {
 	if isGRPC(r) {
 		return status
@@ -144,7 +144,7 @@ func fail(w http.ResponseWriter, r *http.Request, status int, err error, kind st
 		body.Reason, body.Attempts, body.OutcomeUnknown = call.Reason.String(), call.Attempts, call.OutcomeUnknown
 	}
 	if status == http.StatusFailedDependency {
-		body.Type, body.Title, body.OutcomeUnknown = ProblemOutcomeUnknown, "Outcome unknown", true
+		body.Type, body.Title, body.OutcomeUnknown = problemOutcomeUnknown, "Outcome unknown", true
 	}
 	if c := callOf(r.Context()); c != nil {
 		c.Own = true

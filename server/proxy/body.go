@@ -37,7 +37,7 @@ func takeBody(w http.ResponseWriter, r *http.Request, limits Limits) *requestBod
 	b := &requestBody{ReadCloser: r.Body, http2: r.ProtoMajor == 2, trailer: r.Trailer, client: http.NewResponseController(w)}
 	if r.ContentLength > 0 {
 		b.length = r.ContentLength
-		b.idle = cmp.Or(limits.BodyIdle, DefaultBodyIdle)
+		b.idle = cmp.Or(limits.BodyIdle, defaultBodyIdle)
 	}
 	r.Body = b
 	return b

@@ -55,7 +55,7 @@ func TestAttemptsAreSentOnce(t *testing.T) {
 	p, err := New(Config{
 		Upstreams: map[string]Upstream{"service": {Listen: "127.0.0.1:0", To: []string{"http://" + l.Addr().String()}}},
 		Policy:    func(string) lull.Policy { return lull.Policy{Attempts: 1} },
-	})
+	}, Wiring{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestOutcomeUnknown(t *testing.T) {
 		Upstreams: map[string]Upstream{"service": {Listen: "127.0.0.1:0", To: []string{service.URL}}},
 		Ingress:   Ingress{Listen: "127.0.0.1:0", To: service.URL, MaxTimeout: 100 * time.Millisecond},
 		Policy:    func(string) lull.Policy { return lull.Policy{Attempts: 2, AttemptTimeout: 100 * time.Millisecond} },
-	})
+	}, Wiring{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestOutcomeUnknown(t *testing.T) {
 			resp.Body.Close()
 			check.Equal(t, resp.StatusCode, tt.status, "%s %s %s", name, tt.method, tt.path)
 			unknown := tt.status == 424
-			check.Equal(t, strings.Contains(string(body), ProblemOutcomeUnknown), unknown, "%s %s %s: the type", name, tt.method, tt.path)
+			check.Equal(t, strings.Contains(string(body), problemOutcomeUnknown), unknown, "%s %s %s: the type", name, tt.method, tt.path)
 			check.Equal(t, resp.Header.Get("X-Should-Retry") == "false" || !unknown, true, "%s %s %s: X-Should-Retry", name, tt.method, tt.path)
 		}
 	}

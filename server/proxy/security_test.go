@@ -89,13 +89,17 @@ type front struct {
 	stop func()
 }
 
-func newFront(t *testing.T, c proxy.Config, answer string, opts ...proxy.Option) *front {
+func newFront(t *testing.T, c proxy.Config, answer string, each ...func(*proxy.Record)) *front {
 	if c.Upstreams == nil {
 		c.Upstreams = map[string]proxy.Upstream{"app": {Listen: address("app"), To: []string{"http://app"}}}
 		c.Forward = proxy.Forward{Listen: address("forward"), Hosts: []string{"app"}}
 		c.Ingress = proxy.Ingress{Listen: address("ingress"), To: "http://app"}
 	}
-	p, err := proxy.New(c, append(opts, proxy.InMemory())...)
+	var w proxy.Wiring
+	if len(each) > 0 {
+		w.Record = each[0]
+	}
+	p, err := proxy.InMemory(c, w)
 	if err != nil {
 		t.Fatal(err)
 	}

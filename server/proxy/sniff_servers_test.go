@@ -17,7 +17,7 @@ func TestNoContentTypeIsGuessed(t *testing.T) {
 		_, _ = w.Write([]byte("<html>"))
 	}))
 	defer service.Close()
-	p, err := New(Config{Upstreams: map[string]Upstream{"service": {Listen: "127.0.0.1:0", To: []string{service.URL}}}, Ingress: Ingress{Listen: "127.0.0.1:0", To: service.URL}})
+	p, err := New(Config{Upstreams: map[string]Upstream{"service": {Listen: "127.0.0.1:0", To: []string{service.URL}}}, Ingress: Ingress{Listen: "127.0.0.1:0", To: service.URL}}, Wiring{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func (p Program) Run(ctx context.Context) int {
 	}
 	if p.Check {
 		store := must.Have(idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{}))
-		if _, err := proxy.New(f.Config(), proxy.WithStore(store)); err != nil { // files that it names
+		if _, err := proxy.New(f.Config(), proxy.Wiring{Store: store}); err != nil { // files that it names
 			r.say(fmt.Errorf("%s: %w", p.File, err))
 			return exitWrong
 		}
@@ -171,8 +171,9 @@ func (r *running) run(ctx context.Context, f *file.File) (code int, err error) {
 	defer r.closeWiring()
 	page := &status.Page{ForceCircuits: true}
 	drain := cmp.Or(f.Drain, proxy.DefaultDrain)
-	opts := append(r.wiring.Options(), proxy.WithRecord(r.record), proxy.WithObserver(page), proxy.WithListen(r.open.listen), proxy.WithDrain(drain))
-	if r.proxy, err = proxy.New(f.Config(), opts...); err != nil {
+	w := r.wiring.Proxy()
+	w.Record, w.Observe, w.Listen, w.Drain = r.record, page, r.open.listen, drain
+	if r.proxy, err = proxy.New(f.Config(), w); err != nil {
 		return exitWrong, err
 	}
 	page.WatchAll(r.proxy.Dependencies)

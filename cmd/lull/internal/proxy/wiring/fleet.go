@@ -101,7 +101,7 @@ func (b *Budgets) away() (bool, error) {
 	return false, nil
 }
 
-// Options gives the dependency of that name the fleet's budget, in the place of its policy's. It is for proxy.WithWiring.
+// Options gives the dependency of that name the fleet's budget, in the place of its policy's. It is for proxy.Wiring.
 func (b *Budgets) Options(name string) []lull.Option {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -53,10 +53,9 @@ func Start(ctx context.Context, c Config, linesLost func() uint64) (w *Wiring, e
 	return w, nil
 }
 
-// Options are for proxy.New.
-func (w *Wiring) Options() []proxy.Option {
-	opts := []proxy.Option{proxy.WithTransport(w.Calls), proxy.WithAttempts(w.Attempts), proxy.WithAdmission(w.lull.Admission(proxy.IngressDoor)), proxy.WithStore(w.store)}
-	return append(opts, proxy.WithWiring(w.dependency))
+// Proxy returns the wiring for proxy.New.
+func (w *Wiring) Proxy() proxy.Wiring {
+	return proxy.Wiring{Record: w.Count, Options: w.dependency, Calls: w.Calls, Attempts: w.Attempts, Admission: w.lull.Admission(proxy.IngressDoor), Store: w.store}
 }
 
 func (w *Wiring) dependency(name string) []lull.Option {
@@ -79,7 +78,7 @@ func (w *Wiring) watchGate(p *proxy.Proxy) {
 	w.stopGate = w.lull.WatchGate(proxy.IngressDoor, p.Gate())
 }
 
-// Count counts a request. It is for proxy.WithRecord.
+// Count counts a request. It is for proxy.Wiring.
 func (w *Wiring) Count(r *proxy.Record) { w.CountRequest(r.Door, r.Status) }
 
 // Reloaded counts that the file of p was read again, and put in force or, with err, refused. One call at a time.
