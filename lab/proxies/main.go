@@ -70,7 +70,7 @@ func main() {
 		f.IntVar(&options.together, "together", 16, "torture: cases at the same time")
 		f.IntVar(&options.rounds, "rounds", 3, "load: how often each proxy is measured, in turns")
 		f.IntVar(&options.requests, "requests", 1_000_000, "soak: how many requests")
-		f.DurationVar(&options.duration, "duration", 10*time.Second, "outage, kill: how long the outage, and the load of each trial, lasts")
+		f.DurationVar(&options.duration, "duration", 30*time.Second, "outage, kill: how long the outage, and the load of each trial, lasts")
 		f.BoolVar(&options.race, "race", false, "build lull with the race detector")
 		f.BoolVar(&options.verbose, "verbose", false, "print what the proxies write to standard error")
 		f.Parse(os.Args[1:])
