@@ -46,6 +46,7 @@ type door struct {
 
 // A route is what is known of a request before it is made.
 type route struct {
+	once       bool             // it must not be sent twice
 	dependency *lull.Dependency // nil: by host
 	options    []lull.CallOption
 }
@@ -194,7 +195,8 @@ func (n *plan) targetOf(name string, u Upstream) (*url.URL, []lullhttp.Option, e
 	return &whole, append(opts, lullhttp.WithEndpoints(whole.Host, set)), nil
 }
 
-func (n *plan) withBase(base http.RoundTripper) lullhttp.Option {
+func (n *plan) withBase(pool *http.Transport) lullhttp.Option {
+	var base http.RoundTripper = &onceTransport{base: pool}
 	if n.proxy.wiring.Attempts != nil {
 		base = n.proxy.wiring.Attempts(base)
 	}
@@ -214,6 +216,7 @@ func (d *door) setRoutes(n *plan, routes []Route) error {
 				return fmt.Errorf("route %q: %w", r.Match, err)
 			}
 		}
+		one.once = r.Repeat == No || r.Repeat == Once
 		switch r.Repeat {
 		case Yes:
 			one.options = []lull.CallOption{lull.Idempotent()}
@@ -345,6 +348,9 @@ func (c *call) begin(h http.Header, status int) {
 			}
 		}
 	}
+	if _, typed := h["Content-Type"]; !typed {
+		h["Content-Type"] = nil // net/http would guess it
+	}
 	// An answer before the end of the request: what is left of that is not read. (net/http would panic when it has read it.)
 	if c.Protocol != "HTTP/2.0" && (c.last || c.door.proxy.draining.Load() || !c.body.whole()) {
 		h["Connection"] = []string{"close"}
@@ -380,8 +386,9 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	case "?1":
 		options = append(options[:len(options):len(options)], lull.Idempotent())
 	case "?0":
-		options = append(options[:len(options):len(options)], lull.Once())
+		options, c.once = append(options[:len(options):len(options)], lull.Once()), true
 	}
+	c.once = c.once || c.route.once || c.route.dependency.Plan().Attempts() == 1
 	if len(options) > 0 {
 		r = r.WithContext(lullhttp.WithCall(r.Context(), options...))
 	}

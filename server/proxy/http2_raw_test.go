@@ -248,9 +248,9 @@ func TestUpstreamBreaksOffAnUpload(t *testing.T) {
 		go upstream.Serve(must.Have(memnet.ListenOn("breaks:80")))
 		defer upstream.Close()
 		for _, door := range []string{"app", "ingress"} {
-			got := send2(door, frame(headers, endHeaders, 1, block(request("PUT")...))+frame(data, 0, 1, "abc"))
-			check.Equal(t, got[1], "502", "HTTP/2 at %s (%v)", door, got)
-			check.Equal(t, statuses(t, send(door, strings.Replace(chunked, "POST", "PUT", 1)+"3\r\nabc\r\n", "3\r\nabc\r\n")), "502", "HTTP/1 at %s", door)
+			got := send2(door, frame(headers, endHeaders, 1, block(request("POST")...))+frame(data, 0, 1, "abc"))
+			check.Equal(t, got[1], "424", "HTTP/2 at %s (%v)", door, got)
+			check.Equal(t, statuses(t, send(door, chunked+"3\r\nabc\r\n", "3\r\nabc\r\n")), "424", "HTTP/1 at %s", door)
 		}
 	})(t)
 }

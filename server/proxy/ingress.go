@@ -32,7 +32,7 @@ func (n *plan) ingress(i Ingress) error {
 	}
 	trusted := trustOf(i.Trust)
 	d.reverse = &httputil.ReverseProxy{
-		Transport:      base,
+		Transport:      &onceTransport{base: base},
 		Rewrite:        func(r *httputil.ProxyRequest) { d.toApplication(r, trusted(r.In)) },
 		ModifyResponse: fromIngress,
 		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { answerIngress(w, r, err) },

@@ -52,6 +52,7 @@ type call struct {
 	door  *door
 	route route
 	above []layer          // for which it may be made
+	once  bool             // it has one attempt
 	in    *inbound.Request // nil: the ingress door's has another one
 
 	writer writer
