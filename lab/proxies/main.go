@@ -56,8 +56,6 @@ func main() {
 	must.Main("proxies", 1, func() error {
 		if len(os.Args) > 2 && os.Args[1] == "bare" {
 			return bare(os.Args[2:])
-		} else if len(os.Args) > 2 && os.Args[1] == "library" {
-			return library(os.Args[2:])
 		}
 		f := flag.NewFlagSet("proxies", flag.ExitOnError)
 		f.StringVar(&options.programs, "programs", "", "the folder with what lab/proxies/install.sh has installed")
