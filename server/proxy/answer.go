@@ -91,6 +91,7 @@ const problemOutcomeUnknown = "tag:lullgo.github.io,2026:outcome-unknown"
 // outcomeUnknown returns the status of an answer with problemOutcomeUnknown. A client of gRPC gets the one that is given.
 func outcomeUnknown(h http.Header, r *http.Request, status int) int {
 	if isGRPC(r) {
+		h["Grpc-Retry-Pushback-Ms"] = []string{"-1"} // no retry
 		return status
 	}
 	h["X-Should-Retry"] = []string{"false"}
