@@ -315,17 +315,17 @@ func (s *staleResponses) mayStore(req *http.Request, resp *http.Response, c cach
 }
 
 // selecting returns the names of the request's fields that choose a response with the header h; false
-// if nothing can choose it. In a shared store that is every field that may name the caller, such as
-// X-Api-Key, unless the response is for everybody (public, s-maxage): a service without a cache before
-// it has no reason to send Vary. A response with a Content-Encoding is for those who asked as its caller
-// did: http.Transport decompresses for a caller that did not ask.
+// if nothing can choose it. If the service says nothing to caches, neither Vary nor how long the
+// response is fresh, then in a shared store that is every field that may name the caller, such as
+// X-Api-Key. A response with a Content-Encoding is for those who asked as its caller did:
+// http.Transport decompresses for a caller that did not ask.
 func (s *staleResponses) selecting(req *http.Request, h http.Header) ([]string, bool) {
 	names, ok := varyNames(h)
 	switch c := parseCacheControl(h); {
 	case !ok:
 	case s.Private:
 		names = withName(names, "Authorization")
-	case !c.public && c.sharedMaxAge == absent:
+	case len(h["Vary"])+len(h["Expires"]) == 0 && !c.public && c.sharedMaxAge == absent && c.maxAge == absent && c.staleIfError == absent:
 		for name := range req.Header {
 			if !namesNobody(name) {
 				names = withName(names, name)
