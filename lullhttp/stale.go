@@ -62,7 +62,8 @@ type Stale struct {
 // GET is answered by what may not be stored, or a GET, HEAD or DELETE of its URL by 404 or 410, and when
 // a request that may change it (POST, PUT, ...) succeeds for its URL or for one that the response names.
 // Requests with a Range, a condition or a key that is not canonical neither fill the store nor are
-// served from it. Cookies are not stored.
+// served from it. Cookies are not stored. A response with neither Vary nor an age is served only to
+// callers whose headers are the same, unless Private is set.
 //
 // The error is nil and the body in memory, even if the deadline of the request's context has passed.
 // A body that is stored is copied once as it is read.
