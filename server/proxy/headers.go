@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"strconv"
 	"strings"
@@ -32,9 +31,6 @@ var fromApplication = []string{retryHeader, lullhttp.DefaultTimeoutHeader, "X-En
 
 // forApplication are the headers of a response that the proxy alone may set.
 var forApplication = []string{attemptsHeader, reasonHeader, staleHeader, "Proxy-Status"}
-
-// rewrite makes the request that is sent.
-func (d *door) rewrite(r *httputil.ProxyRequest) { d.outgoing(r.Out, r.In) }
 
 // outgoing directs out, a copy of in without hop-by-hop headers, to the door's target.
 func (d *door) outgoing(out, in *http.Request) {

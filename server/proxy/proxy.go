@@ -89,6 +89,7 @@ func New(c Config, w Wiring) (*Proxy, error) {
 		servers: map[string]*server{},
 		failed:  make(chan error, 1),
 	}
+	p.doors.Store(&map[string]*door{})
 	if w.Listen == nil {
 		p.wiring.Listen = listen
 	}
