@@ -27,7 +27,7 @@ type door struct {
 	address string
 	from    any // what it was made of: an Upstream, Forward or Ingress, and Limits
 	limits  Limits
-	tls     *tlsFiles // nil: it speaks no TLS
+	tls     tlsFiles // none: it speaks no TLS
 
 	proxy   *Proxy
 	handler http.Handler // the whole chain
@@ -233,8 +233,8 @@ const flushAfter = 10 * time.Millisecond
 
 // ServeHTTP takes a request of the door.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.TLS == nil && d.tls != nil {
-		r.TLS = tlsOf(r.Context())
+	if c, ok := r.Context().Value(connKey{}).(*doorConn); ok && r.TLS == nil {
+		r.TLS = c.tls()
 	}
 	dropH2C(r.Header)
 	c := &call{Context: r.Context(), door: d}

@@ -22,9 +22,7 @@ func (n *plan) ingress(d *door, i Ingress) error {
 	if err != nil {
 		return err
 	}
-	if i.Cert != "" {
-		d.tls = &tlsFiles{cert: i.Cert, key: i.Key, clientCA: i.ClientCA}
-	}
+	d.tls = tlsFiles{cert: i.Cert, key: i.Key, clientCA: i.ClientCA}
 	trusted := trustOf(i.Trust)
 	rewrite := func(r *httputil.ProxyRequest) { d.toApplication(r, trusted(r.In)) }
 	d.reverse = reverseProxy(&onceTransport{base: base}, rewrite, fromIngress, answerIngress)

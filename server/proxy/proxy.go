@@ -140,8 +140,11 @@ func (p *Proxy) Update(c Config) error {
 		_ = d.Update(p.hostPolicy(host)) // a policy that is wrong changes nothing
 	}
 	p.doors.Store(&doors)
-	if p.serving {
-		p.closeDoors(doors)
+	for name, s := range p.servers {
+		if doors[name] == nil {
+			delete(p.servers, name)
+			go p.endLater(s)
+		}
 	}
 	return nil
 }
