@@ -34,14 +34,14 @@ type door struct {
 
 	calls   http.RoundTripper // what makes the calls
 	reverse *httputil.ReverseProxy
-	routes  *http.ServeMux // from patterns to what is in byRoute; nil: there are none
-	byRoute []*route
-	own     *lull.Dependency // of requests without a route; nil: by host
+	routes  *http.ServeMux     // from patterns to routes; nil: there are none
+	own     *lull.Dependency   // of requests without a route; nil: by host
+	named   []*lull.Dependency // of all routes
 
-	target *url.URL              // nil: the request names it
-	gate   *admission.Middleware // of the ingress door; nil: none
-	keep   bool                  // the Host header of the request
-	hosts  hostList              // that may be called
+	target *url.URL        // nil: the request names it
+	gate   *admission.Gate // of the ingress door; nil: none
+	keep   bool            // the Host header of the request
+	hosts  hostList        // that may be called
 }
 
 // A route is what is known of a request before it is made.
@@ -59,12 +59,11 @@ type plan struct {
 	proxy  *Proxy
 	config Config
 	policy func(string) lull.Policy
-	made   map[string]*lull.Dependency
+	named  map[string]*lull.Dependency // those in force, and new ones
 	doors  map[string]*door
 }
 
-func (n *plan) makeDoors() (map[string]*door, error) {
-	n.doors = map[string]*door{}
+func (n *plan) makeDoors() error {
 	var errs []error
 	for name := range n.proxy.named {
 		if err := n.policy(name).Validate(); err != nil {
@@ -80,7 +79,7 @@ func (n *plan) makeDoors() (map[string]*door, error) {
 	if i := n.config.Ingress; i.Listen != "" {
 		errs = append(errs, n.door(IngressDoor, i.Listen, i, func(d *door) error { return n.ingress(d, i) }))
 	}
-	return n.doors, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // door keeps the door of that name if it is what it was: a new one would lose its connections to endpoints and what it has
@@ -96,40 +95,33 @@ func (n *plan) door(name, address string, from any, complete func(*door) error) 
 	return nil
 }
 
-// dependency returns the dependency of that name, and makes it if there is none.
-func (n *plan) dependency(name string) (*lull.Dependency, error) {
-	if d := n.proxy.named[name]; d != nil {
-		return d, nil
+// dependency returns the dependency of that name for a door, and makes it if there is none.
+func (n *plan) dependency(d *door, name string) (_ *lull.Dependency, err error) {
+	one := n.named[name]
+	if one == nil {
+		if one, err = lull.NewDependency(name, n.policy(name), n.proxy.options(name)...); err != nil {
+			return nil, err
+		}
+		n.named[name] = one
 	}
-	if d := n.made[name]; d != nil {
-		return d, nil
-	}
-	d, err := lull.NewDependency(name, n.policy(name), n.proxy.options(name)...)
-	if err != nil {
-		return nil, err
-	}
-	n.made[name] = d
-	return d, nil
+	d.named = append(d.named, one)
+	return one, nil
 }
 
-// uses reports whether a door of the plan makes calls to the dependency of that name.
-func (n *plan) uses(name string) bool {
+// used returns the dependencies that a door of the plan makes calls to.
+func (n *plan) used() map[string]*lull.Dependency {
+	all := map[string]*lull.Dependency{}
 	for _, d := range n.doors {
-		if d.own != nil && d.own.Name() == name {
-			return true
-		}
-		for _, r := range d.byRoute {
-			if r.dependency != nil && r.dependency.Name() == name {
-				return true
-			}
+		for _, one := range d.named {
+			all[one.Name()] = one
 		}
 	}
-	return false
+	return all
 }
 
 func (n *plan) upstream(d *door, u Upstream) (err error) {
 	d.keep = u.KeepHost
-	if d.own, err = n.dependency(cmp.Or(u.Policy, d.name)); err != nil {
+	if d.own, err = n.dependency(d, cmp.Or(u.Policy, d.name)); err != nil {
 		return err
 	}
 	var at target
@@ -176,7 +168,7 @@ func (d *door) setRoutes(n *plan, routes []Route) error {
 		one := &route{dependency: d.own}
 		if r.Policy != "" {
 			var err error
-			if one.dependency, err = n.dependency(r.Policy); err != nil {
+			if one.dependency, err = n.dependency(d, r.Policy); err != nil {
 				return fmt.Errorf("route %q: %w", r.Match, err)
 			}
 		}
@@ -191,7 +183,6 @@ func (d *door) setRoutes(n *plan, routes []Route) error {
 		}
 		one.options = append(one.options, lull.Operation(r.Match))
 		d.routes.Handle(r.Match, one)
-		d.byRoute = append(d.byRoute, one)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -72,11 +73,9 @@ const mostVia = 8
 // loops reports whether a request goes round in circles.
 func loops(h http.Header) bool {
 	n := 0
-	for _, line := range h["Via"] {
-		for one := range strings.SplitSeq(line, ",") {
-			if strings.HasSuffix(strings.TrimSpace(one), " "+pseudonym) {
-				n++
-			}
+	for one := range elements(h["Via"]) {
+		if strings.HasSuffix(one, " "+pseudonym) {
+			n++
 		}
 	}
 	return n >= mostVia
@@ -189,13 +188,24 @@ var hopByHop = [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Prox
 
 // removeHopByHop removes the headers of one connection.
 func removeHopByHop(h http.Header) {
-	for _, line := range h["Connection"] {
-		for name := range strings.SplitSeq(line, ",") {
-			h.Del(strings.TrimSpace(name))
-		}
+	for name := range elements(h["Connection"]) {
+		h.Del(name)
 	}
 	for _, name := range hopByHop {
 		delete(h, name)
+	}
+}
+
+// elements returns the elements of a header that is a list.
+func elements(lines []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, line := range lines {
+			for one := range strings.SplitSeq(line, ",") {
+				if !yield(strings.TrimSpace(one)) {
+					return
+				}
+			}
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ func (n *plan) ingress(d *door, i Ingress) error {
 			return err
 		}
 		inner = admit.Handler(inner)
-		d.gate = admit
+		d.gate = admit.Gate()
 	}
 	opts := []lullhttp.HandlerOption{lullhttp.WithTrust(trusted)}
 	if i.MaxTimeout > 0 {
