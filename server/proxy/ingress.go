@@ -108,7 +108,7 @@ func (d *door) toApplication(r *httputil.ProxyRequest, trusted bool) {
 // isInner reports whether a header is one that only insiders may set. Some applications read "_" as "-".
 func isInner(name string, _ []string) bool {
 	switch name {
-	case "Forwarded", "X-Forwarded", "X-Real-Ip", "X-Original-Url", "X-Rewrite-Url":
+	case "Lull", "Grpc-Previous-Rpc-Attempts", "Forwarded", "X-Forwarded", "X-Real-Ip", "X-Original-Url", "X-Rewrite-Url":
 		return true
 	}
 	return strings.HasPrefix(name, "Lull-") || strings.HasPrefix(name, "X-Envoy-") || strings.HasPrefix(name, "X-Forwarded-") || strings.Contains(name, "_")
@@ -116,8 +116,9 @@ func isInner(name string, _ []string) bool {
 
 // fromIngress passes the application's response on.
 func fromIngress(resp *http.Response) error {
-	for _, h := range []http.Header{resp.Header, resp.Trailer} {
-		delete(h, "Proxy-Status")
+	for _, name := range forApplication {
+		delete(resp.Header, name)
+		delete(resp.Trailer, name)
 	}
 	return passable(resp)
 }
