@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,8 +12,10 @@ import (
 	"github.com/lullgo/lull/server/proxy"
 )
 
-// waitingLines is how many lines of the access log may wait to be written.
-const waitingLines = 4096
+const (
+	waitingLines = 4096 // that may wait to be written
+	writtenBytes = 64 << 10
+)
 
 // An accessLog has a line of JSON for each request. One goroutine writes them: a slow disk delays no request. Lines that find
 // no room are counted.
@@ -23,7 +25,7 @@ type accessLog struct {
 	say     func(any)
 	path    string // of a file; empty: it is a stream
 	out     io.Writer
-	records chan proxy.Record
+	records chan proxy.Record // nil: there is no log
 	again   chan struct{} // the file is to be opened again
 	closing chan struct{}
 	ended   chan struct{}
@@ -40,7 +42,7 @@ type line struct {
 	Status     int           `json:"status,omitempty"`
 	BytesIn    int64         `json:"bytes_in"`
 	BytesOut   int64         `json:"bytes_out"`
-	Seconds    seconds       `json:"seconds"`
+	Seconds    float64       `json:"seconds"`
 	Dependency string        `json:"dependency,omitempty"`
 	Operation  string        `json:"operation,omitempty"`
 	Attempts   []attemptLine `json:"attempts,omitempty"`
@@ -52,23 +54,18 @@ type line struct {
 
 type attemptLine struct {
 	Code    string  `json:"code,omitempty"`
-	Seconds seconds `json:"seconds"`
-	Waited  seconds `json:"waited,omitempty"`
+	Seconds float64 `json:"seconds"`
+	Waited  float64 `json:"waited,omitempty"`
 }
-
-// seconds has microseconds.
-type seconds float64
-
-func secondsOf(d time.Duration) seconds { return seconds(d.Round(time.Microsecond).Seconds()) }
 
 func lineOf(r *proxy.Record) line {
 	l := line{
 		Time: r.Time.UTC(), Door: r.Door, Method: r.Method, Host: r.Host, Path: r.Path, Protocol: r.Protocol, Status: r.Status,
-		BytesIn: r.BytesIn, BytesOut: r.BytesOut, Seconds: secondsOf(r.Took), Dependency: r.Dependency, Operation: r.Operation,
+		BytesIn: r.BytesIn, BytesOut: r.BytesOut, Seconds: seconds(r.Took), Dependency: r.Dependency, Operation: r.Operation,
 		Stale: r.Stale, Own: r.Own, Error: r.Error,
 	}
 	for _, a := range r.Attempts {
-		l.Attempts = append(l.Attempts, attemptLine{a.Code, secondsOf(a.Took), secondsOf(a.Waited)})
+		l.Attempts = append(l.Attempts, attemptLine{a.Code, seconds(a.Took), seconds(a.Waited)})
 	}
 	if r.Dependency != "" {
 		l.Reason = r.Reason.String()
@@ -76,35 +73,44 @@ func lineOf(r *proxy.Record) line {
 	return l
 }
 
+func seconds(d time.Duration) float64 { return d.Round(time.Microsecond).Seconds() }
+
 // openLog opens the log at to: stdout, stderr, none or the path of a file.
 func openLog(to string, stdout, stderr io.Writer, say func(any)) (*accessLog, error) {
+	if to == "none" {
+		return &accessLog{}, nil
+	}
 	a := &accessLog{say: say, records: make(chan proxy.Record, waitingLines), again: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{})}
 	switch to {
-	case "none":
-		close(a.ended)
-		return a, nil
 	case "", "stdout":
 		a.out = stdout
 	case "stderr":
 		a.out = stderr
 	default:
-		f, err := openFile(to)
-		if err != nil {
-			return nil, fmt.Errorf("log.to: %w", err)
+		a.path = to
+		if err := a.openFile(); err != nil {
+			return nil, err
 		}
-		a.path, a.out = to, f
 	}
 	go a.write()
 	return a, nil
 }
 
-func openFile(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
+func (a *accessLog) openFile() error {
+	f, err := os.OpenFile(a.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
+	if err != nil {
+		return fmt.Errorf("log.to: %w", err)
+	}
+	if before, ok := a.out.(*os.File); ok {
+		before.Close()
+	}
+	a.out = f
+	return nil
 }
 
 // record is called at the end of each request. It never waits.
 func (a *accessLog) record(r *proxy.Record) {
-	if a.out == nil {
+	if a.records == nil {
 		return
 	}
 	select {
@@ -124,7 +130,7 @@ func (a *accessLog) reopen() {
 
 // close writes what waits, but takes no longer than that.
 func (a *accessLog) close(within time.Duration) {
-	if a.out == nil {
+	if a.records == nil {
 		return
 	}
 	close(a.closing)
@@ -136,58 +142,49 @@ func (a *accessLog) close(within time.Duration) {
 
 func (a *accessLog) write() {
 	defer close(a.ended)
-	buffer := bufio.NewWriterSize(a.out, 64<<10)
-	to := json.NewEncoder(buffer)
+	var text bytes.Buffer
+	to := json.NewEncoder(&text)
 	to.SetEscapeHTML(false)
-	var reported, pending uint64 // lost lines; lines in the buffer
+	var lines, reported uint64 // in text; that are lost, and a line of the log says so
 	failing := false
-	write := func(r proxy.Record) {
-		_ = to.Encode(lineOf(&r)) // flush has the error
-		pending++
-	}
 	flush := func() {
-		lost := a.lost.Load()
-		if lost > reported {
-			_ = to.Encode(map[string]any{"time": time.Now().UTC(), "lost_lines": lost - reported})
+		lost := reported
+		if len(a.records) == 0 {
+			lost = a.lost.Load()
 		}
-		err := buffer.Flush()
+		if lost > reported {
+			_ = to.Encode(map[string]any{"time": time.Now().UTC(), "lost_lines": lost - reported}) // into memory
+		}
+		_, err := text.WriteTo(a.out)
 		if err == nil {
 			reported = lost
 		} else {
-			a.lost.Add(pending)
-			buffer.Reset(a.out) // it keeps its first error
+			a.lost.Add(lines)
+			text.Reset()
 		}
 		if err != nil && !failing {
 			a.say(fmt.Errorf("the access log cannot be written: %w", err))
 		}
-		failing, pending = err != nil, 0
+		failing, lines = err != nil, 0
 	}
-	for {
+	for closing := a.closing; ; {
 		select {
 		case r := <-a.records:
-			write(r)
-			if len(a.records) == 0 {
+			_ = to.Encode(lineOf(&r)) // into memory
+			if lines++; len(a.records) == 0 || text.Len() > writtenBytes {
 				flush()
 			}
-		case <-a.closing:
-			for len(a.records) > 0 {
-				write(<-a.records)
-			}
-			flush()
-			return
 		case <-a.again:
-			if a.path == "" {
-				continue
+			if a.path != "" {
+				if err := a.openFile(); err != nil {
+					a.say(err)
+				}
 			}
-			f, err := openFile(a.path)
-			if err != nil {
-				a.say(fmt.Errorf("log.to: %w", err))
-				continue
+		case <-closing:
+			if len(a.records) == 0 {
+				flush()
+				return
 			}
-			flush()
-			a.out.(io.Closer).Close()
-			a.out = f
-			buffer.Reset(f)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func TestWhatNeedsARestart(t *testing.T) {
 func TestTheAdminAnswersThisMachineAlone(t *testing.T) {
 	drained := 0
 	r := &running{drain: func() { drained++ }}
-	h := r.adminHandler(http.NotFoundHandler(), nil)
+	h := r.adminHandler(http.NotFoundHandler(), http.NotFoundHandler())
 	ask := func(method, path, host string, headers ...string) int {
 		req := httptest.NewRequest(method, path, nil)
 		req.Host = host

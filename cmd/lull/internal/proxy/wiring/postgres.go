@@ -23,11 +23,7 @@ import (
 const (
 	migrateTime = 10 * time.Second
 	sweepEvery  = time.Minute
-
-	connectionLife = time.Hour
-	connectionIdle = 30 * time.Minute
-	trustedFor     = time.Second // a connection that was used lately is not pinged
-	goodbyeTime    = time.Second
+	trustedFor  = time.Second // a connection that was used lately is not pinged
 )
 
 // postgres connects database/sql to a server. It is all that the statements of lullpostgres need: pgx's pool would make the
@@ -65,8 +61,8 @@ func (p *postgres) open(ctx context.Context) (idempotency.Store, func() error, e
 	db := sql.OpenDB(p)
 	db.SetMaxOpenConns(p.most)
 	db.SetMaxIdleConns(p.most)
-	db.SetConnMaxLifetime(connectionLife)
-	db.SetConnMaxIdleTime(connectionIdle)
+	db.SetConnMaxLifetime(time.Hour)
+	db.SetConnMaxIdleTime(30 * time.Minute)
 	s, err := lullpostgres.NewSQL(db, lullpostgres.Config{})
 	if err == nil {
 		migrating, cancel := context.WithTimeout(ctx, migrateTime)
@@ -99,8 +95,6 @@ type connection struct {
 	used time.Time
 }
 
-func (c *connection) IsValid() bool { return !c.pg.IsClosed() }
-
 func (c *connection) ResetSession(ctx context.Context) error {
 	const idle = 'I' // outside of transactions
 	if c.pg.IsClosed() || c.pg.TxStatus() != idle || time.Since(c.used) > trustedFor && c.pg.Ping(ctx) != nil {
@@ -111,7 +105,7 @@ func (c *connection) ResetSession(ctx context.Context) error {
 }
 
 func (c *connection) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	return c.pg.Close(ctx)
 }
@@ -138,10 +132,7 @@ func (c *connection) end(ctx context.Context, statement string) error {
 	return r.Err
 }
 
-const (
-	text  = 0
-	plain = 1 // binary
-)
+const binaryFormat = 1
 
 // QueryContext implements driver.QueryerContext, in one round trip. Statements are not prepared: poolers between may give each
 // transaction another connection.
@@ -151,14 +142,14 @@ func (c *connection) QueryContext(ctx context.Context, query string, args []driv
 		switch v := a.Value.(type) {
 		case nil:
 		case []byte:
-			values[i], formats[i] = v, plain
+			values[i], formats[i] = v, binaryFormat
 		case bool, int64, string:
 			values[i] = fmt.Append(nil, v)
 		default:
 			return nil, fmt.Errorf("parameter %d is a %T: want a bool, an integer, a text or bytes", i+1, v)
 		}
 	}
-	r := c.pg.ExecParams(ctx, query, values, nil, formats, []int16{plain}).Read()
+	r := c.pg.ExecParams(ctx, query, values, nil, formats, []int16{binaryFormat}).Read()
 	return &answer{r}, r.Err
 }
 
@@ -173,8 +164,7 @@ func (a *answer) Next(row []driver.Value) error {
 		return io.EOF
 	}
 	for i, b := range a.Rows[0] {
-		kind := a.FieldDescriptions[i].DataTypeOID
-		switch {
+		switch kind := a.FieldDescriptions[i].DataTypeOID; {
 		case b == nil:
 			row[i] = nil
 		case kind == pgtype.BoolOID && len(b) == 1:
