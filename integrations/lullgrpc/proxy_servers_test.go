@@ -53,7 +53,7 @@ func door(t *testing.T, to string, p lull.Policy, opts ...grpc.DialOption) (*grp
 			Routes: []proxy.Route{{Match: "/lull.test.Echo/Unary", Repeat: proxy.Yes}},
 		}},
 		Policy: func(string) lull.Policy { return p },
-	}, proxy.WithDrain(pace.Stretch(5*time.Second)), proxy.WithRecord(func(r *proxy.Record) { records <- r })))
+	}, proxy.Wiring{Drain: pace.Stretch(5 * time.Second), Record: func(r *proxy.Record) { records <- r }}))
 	must.Succeed(front.Listen())
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -291,7 +291,7 @@ func TestProxyDeadlineAndCancel(t *testing.T) {
 	if err := <-ends; err == nil {
 		t.Error("the server's context has not ended")
 	}
-	check.Equal(t, (<-records).Status, proxy.StatusClientGone, "status of the record")
+	check.Equal(t, (<-records).Status, 499, "status of the record")
 }
 
 // A failure of the proxy's own is a status of gRPC.

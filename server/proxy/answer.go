@@ -36,8 +36,8 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 	h := w.Header()
 	if called {
 		giveUp(r.Context())
-		h.Set(AttemptsHeader, strconv.Itoa(call.Attempts))
-		h.Set(ReasonHeader, call.Reason.String())
+		h.Set(attemptsHeader, strconv.Itoa(call.Attempts))
+		h.Set(reasonHeader, call.Reason.String())
 		kind = proxyError(call.Verdict)
 	} else {
 		kind = proxyError(lullhttp.ClassifyError(err))
@@ -70,7 +70,8 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 			kind = "http_response_timeout"
 		}
 	}
-	if called && call.OutcomeUnknown && status >= 500 {
+	unknown := called && (call.OutcomeUnknown || call.Verdict.CallerSide() && call.Attempts > 0 && !call.Verdict.NeverSent && !mayRepeat(r))
+	if unknown && status >= 500 {
 		status = outcomeUnknown(h, r, status)
 	}
 	if called && status >= 500 {
@@ -81,17 +82,18 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 	fail(w, r, status, err, kind)
 }
 
-// ProblemOutcomeUnknown is the problem type of a request that may have been carried out, and must not be carried out twice. Its
-// status is 409: many clients repeat any request, also a POST, after a 502, 503 or 504, and so would carry it out twice.
-const ProblemOutcomeUnknown = "tag:lullgo.github.io,2026:outcome-unknown"
+// problemOutcomeUnknown is the problem type of a request that may have been carried out, and must not be carried out twice. Its
+// status is 424 (Failed Dependency). Many clients repeat any request, also a POST, after a 502, 503 or 504, and so would carry it
+// out twice; a 409 of a request that creates something often means that it is there already.
+const problemOutcomeUnknown = "tag:lullgo.github.io,2026:outcome-unknown"
 
-// outcomeUnknown returns the status of an answer with ProblemOutcomeUnknown. A client of gRPC gets the one that is given.
+// outcomeUnknown returns the status of an answer with problemOutcomeUnknown. A client of gRPC gets the one that is given.
 func outcomeUnknown(h http.Header, r *http.Request, status int) int {
 	if isGRPC(r) {
 		return status
 	}
 	h["X-Should-Retry"] = []string{"false"}
-	return http.StatusConflict
+	return http.StatusFailedDependency
 }
 
 // proxyErrors are the types of RFC 9209, 2.3, for the codes of verdicts.
@@ -141,8 +143,8 @@ func fail(w http.ResponseWriter, r *http.Request, status int, err error, kind st
 	if errors.As(err, &call) {
 		body.Reason, body.Attempts, body.OutcomeUnknown = call.Reason.String(), call.Attempts, call.OutcomeUnknown
 	}
-	if status == http.StatusConflict {
-		body.Type, body.Title, body.OutcomeUnknown = ProblemOutcomeUnknown, "Outcome unknown", true
+	if status == http.StatusFailedDependency {
+		body.Type, body.Title, body.OutcomeUnknown = problemOutcomeUnknown, "Outcome unknown", true
 	}
 	if c := callOf(r.Context()); c != nil {
 		c.Own = true

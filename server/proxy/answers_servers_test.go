@@ -342,9 +342,9 @@ func TestTimeGoesOn(t *testing.T) {
 // A panic of what serves a request has a record, too, and so has a request to a door that is gone.
 func TestEveryRequestHasOneRecord(t *testing.T) {
 	t.Parallel()
-	r := upstream(t, proxy.Upstream{To: []string{"http://127.0.0.1:1"}}, proxy.WithTransport(func(http.RoundTripper) http.RoundTripper {
+	r := upstream(t, proxy.Upstream{To: []string{"http://127.0.0.1:1"}}, proxy.Wiring{Calls: func(http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(*http.Request) (*http.Response, error) { panic(http.ErrAbortHandler) })
-	}))
+	}})
 	if _, err := client(t, false).Get(r.url()); err == nil {
 		t.Error("a panic had a response")
 	}

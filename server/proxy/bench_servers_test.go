@@ -27,7 +27,7 @@ func BenchmarkDoor(b *testing.B) {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost, base.DisableCompression = 100, true
 	ways := []string{"direct", "bare", "door", "logged"}
-	handlers := append([]http.Handler{service.Config.Handler}, barely(b, to, base)...)
+	handlers := append([]http.Handler{service.Config.Handler}, barely(b, to, base, Wiring{})...)
 	for _, request := range []struct{ name, method, body string }{{"GET", "GET", ""}, {"POST of 1 KB", "POST", strings.Repeat("x", 1024)}} {
 		b.Run(request.name, func(b *testing.B) {
 			urls, took := make([]string, len(ways)), make([][]time.Duration, len(ways))
@@ -70,7 +70,7 @@ func BenchmarkDoorAlone(b *testing.B) {
 		return &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"text/plain"}}, Body: http.NoBody, Request: r}, nil
 	})
 	to, _ := url.Parse("http://service.example")
-	handlers := barely(b, to, answer, WithAttempts(func(http.RoundTripper) http.RoundTripper { return answer }))
+	handlers := barely(b, to, answer, Wiring{Attempts: func(http.RoundTripper) http.RoundTripper { return answer }})
 	for i, name := range []string{"bare", "door", "logged"} {
 		b.Run(name, func(b *testing.B) {
 			r, w := httptest.NewRequest("GET", "/x", nil), httptest.NewRecorder()
@@ -84,10 +84,10 @@ func BenchmarkDoorAlone(b *testing.B) {
 }
 
 // barely returns a bare reverse proxy, a door, and a door with records, that lead to the same place.
-func barely(b *testing.B, to *url.URL, base http.RoundTripper, opts ...Option) []http.Handler {
+func barely(b *testing.B, to *url.URL, base http.RoundTripper, w Wiring) []http.Handler {
 	handlers := []http.Handler{&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: base, BufferPool: &buffers}}
-	for _, more := range [][]Option{nil, {WithRecord(func(*Record) {})}} {
-		p, err := New(Config{Upstreams: map[string]Upstream{"service": {Listen: "127.0.0.1:0", To: []string{to.String()}}}}, append(more, opts...)...)
+	for _, w.Record = range []func(*Record){nil, func(*Record) {}} {
+		p, err := New(Config{Upstreams: map[string]Upstream{"service": {Listen: "127.0.0.1:0", To: []string{to.String()}}}}, w)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -18,6 +18,7 @@ type requestBody struct {
 	ended  atomic.Bool
 	failed atomic.Pointer[error] // it broke off
 	closed atomic.Bool           // by who read it
+	http2  bool
 
 	trailer   http.Header // of the request
 	announced http.Header // its names; others are left out, as over HTTP/2
@@ -33,16 +34,19 @@ func takeBody(w http.ResponseWriter, r *http.Request, limits Limits) *requestBod
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	b := &requestBody{ReadCloser: r.Body, trailer: r.Trailer, client: http.NewResponseController(w)}
+	b := &requestBody{ReadCloser: r.Body, http2: r.ProtoMajor == 2, trailer: r.Trailer, client: http.NewResponseController(w)}
 	if r.ContentLength > 0 {
 		b.length = r.ContentLength
-		b.idle = cmp.Or(limits.BodyIdle, DefaultBodyIdle)
+		b.idle = cmp.Or(limits.BodyIdle, defaultBodyIdle)
 	}
 	r.Body = b
 	return b
 }
 
 func (b *requestBody) Read(p []byte) (int, error) {
+	if b.closed.Load() {
+		return 0, http.ErrBodyReadAfterClose
+	}
 	b.wait(false)
 	if b.announced == nil && len(b.trailer) > 0 {
 		b.announced = maps.Clone(b.trailer)
@@ -63,9 +67,13 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close is called by a transport that gives up.
+// Close is called by a transport that gives up. Over HTTP/2 it ends a Read. Over HTTP/1 it would wait for that and for a part
+// of the rest, and the response would wait, too: net/http does so when the handler has returned.
 func (b *requestBody) Close() error {
 	b.closed.Store(true)
+	if !b.http2 {
+		return nil
+	}
 	return b.ReadCloser.Close()
 }
 

@@ -36,7 +36,7 @@ type Upstream struct {
 	// KeepHost sends the Host header that the application has sent. Otherwise it is that of To.
 	KeepHost bool
 	// Replay is the most of a request's body that is kept to be sent again. A longer body is sent once.
-	// Zero means DefaultReplay.
+	// Zero means 1 MiB.
 	Replay int64
 	// Stale serves older responses to GET for so long when a call fails (lullhttp.WithStale). Zero: never.
 	Stale time.Duration
@@ -136,27 +136,27 @@ type Keys struct {
 
 // Limits are what every door bears of a client.
 type Limits struct {
-	// HeaderBytes is the most that a request's header may have. Zero means DefaultHeaderBytes.
+	// HeaderBytes is the most that a request's header may have. Zero means 64 KiB.
 	HeaderBytes int
-	// HeaderTime is how long a header may take. Zero means DefaultHeaderTime.
+	// HeaderTime is how long a header may take. Zero means 10 s.
 	HeaderTime time.Duration
 	// BodyBytes is the most that a request's body may have. Zero: no limit.
 	BodyBytes int64
-	// BodyIdle is how long the body of a request or a response may bring nothing. Zero: DefaultBodyIdle for requests whose
-	// length is known, and no limit for responses. Requests of unknown length are streams, and have no limit.
+	// BodyIdle is how long the body of a request or a response may bring nothing. Zero: a minute for requests whose length is
+	// known, and no limit for responses. Requests of unknown length are streams, and have no limit.
 	BodyIdle time.Duration
-	// IdleTime is how long a connection without a request stays open. Zero means DefaultIdleTime.
+	// IdleTime is how long a connection without a request stays open. Zero means 2 minutes.
 	IdleTime time.Duration
-	// Connections is the most connections of one door. Zero means DefaultConnections.
+	// Connections is the most connections of one door. Zero means 10,000.
 	Connections int
 }
 
 // The defaults of zero fields.
 const (
-	DefaultReplay      = 1 << 20
-	DefaultHeaderBytes = 64 << 10
-	DefaultHeaderTime  = 10 * time.Second
-	DefaultIdleTime    = 2 * time.Minute
-	DefaultConnections = 10_000
-	DefaultBodyIdle    = time.Minute
+	defaultReplay      = 1 << 20
+	defaultHeaderBytes = 64 << 10
+	defaultHeaderTime  = 10 * time.Second
+	defaultIdleTime    = 2 * time.Minute
+	defaultConnections = 10_000
+	defaultBodyIdle    = time.Minute
 )

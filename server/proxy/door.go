@@ -46,6 +46,7 @@ type door struct {
 
 // A route is what is known of a request before it is made.
 type route struct {
+	once       bool             // it must not be sent twice
 	dependency *lull.Dependency // nil: by host
 	options    []lull.CallOption
 }
@@ -194,9 +195,10 @@ func (n *plan) targetOf(name string, u Upstream) (*url.URL, []lullhttp.Option, e
 	return &whole, append(opts, lullhttp.WithEndpoints(whole.Host, set)), nil
 }
 
-func (n *plan) withBase(base http.RoundTripper) lullhttp.Option {
-	if n.proxy.attempts != nil {
-		base = n.proxy.attempts(base)
+func (n *plan) withBase(pool *http.Transport) lullhttp.Option {
+	var base http.RoundTripper = &onceTransport{base: pool}
+	if n.proxy.wiring.Attempts != nil {
+		base = n.proxy.wiring.Attempts(base)
 	}
 	return lullhttp.WithBase(base)
 }
@@ -214,6 +216,7 @@ func (d *door) setRoutes(n *plan, routes []Route) error {
 				return fmt.Errorf("route %q: %w", r.Match, err)
 			}
 		}
+		one.once = r.Repeat == No || r.Repeat == Once
 		switch r.Repeat {
 		case Yes:
 			one.options = []lull.CallOption{lull.Idempotent()}
@@ -232,7 +235,7 @@ func (d *door) setRoutes(n *plan, routes []Route) error {
 // setCalls makes what makes the calls of the door, and the handler that uses it.
 func (d *door) setCalls(replay int64, stale time.Duration, resume bool, opts ...lullhttp.Option) error {
 	if replay == 0 {
-		replay = DefaultReplay
+		replay = defaultReplay
 	}
 	opts = append(opts, lullhttp.WithReplay(replay), lullhttp.WithDependencies(dependencyOf), lullhttp.WithBeforeRetry(beforeRetry))
 	if d.limits.BodyIdle > 0 {
@@ -249,8 +252,8 @@ func (d *door) setCalls(replay int64, stale time.Duration, resume bool, opts ...
 		return err
 	}
 	d.calls = calls
-	if d.proxy.wrap != nil {
-		d.calls = d.proxy.wrap(calls)
+	if d.proxy.wiring.Calls != nil {
+		d.calls = d.proxy.wiring.Calls(calls)
 	}
 	d.reverse = d.reverseProxy(d.calls)
 	d.handler = http.HandlerFunc(d.serve)
@@ -283,7 +286,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.writer = writer{ResponseWriter: w, call: c, old: !r.ProtoAtLeast(1, 1)}
 	out := &c.writer
 	c.last = maySwitch(r)
-	if d.proxy.record != nil {
+	if d.proxy.wiring.Record != nil {
 		defer c.end()
 	}
 	defer c.cut()
@@ -345,8 +348,11 @@ func (c *call) begin(h http.Header, status int) {
 			}
 		}
 	}
+	if _, typed := h["Content-Type"]; !typed {
+		h["Content-Type"] = nil // net/http would guess it
+	}
 	// An answer before the end of the request: what is left of that is not read. (net/http would panic when it has read it.)
-	if c.Protocol != "HTTP/2.0" && (c.last || c.door.proxy.Draining() || !c.body.whole()) {
+	if c.Protocol != "HTTP/2.0" && (c.last || c.door.proxy.draining.Load() || !c.body.whole()) {
 		h["Connection"] = []string{"close"}
 	}
 }
@@ -376,12 +382,13 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	c.route = d.routeOf(r)
 	options := c.route.options
-	switch r.Header.Get(RetryHeader) {
+	switch r.Header.Get(retryHeader) {
 	case "?1":
 		options = append(options[:len(options):len(options)], lull.Idempotent())
 	case "?0":
-		options = append(options[:len(options):len(options)], lull.Once())
+		options, c.once = append(options[:len(options):len(options)], lull.Once()), true
 	}
+	c.once = c.once || c.route.once || c.route.dependency.Plan().Attempts() == 1
 	if len(options) > 0 {
 		r = r.WithContext(lullhttp.WithCall(r.Context(), options...))
 	}

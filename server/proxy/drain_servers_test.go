@@ -27,7 +27,7 @@ func TestDrainLosesNothing(t *testing.T) {
 			<-leave
 		}
 		io.Copy(w, r.Body)
-	})}}, proxy.WithDrain(patience()))
+	})}}, proxy.Wiring{Drain: patience()})
 	goOn := sync.OnceFunc(func() { close(leave) })
 	t.Cleanup(goOn)
 	idle := r.dial("service", "GET / HTTP/1.1\r\nHost: x\r\n\r\n")

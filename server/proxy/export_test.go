@@ -8,19 +8,32 @@ import (
 	"github.com/lullgo/lull/internal/memnet"
 )
 
+// The defaults of Limits.
+const (
+	DefaultHeaderTime = defaultHeaderTime
+	DefaultIdleTime   = defaultIdleTime
+	DefaultBodyIdle   = defaultBodyIdle
+)
+
 // InMemory makes doors listen and calls go in memory.
-func InMemory() Option {
-	return func(p *Proxy) {
-		p.listen = func(address string) (net.Listener, error) { return memnet.ListenOn(address) }
-		for _, t := range []target{{}, {forward: true}, {h2c: true}} {
-			p.bases[t] = &http.Transport{DialContext: memnet.Dial, DisableCompression: true, IdleConnTimeout: time.Minute}
-			if t.h2c {
-				p.bases[t].Protocols = new(http.Protocols)
-				p.bases[t].Protocols.SetUnencryptedHTTP2(true)
-			}
+func InMemory(c Config, w Wiring) (*Proxy, error) {
+	w.Listen = func(address string) (net.Listener, error) { return memnet.ListenOn(address) }
+	p, err := New(Config{Forward: Forward{Listen: "127.0.0.1:0", Hosts: []string{"none"}}}, w)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range []target{{}, {forward: true}, {h2c: true}} {
+		p.bases[t] = &http.Transport{DialContext: memnet.Dial, DisableCompression: true, IdleConnTimeout: time.Minute}
+		if t.h2c {
+			p.bases[t].Protocols = new(http.Protocols)
+			p.bases[t].Protocols.SetUnencryptedHTTP2(true)
 		}
 	}
+	return p, p.Update(c)
 }
+
+// Draining reports whether Serve waits for its last requests.
+func (p *Proxy) Draining() bool { return p.draining.Load() }
 
 // Guarded returns what net/http reads in place of sent, if its connection has a guard, and where the guard sees requests end.
 // switching: the last one may switch protocols, and what follows it is passed on as it is.

@@ -68,7 +68,7 @@ func TestAddressesOfNames(t *testing.T) {
 		Forward: proxy.Forward{Listen: "127.0.0.1:9002", Hosts: []string{"*", "api.example", "127.0.0.1:3000", "[::1]:3000", "localhost:4000", "x.localhost:4000", "169.254.1.1", "127.0.0.1:9900"}},
 		Private: []string{"127.0.0.1:9900", "10.0.0.1:9901"},
 	}
-	p := must.Have(proxy.New(c, proxy.InMemory()))
+	p := must.Have(proxy.InMemory(c, proxy.Wiring{}))
 	for _, one := range []struct {
 		called, resolved string
 		may              bool

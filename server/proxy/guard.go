@@ -61,9 +61,9 @@ const (
 
 const (
 	preface       = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-	mostLines     = 1000 // of a header
-	mostExtension = 256  // bytes of extensions of a chunk
-	mostDigits    = 16   // of the size of a chunk
+	mostLines     = 400 // of a header; net/http takes 500 from Go 1.27 on
+	mostExtension = 256 // bytes of extensions of a chunk
+	mostDigits    = 16  // of the size of a chunk
 
 	// poison makes every parser in net/http fail, wherever it stands. It is as long as the preface, which net/http awaits first.
 	poison = "\r\x00\r\n\r\n                  "

@@ -17,21 +17,21 @@ import (
 
 // The headers between an application and its proxy.
 const (
-	// RetryHeader is of a request: "?1" if carrying it out twice is the same as once, "?0" if it must have one attempt.
-	RetryHeader = "Lull-Retry"
-	// AttemptsHeader is of a response: how many attempts the call took.
-	AttemptsHeader = "Lull-Attempts"
-	// ReasonHeader is of a response that is no success: why no further attempt was made.
-	ReasonHeader = "Lull-Reason"
-	// StaleHeader is of a response that is an older one: "?1".
-	StaleHeader = "Lull-Stale"
+	// retryHeader is of a request: "?1" if carrying it out twice is the same as once, "?0" if it must have one attempt.
+	retryHeader = "Lull-Retry"
+	// attemptsHeader is of a response: how many attempts the call took.
+	attemptsHeader = "Lull-Attempts"
+	// reasonHeader is of a response that is no success: why no further attempt was made.
+	reasonHeader = "Lull-Reason"
+	// staleHeader is of a response that is an older one: "?1".
+	staleHeader = "Lull-Stale"
 )
 
 // fromApplication are the headers of a request that are meant for the proxy alone.
-var fromApplication = []string{RetryHeader, lullhttp.DefaultTimeoutHeader, "X-Envoy-Upstream-Rq-Timeout-Ms"}
+var fromApplication = []string{retryHeader, lullhttp.DefaultTimeoutHeader, "X-Envoy-Upstream-Rq-Timeout-Ms"}
 
 // forApplication are the headers of a response that the proxy alone may set.
-var forApplication = []string{AttemptsHeader, ReasonHeader, StaleHeader, "Proxy-Status"}
+var forApplication = []string{attemptsHeader, reasonHeader, staleHeader, "Proxy-Status"}
 
 // rewrite makes the request that is sent.
 func (d *door) rewrite(r *httputil.ProxyRequest) { d.outgoing(r.Out, r.In) }
@@ -145,12 +145,12 @@ func modifyResponse(resp *http.Response) error {
 	}
 	giveUp(resp.Request.Context())
 	o := lullhttp.OutcomeOf(resp)
-	h[AttemptsHeader] = oneAttempt
+	h[attemptsHeader] = oneAttempt
 	if o.Attempts != 1 {
-		h[AttemptsHeader] = []string{strconv.Itoa(o.Attempts)}
+		h[attemptsHeader] = []string{strconv.Itoa(o.Attempts)}
 	}
 	if o.Reason != engine.Success {
-		h[ReasonHeader] = []string{o.Reason.String()}
+		h[reasonHeader] = []string{o.Reason.String()}
 	}
 	if callOf(resp.Request.Context()).in.GaveUp() && isGRPC(resp.Request) {
 		stopGRPC(h)
@@ -158,7 +158,7 @@ func modifyResponse(resp *http.Response) error {
 	}
 	if o.Stale {
 		callOf(resp.Request.Context()).Stale = true
-		h[StaleHeader] = []string{"?1"}
+		h[staleHeader] = []string{"?1"}
 	}
 	if c := callOf(resp.Request.Context()); c.door.target == nil {
 		h.Add("Via", via(resp.Proto))

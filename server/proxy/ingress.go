@@ -32,7 +32,7 @@ func (n *plan) ingress(i Ingress) error {
 	}
 	trusted := trustOf(i.Trust)
 	d.reverse = &httputil.ReverseProxy{
-		Transport:      base,
+		Transport:      &onceTransport{base: base},
 		Rewrite:        func(r *httputil.ProxyRequest) { d.toApplication(r, trusted(r.In)) },
 		ModifyResponse: fromIngress,
 		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { answerIngress(w, r, err) },
@@ -50,7 +50,7 @@ func (n *plan) ingress(i Ingress) error {
 		}
 	}
 	if !i.Admission.Off {
-		control, err := admission.New(admission.Config{Max: i.Admission.Max}, admission.WithObserver(n.proxy.admission))
+		control, err := admission.New(admission.Config{Max: i.Admission.Max}, admission.WithObserver(n.proxy.wiring.Admission))
 		if err != nil {
 			return err
 		}
@@ -91,11 +91,11 @@ func trustOf(t Trust) func(*http.Request) bool {
 }
 
 func (p *Proxy) withKeys(next http.Handler, k Keys) (http.Handler, error) {
-	if p.keys == nil {
-		return nil, fmt.Errorf("keys.store is %q: want a store (proxy.WithStore)", k.Store)
+	if p.wiring.Store == nil {
+		return nil, fmt.Errorf("keys.store is %q: want a store (proxy.Wiring.Store)", k.Store)
 	}
 	header := http.CanonicalHeaderKey(orName(k.Scope, "Authorization"))
-	keys, err := idempotency.New(p.keys, idempotency.Config{Optional: !k.Required}, idempotency.WithScope(func(r *http.Request) (string, bool) {
+	keys, err := idempotency.New(p.wiring.Store, idempotency.Config{Optional: !k.Required}, idempotency.WithScope(func(r *http.Request) (string, bool) {
 		v := r.Header.Get(header)
 		return v, v != ""
 	}))

@@ -51,7 +51,7 @@ func TestLayersByTrace(t *testing.T) {
 			p, err := New(Config{
 				Upstreams: map[string]Upstream{"service": {Listen: "127.0.0.1:0", To: []string{service.URL}}},
 				Ingress:   Ingress{Listen: "127.0.0.1:0", To: application.URL, Trust: Everybody},
-			})
+			}, Wiring{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -28,7 +28,7 @@ func TestOutcomeUnknown(t *testing.T) {
 		Upstreams: map[string]Upstream{"service": {Listen: "127.0.0.1:0", To: []string{service.URL}}},
 		Ingress:   Ingress{Listen: "127.0.0.1:0", To: service.URL, MaxTimeout: 100 * time.Millisecond},
 		Policy:    func(string) lull.Policy { return lull.Policy{Attempts: 2, AttemptTimeout: 100 * time.Millisecond} },
-	})
+	}, Wiring{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestOutcomeUnknown(t *testing.T) {
 		for _, tt := range []struct {
 			method, path, key string
 			status            int
-		}{{"POST", "/cut", "", 409}, {"PATCH", "/hang", "", 409}, {"POST", "/cut", "k1", 502}, {"GET", "/cut", "", 502}, {"PUT", "/hang", "", 504}} {
+		}{{"POST", "/cut", "", 424}, {"PATCH", "/hang", "", 424}, {"POST", "/cut", "k1", 502}, {"GET", "/cut", "", 502}, {"PUT", "/hang", "", 504}} {
 			req, _ := http.NewRequest(tt.method, door.URL+tt.path, strings.NewReader("x"))
 			if tt.key != "" {
 				req.Header.Set("Idempotency-Key", tt.key)
@@ -50,8 +50,8 @@ func TestOutcomeUnknown(t *testing.T) {
 			body, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			check.Equal(t, resp.StatusCode, tt.status, "%s %s %s", name, tt.method, tt.path)
-			unknown := tt.status == 409
-			check.Equal(t, strings.Contains(string(body), ProblemOutcomeUnknown), unknown, "%s %s %s: the type", name, tt.method, tt.path)
+			unknown := tt.status == 424
+			check.Equal(t, strings.Contains(string(body), problemOutcomeUnknown), unknown, "%s %s %s: the type", name, tt.method, tt.path)
 			check.Equal(t, resp.Header.Get("X-Should-Retry") == "false" || !unknown, true, "%s %s %s: X-Should-Retry", name, tt.method, tt.path)
 		}
 	}

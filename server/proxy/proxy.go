@@ -32,15 +32,7 @@ import (
 // A Proxy takes requests at its doors, and makes them under the policies of its Config. Make one with New. It may be used
 // concurrently.
 type Proxy struct {
-	observers []event.Observer
-	record    func(*Record)
-	wiring    func(dependency string) []lull.Option
-	wrap      func(http.RoundTripper) http.RoundTripper
-	attempts  func(http.RoundTripper) http.RoundTripper
-	admission func(admission.Event)
-	listen    func(address string) (net.Listener, error)
-	keys      idempotency.Store
-	drainTime time.Duration
+	wiring Wiring
 
 	updating sync.Mutex                               // one Update at a time
 	named    map[string]*lull.Dependency              // of upstreams and routes, by name; guarded by updating
@@ -63,65 +55,45 @@ const (
 	IngressDoor = "ingress"
 )
 
-// An Option wires a Proxy.
-type Option func(*Proxy)
-
-// WithObserver sends every event of the proxy's dependencies to o.
-func WithObserver(o event.Observer) Option {
-	return func(p *Proxy) { p.observers = append(p.observers, o) }
+// Wiring is what a Proxy works with, beside its Config. The zero Wiring is good for every Proxy without Keys.
+type Wiring struct {
+	// Observe receives every event of the proxy's dependencies.
+	Observe event.Observer
+	// Record is called at the end of each request, for an access log. It must be quick, and safe for concurrent use.
+	Record func(*Record)
+	// Options returns further options for the dependency of that name, such as a budget that sidecars share.
+	Options func(dependency string) []lull.Option
+	// Calls wraps what makes calls, for traces: it gets a lullhttp.Transport, and returns what calls it.
+	Calls func(http.RoundTripper) http.RoundTripper
+	// Attempts wraps what sends each attempt of a call, for traces.
+	Attempts func(http.RoundTripper) http.RoundTripper
+	// Admission receives what the ingress door admits and refuses, as with admission.WithObserver.
+	Admission func(admission.Event)
+	// Store has the Idempotency-Keys of the ingress door.
+	Store idempotency.Store
+	// Listen opens the listener of an address. Nil: net.Listen, also for "unix:/path".
+	Listen func(address string) (net.Listener, error)
+	// Drain bounds how long Serve waits for requests in flight when its context has ended. Zero means DefaultDrain.
+	Drain time.Duration
 }
-
-// WithRecord calls record at the end of each request, for an access log. It must be quick, and safe for concurrent use.
-func WithRecord(record func(*Record)) Option { return func(p *Proxy) { p.record = record } }
-
-// WithWiring gives each dependency the options that wire returns for its name, such as a budget that sidecars share.
-func WithWiring(wire func(dependency string) []lull.Option) Option {
-	return func(p *Proxy) { p.wiring = wire }
-}
-
-// WithTransport wraps what makes calls, for traces: wrap gets a lullhttp.Transport, and must return what calls it.
-func WithTransport(wrap func(http.RoundTripper) http.RoundTripper) Option {
-	return func(p *Proxy) { p.wrap = wrap }
-}
-
-// WithAttempts wraps what sends each attempt of a call, for traces.
-func WithAttempts(wrap func(http.RoundTripper) http.RoundTripper) Option {
-	return func(p *Proxy) { p.attempts = wrap }
-}
-
-// WithAdmission calls observe with what the ingress door admits and refuses, as admission.WithObserver does.
-func WithAdmission(observe func(admission.Event)) Option {
-	return func(p *Proxy) { p.admission = observe }
-}
-
-// WithListen makes listen open the listener of an address. The default is net.Listen.
-func WithListen(listen func(address string) (net.Listener, error)) Option {
-	return func(p *Proxy) { p.listen = listen }
-}
-
-// WithStore keeps the Idempotency-Keys of the ingress door in s.
-func WithStore(s idempotency.Store) Option { return func(p *Proxy) { p.keys = s } }
-
-// WithDrain bounds how long Serve waits for requests in flight when its context has ended. The default is DefaultDrain.
-func WithDrain(d time.Duration) Option { return func(p *Proxy) { p.drainTime = d } }
 
 // DefaultDrain is how long Serve waits for requests in flight.
 const DefaultDrain = 20 * time.Second
 
 // New returns a proxy. It opens no listener: Serve does.
-func New(c Config, opts ...Option) (*Proxy, error) {
+func New(c Config, w Wiring) (*Proxy, error) {
 	p := &Proxy{
-		listen:    listen,
-		drainTime: DefaultDrain,
-		named:     map[string]*lull.Dependency{},
-		bases:     map[target]*http.Transport{},
-		servers:   map[string]*server{},
-		failed:    make(chan error, 1),
+		wiring:  w,
+		named:   map[string]*lull.Dependency{},
+		bases:   map[target]*http.Transport{},
+		servers: map[string]*server{},
+		failed:  make(chan error, 1),
 	}
-	for _, o := range opts {
-		if o != nil {
-			o(p)
-		}
+	if w.Listen == nil {
+		p.wiring.Listen = listen
+	}
+	if w.Drain == 0 {
+		p.wiring.Drain = DefaultDrain
 	}
 	p.hosts = recent.New(1024, p.makeHost)
 	if err := p.Update(c); err != nil {
@@ -184,17 +156,17 @@ func (p *Proxy) makeHost(host string) *lull.Dependency {
 
 func (p *Proxy) hostPolicy(host string) lull.Policy { return (*p.policy.Load())(host) }
 
-// options returns the wiring of the dependency of that name.
+// options returns the options of the dependency of that name.
 func (p *Proxy) options(name string) []lull.Option {
 	var opts []lull.Option
-	if p.record != nil {
+	if p.wiring.Record != nil {
 		opts = append(opts, lull.WithObserver(observer{}))
 	}
-	for _, o := range p.observers {
-		opts = append(opts, lull.WithObserver(o))
+	if p.wiring.Observe != nil {
+		opts = append(opts, lull.WithObserver(p.wiring.Observe))
 	}
-	if p.wiring != nil {
-		opts = append(opts, p.wiring(name)...)
+	if p.wiring.Options != nil {
+		opts = append(opts, p.wiring.Options(name)...)
 	}
 	return opts
 }
@@ -226,9 +198,6 @@ func (p *Proxy) Gate() *admission.Gate {
 	}
 	return nil
 }
-
-// Draining reports whether Serve waits for its last requests: nobody should send new ones.
-func (p *Proxy) Draining() bool { return p.draining.Load() }
 
 // Handler returns the handler of a door: that of an upstream by its name, ForwardDoor or IngressDoor. It follows Update.
 func (p *Proxy) Handler(name string) http.Handler {

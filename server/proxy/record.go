@@ -24,7 +24,7 @@ type Record struct {
 	Host     string
 	Path     string
 	Protocol string // "HTTP/1.1", "HTTP/2.0"
-	Status   int    // of the answer; StatusClientGone, or 0: there was none
+	Status   int    // of the answer; statusClientGone, or 0: there was none
 	BytesIn  int64  // of the request's body, as far as it was read
 	BytesOut int64  // of the answer's body
 
@@ -52,6 +52,7 @@ type call struct {
 	door  *door
 	route route
 	above []layer          // for which it may be made
+	once  bool             // it has one attempt
 	in    *inbound.Request // nil: the ingress door's has another one
 
 	writer writer
@@ -93,14 +94,14 @@ func (c *call) end() {
 	if c.Status < 200 && c.Status != http.StatusSwitchingProtocols {
 		c.Status = 0
 		if c.clientHasLeft() {
-			c.Status = StatusClientGone
+			c.Status = statusClientGone
 		}
 	}
-	c.door.proxy.record(&c.Record)
+	c.door.proxy.wiring.Record(&c.Record)
 }
 
-// StatusClientGone is the status in the Record of a request whose client went away before there was an answer.
-const StatusClientGone = 499
+// statusClientGone is the status in the Record of a request whose client went away before there was an answer.
+const statusClientGone = 499
 
 // observer completes the record of the call that an event belongs to.
 type observer struct{}

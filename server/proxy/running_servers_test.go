@@ -4,6 +4,7 @@ package proxy_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/pem"
@@ -45,15 +46,20 @@ type running struct {
 // quick is a policy that waits for nothing.
 var quick = lull.Policy{Attempts: 3, Backoff: backoff.Schedule{Base: time.Millisecond, Cap: 2 * time.Millisecond}}
 
-func run(t *testing.T, c proxy.Config, opts ...proxy.Option) *running {
+func run(t *testing.T, c proxy.Config, more ...proxy.Wiring) *running {
 	t.Helper()
 	if c.Policy == nil {
 		c.Policy = func(string) lull.Policy { return quick }
 	}
 	r := &running{t: t, records: make(chan *proxy.Record, 10_000), ended: make(chan error, 1)}
-	opts = append([]proxy.Option{proxy.WithDrain(pace.Stretch(time.Second)), proxy.WithRecord(func(one *proxy.Record) { r.records <- one })}, opts...)
+	var w proxy.Wiring
+	if len(more) > 0 {
+		w = more[0]
+	}
+	w.Drain = cmp.Or(w.Drain, pace.Stretch(time.Second))
+	w.Record = func(one *proxy.Record) { r.records <- one }
 	var err error
-	if r.proxy, err = proxy.New(c, opts...); err != nil {
+	if r.proxy, err = proxy.New(c, w); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.proxy.Listen(); err != nil {
@@ -67,10 +73,10 @@ func run(t *testing.T, c proxy.Config, opts ...proxy.Option) *running {
 }
 
 // upstream runs a proxy with one upstream, "service".
-func upstream(t *testing.T, u proxy.Upstream, opts ...proxy.Option) *running {
+func upstream(t *testing.T, u proxy.Upstream, more ...proxy.Wiring) *running {
 	t.Helper()
 	u.Listen = "127.0.0.1:0"
-	return run(t, proxy.Config{Upstreams: map[string]proxy.Upstream{"service": u}}, opts...)
+	return run(t, proxy.Config{Upstreams: map[string]proxy.Upstream{"service": u}}, more...)
 }
 
 func (r *running) address(door string) string {

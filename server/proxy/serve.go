@@ -75,7 +75,7 @@ func (s *server) end(ctx context.Context) error {
 // firstRequest is for how long the first request of a connection is waited for, when its listener has been closed.
 const firstRequest = time.Second
 
-// listen is the default of WithListen. "unix:/path" is a Unix socket.
+// listen is the default of Wiring.Listen. "unix:/path" is a Unix socket.
 func listen(address string) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return net.Listen("unix", path)
@@ -107,8 +107,8 @@ func (p *Proxy) Address(door string) net.Addr {
 	return nil
 }
 
-// Serve takes requests until ctx ends or a listener fails. Then it drains: requests in flight end, for at most the time of
-// WithDrain, and what is left is cut off. Doors stay open for the first part of that time, since clients still know them;
+// Serve takes requests until ctx ends or a listener fails. Then it drains: requests in flight end, for at most
+// Wiring.Drain, and what is left is cut off. Doors stay open for the first part of that time, since clients still know them;
 // they close each connection after its next response. Serve returns nil if everything has ended in time.
 func (p *Proxy) Serve(ctx context.Context) error {
 	if err := p.Listen(); err != nil {
@@ -144,14 +144,14 @@ func (p *Proxy) openDoors(doors map[string]*door) (err error) {
 			continue
 		}
 		s := &server{address: d.address, limits: d.limits, tls: files}
-		l, err := p.listen(d.address)
+		l, err := p.wiring.Listen(d.address)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		s.listener = newDoorListener(l, d.limits.Connections)
 		s.listener.refused = func(why string) {
-			if p.record != nil {
-				p.record(&Record{Time: time.Now(), Door: name, Status: http.StatusBadRequest, Own: true, Error: why})
+			if p.wiring.Record != nil {
+				p.wiring.Record(&Record{Time: time.Now(), Door: name, Status: http.StatusBadRequest, Own: true, Error: why})
 			}
 		}
 		opened[name] = s
@@ -192,7 +192,7 @@ func (p *Proxy) closeDoors(doors map[string]*door) {
 
 // endLater ends a server whose door is gone.
 func (p *Proxy) endLater(s *server) {
-	ctx, cancel := context.WithTimeout(context.Background(), p.drainTime)
+	ctx, cancel := context.WithTimeout(context.Background(), p.wiring.Drain)
 	defer cancel()
 	_ = s.end(ctx)
 }
@@ -236,7 +236,7 @@ const lingering = 2 * time.Second
 
 func (p *Proxy) drain() error {
 	p.draining.Store(true)
-	ctx, cancel := context.WithTimeout(context.Background(), p.drainTime)
+	ctx, cancel := context.WithTimeout(context.Background(), p.wiring.Drain)
 	defer cancel()
 	p.updating.Lock()
 	servers := p.servers
@@ -244,7 +244,7 @@ func (p *Proxy) drain() error {
 	p.serving = false
 	p.updating.Unlock()
 	select {
-	case <-time.After(min(p.drainTime/4, lingering)):
+	case <-time.After(min(p.wiring.Drain/4, lingering)):
 	case <-ctx.Done():
 	}
 	var all sync.WaitGroup
@@ -252,7 +252,7 @@ func (p *Proxy) drain() error {
 	for name, s := range servers {
 		all.Go(func() {
 			if s.end(ctx) != nil {
-				errs <- fmt.Errorf("%s: requests were cut off after %v", name, p.drainTime)
+				errs <- fmt.Errorf("%s: requests were cut off after %v", name, p.wiring.Drain)
 			}
 		})
 	}
@@ -443,16 +443,16 @@ func changedAt(file string) time.Time {
 // withDefaults returns l with the defaults for zero fields.
 func (l Limits) withDefaults() Limits {
 	if l.HeaderBytes == 0 {
-		l.HeaderBytes = DefaultHeaderBytes
+		l.HeaderBytes = defaultHeaderBytes
 	}
 	if l.HeaderTime == 0 {
-		l.HeaderTime = DefaultHeaderTime
+		l.HeaderTime = defaultHeaderTime
 	}
 	if l.IdleTime == 0 {
-		l.IdleTime = DefaultIdleTime
+		l.IdleTime = defaultIdleTime
 	}
 	if l.Connections == 0 {
-		l.Connections = DefaultConnections
+		l.Connections = defaultConnections
 	}
 	return l
 }

@@ -71,7 +71,7 @@ func (p Program) Run(ctx context.Context) int {
 // check prints what the file means.
 func (r *running) check() (code int, err error) {
 	store := must.Have(idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{}))
-	if _, err := proxy.New(r.file.Config(), proxy.WithStore(store)); err != nil { // files that it names
+	if _, err := proxy.New(r.file.Config(), proxy.Wiring{Store: store}); err != nil { // files that it names
 		return exitWrong, fmt.Errorf("%s: %w", r.File, err)
 	}
 	if _, err := io.WriteString(r.Stdout, describe(r.file)); err != nil {
@@ -166,8 +166,9 @@ func (r *running) run(ctx context.Context) (code int, err error) {
 	defer r.closeWiring()
 	page := &status.Page{ForceCircuits: true}
 	drain := cmp.Or(f.Drain, proxy.DefaultDrain)
-	opts := append(r.wiring.Options(), proxy.WithRecord(r.record), proxy.WithObserver(page), proxy.WithListen(r.open.listen), proxy.WithDrain(drain))
-	if r.proxy, err = proxy.New(f.Config(), opts...); err != nil {
+	w := r.wiring.Proxy()
+	w.Record, w.Observe, w.Listen, w.Drain = r.record, page, r.open.listen, drain
+	if r.proxy, err = proxy.New(f.Config(), w); err != nil {
 		return exitWrong, err
 	}
 	page.WatchAll(r.proxy.Dependencies)
@@ -221,24 +222,25 @@ func (r *running) closeWiring() {
 func (r *running) follow(ctx context.Context) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
-	looks := time.NewTicker(time.Second)
-	defer looks.Stop()
+	var looks <-chan time.Time
+	if r.File != "" {
+		looks = time.Tick(time.Second)
+	}
 	for last := ""; ; {
-		changed := false
+		changed := r.File != ""
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangups:
 			r.log.reopen()
-			changed = true
-		case <-looks.C:
+		case <-looks:
 			now := content(codec.ReadRegular(r.File))
 			r.reloading.Lock()
 			changed = now == last && now != r.seen
 			r.reloading.Unlock()
 			last = now
 		}
-		if changed && r.File != "" {
+		if changed {
 			_ = r.reload() // the error is said
 		}
 	}

@@ -49,7 +49,7 @@ func runDemo(env cli.Env) error {
 	go func() { _ = service.Serve(l) }()
 	defer service.Close()
 	direct := "http://" + l.Addr().String()
-	p, err := proxy.New(proxy.Config{Upstreams: map[string]proxy.Upstream{"orders": {Listen: "127.0.0.1:0", To: []string{direct}}}}, proxy.WithDrain(100*time.Millisecond))
+	p, err := proxy.New(proxy.Config{Upstreams: map[string]proxy.Upstream{"orders": {Listen: "127.0.0.1:0", To: []string{direct}}}}, proxy.Wiring{Drain: 100 * time.Millisecond})
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (w *Wiring) Metrics() http.Handler {
 
 var classes = [...]string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
-// Count counts a request. It is for proxy.WithRecord.
+// Count counts a request. It is for proxy.Wiring.
 func (w *Wiring) Count(r *proxy.Record) {
 	class := r.Status / 100
 	if class < 1 || class >= len(classes) { // 0: the client has left before

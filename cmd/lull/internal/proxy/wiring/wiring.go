@@ -107,9 +107,9 @@ func (w *Wiring) start(ctx context.Context, f *file.File, say func(any)) error {
 	return nil
 }
 
-// Options are for proxy.New.
-func (w *Wiring) Options() []proxy.Option {
-	return []proxy.Option{proxy.WithTransport(w.calls), proxy.WithAttempts(w.attempts), proxy.WithAdmission(w.lull.Admission(proxy.IngressDoor)), proxy.WithStore(w.store), proxy.WithWiring(w.dependency)}
+// Proxy returns the wiring for proxy.New.
+func (w *Wiring) Proxy() proxy.Wiring {
+	return proxy.Wiring{Record: w.Count, Options: w.dependency, Calls: w.calls, Attempts: w.attempts, Admission: w.lull.Admission(proxy.IngressDoor), Store: w.store}
 }
 
 // dependency returns the options of the dependency of that name.

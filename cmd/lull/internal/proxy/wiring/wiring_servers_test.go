@@ -231,7 +231,7 @@ func TestProxy(t *testing.T) {
 	must.Succeed(c.Traces.Validate())
 	w := must.Have(Start(t.Context(), c, none))
 	p := must.Have(proxy.New(proxy.Config{Upstreams: map[string]proxy.Upstream{"payments": {Listen: "127.0.0.1:0", To: []string{upstream.URL}}},
-		Ingress: proxy.Ingress{Listen: "127.0.0.1:0", To: upstream.URL}}, append(w.Options(), proxy.WithRecord(w.Count))...))
+		Ingress: proxy.Ingress{Listen: "127.0.0.1:0", To: upstream.URL}}, w.Proxy()))
 	w.Watch(p)
 	w.Reloaded(p, nil)
 	door, ingress := httptest.NewServer(p.Handler("payments")), httptest.NewServer(p.Handler(proxy.IngressDoor))
