@@ -26,7 +26,7 @@ type accessLog struct {
 	path    string // of a file; empty: it is a stream
 	out     io.Writer
 	records chan proxy.Record // nil: there is no log
-	again   chan struct{} // the file is to be opened again
+	again   chan struct{}     // the file is to be opened again
 	closing chan struct{}
 	ended   chan struct{}
 }

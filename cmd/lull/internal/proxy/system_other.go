@@ -8,5 +8,5 @@ import (
 )
 
 func shareAddress(_, _ string, _ syscall.RawConn) error { return nil }
-func giveToNext(syscall.RawConn) error                   { return nil }
-func monotonic() time.Duration                           { return 0 }
+func giveToNext(syscall.RawConn) error                  { return nil }
+func monotonic() time.Duration                          { return 0 }
