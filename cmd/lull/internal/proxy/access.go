@@ -33,23 +33,10 @@ type accessLog struct {
 
 // line is a Record in the access log.
 type line struct {
-	Time       time.Time     `json:"time"`
-	Door       string        `json:"door,omitempty"`
-	Method     string        `json:"method,omitempty"`
-	Host       string        `json:"host,omitempty"`
-	Path       string        `json:"path,omitempty"`
-	Protocol   string        `json:"protocol,omitempty"`
-	Status     int           `json:"status,omitempty"`
-	BytesIn    int64         `json:"bytes_in"`
-	BytesOut   int64         `json:"bytes_out"`
-	Seconds    float64       `json:"seconds"`
-	Dependency string        `json:"dependency,omitempty"`
-	Operation  string        `json:"operation,omitempty"`
-	Attempts   []attemptLine `json:"attempts,omitempty"`
-	Reason     string        `json:"reason,omitempty"`
-	Stale      bool          `json:"stale,omitempty"`
-	Own        bool          `json:"own,omitempty"`
-	Error      string        `json:"error,omitempty"`
+	proxy.Record
+	Seconds  float64       `json:"seconds"`
+	Attempts []attemptLine `json:"attempts,omitempty"`
+	Reason   string        `json:"reason,omitempty"`
 }
 
 type attemptLine struct {
@@ -58,12 +45,9 @@ type attemptLine struct {
 	Waited  float64 `json:"waited,omitempty"`
 }
 
-func lineOf(r *proxy.Record) line {
-	l := line{
-		Time: r.Time.UTC(), Door: r.Door, Method: r.Method, Host: r.Host, Path: r.Path, Protocol: r.Protocol, Status: r.Status,
-		BytesIn: r.BytesIn, BytesOut: r.BytesOut, Seconds: seconds(r.Took), Dependency: r.Dependency, Operation: r.Operation,
-		Stale: r.Stale, Own: r.Own, Error: r.Error,
-	}
+func lineOf(r proxy.Record) line {
+	l := line{Record: r, Seconds: seconds(r.Took)}
+	l.Time = r.Time.UTC()
 	for _, a := range r.Attempts {
 		l.Attempts = append(l.Attempts, attemptLine{a.Code, seconds(a.Took), seconds(a.Waited)})
 	}
@@ -170,7 +154,7 @@ func (a *accessLog) write() {
 	for closing := a.closing; ; {
 		select {
 		case r := <-a.records:
-			_ = to.Encode(lineOf(&r)) // into memory
+			_ = to.Encode(lineOf(r)) // into memory
 			if lines++; len(a.records) == 0 || text.Len() > writtenBytes {
 				flush()
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/integrations/lullredis"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A fleet has the budgets that proxies share.
@@ -30,14 +31,12 @@ const maxBudgets = 1000
 
 // join shares the budgets of the fleet whose Redis is at address.
 func (w *Wiring) join(address string, say func(any)) error {
-	client, err := redisClient(address)
+	o, err := redisOptions(address)
 	if err != nil {
 		return err
 	}
-	shared, err := lullredis.Open(client, lullredis.FleetConfig{})
-	if err != nil {
-		return errors.Join(err, client.Close())
-	}
+	client := redis.NewClient(o)
+	shared := must.Have(lullredis.Open(client, lullredis.FleetConfig{}))
 	w.fleet = &fleet{Fleet: shared, names: map[string]bool{}}
 	watching, stop := context.WithCancel(context.Background())
 	go w.fleet.watch(watching, shown(address), say)
@@ -101,14 +100,7 @@ func (f *fleet) options(name string) []lull.Option {
 	return []lull.Option{lull.WithBudget(func() budget.Budget { return shared })}
 }
 
-func redisClient(address string) (*redis.Client, error) {
-	o, err := redisOptions(address)
-	if err != nil {
-		return nil, err
-	}
-	logging.Disable() // it would write to stderr, where the access log may be
-	return redis.NewClient(o), nil
-}
+func init() { logging.Disable() } // it would write to stderr, where the access log may be
 
 func redisOptions(address string) (*redis.Options, error) {
 	if _, err := parse(address); err != nil {

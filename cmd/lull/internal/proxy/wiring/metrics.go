@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/lullgo/lull/integrations/lullotel"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/proxy"
 )
 
@@ -34,19 +35,15 @@ func newMetrics(linesLost func() uint64) *Wiring {
 }
 
 // observe begins to make metrics, and spans, of the proxy's calls.
-func (w *Wiring) observe() error {
+func (w *Wiring) observe() {
 	// The names, and no more labels, as Prometheus gives them to metrics that it receives over OTLP.
-	out, err := exporter.New(exporter.WithRegisterer(w.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo(),
-		exporter.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes))
-	if err != nil {
-		return err
-	}
+	out := must.Have(exporter.New(exporter.WithRegisterer(w.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo(),
+		exporter.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes)))
 	var tracers trace.TracerProvider = noop.NewTracerProvider()
 	if w.tracers != nil {
 		tracers = w.tracers
 	}
-	w.lull, err = lullotel.New(lullotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(out))), lullotel.WithTracerProvider(tracers))
-	return err
+	w.lull = must.Have(lullotel.New(lullotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(out))), lullotel.WithTracerProvider(tracers)))
 }
 
 // Metrics is the handler for /metrics.

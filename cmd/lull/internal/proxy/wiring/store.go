@@ -5,12 +5,14 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lullgo/lull/integrations/lullbolt"
 	"github.com/lullgo/lull/integrations/lullredis"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-// openStore opens the store at address.
+// openStore opens the store at address. In PostgreSQL it makes the table, if it is not there.
 func (w *Wiring) openStore(ctx context.Context, address string) error {
 	open, err := storeAt(address)
 	if err != nil {
@@ -27,7 +29,7 @@ func (w *Wiring) openStore(ctx context.Context, address string) error {
 
 type opener func(context.Context) (s idempotency.Store, stop func() error, err error)
 
-// storeAt returns what opens the store at address (proxy.Keys.Store). In PostgreSQL it makes the table, if it is not there.
+// storeAt returns what opens the store at address (proxy.Keys.Store).
 func storeAt(address string) (opener, error) {
 	kind, path, _ := strings.Cut(address, ":")
 	switch {
@@ -39,18 +41,12 @@ func storeAt(address string) (opener, error) {
 	case kind == "bolt" && path != "":
 		return func(context.Context) (idempotency.Store, func() error, error) {
 			s, err := lullbolt.Open(path, lullbolt.Config{})
-			if err != nil {
-				return nil, nil, err
-			}
-			return s, s.Close, nil
+			return s, s.Close, err
 		}, nil
 	case kind == "redis" || kind == "rediss" || kind == "unix":
-		_, err := redisOptions(address)
+		o, err := redisOptions(address)
 		return func(context.Context) (idempotency.Store, func() error, error) {
-			client, err := redisClient(address)
-			if err != nil {
-				return nil, nil, err
-			}
+			client := redis.NewClient(o)
 			s, err := lullredis.NewStore(client, lullredis.StoreConfig{})
 			return s, client.Close, err
 		}, err

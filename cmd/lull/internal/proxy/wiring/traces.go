@@ -24,23 +24,19 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/proxy/file"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 )
 
 const (
 	defaultShare = 0.01
-	scope        = "github.com/lullgo/lull/cmd/lull"
 	sendEvery    = time.Second
 	sendTime     = 10 * time.Second
 )
 
 // trace sends spans to the collector of t.
 func (w *Wiring) trace(t file.Traces, say func(any)) error {
-	client, err := lullhttp.NewClient(lull.Policy{Deadline: sendTime})
-	if err != nil {
-		return err
-	}
-	to := &otlp{client, strings.TrimSuffix(t.OTLP, "/") + "/v1/traces"}
+	to := &otlp{must.Have(lullhttp.NewClient(lull.Policy{Deadline: sendTime})), strings.TrimSuffix(t.OTLP, "/") + "/v1/traces"}
 	return w.traceTo(otlptrace.NewUnstarted(to), cmp.Or(t.Share, defaultShare), say)
 }
 
@@ -149,7 +145,7 @@ func (w *Wiring) attempts(next http.RoundTripper) http.RoundTripper {
 		return next
 	}
 	next = w.lull.Resends(next)
-	tracer := w.tracers.Tracer(scope)
+	tracer := w.tracers.Tracer("github.com/lullgo/lull/cmd/lull")
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
 		url := req.URL.Scheme + "://" + req.URL.Host + req.URL.EscapedPath() // the query may be private
 		ctx, span := tracer.Start(req.Context(), req.Method, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(

@@ -79,32 +79,22 @@ type Wiring struct {
 // how many lines of the access log were lost. say gets what operators should know while the proxy runs, concurrently.
 func Start(ctx context.Context, f *file.File, linesLost func() uint64, say func(any)) (*Wiring, error) {
 	w := newMetrics(linesLost)
-	if err := w.start(ctx, f, say); err != nil {
+	var err error
+	open := func(section, address string, what func() error) {
+		if address != "" && err == nil {
+			if failed := what(); failed != nil {
+				err = fmt.Errorf("%s: %s: %w", section, shown(address), failed)
+			}
+		}
+	}
+	open("traces", f.Traces.OTLP, func() error { return w.trace(f.Traces, say) })
+	w.observe()
+	open("fleet", f.Fleet.Redis, func() error { return w.join(f.Fleet.Redis, say) })
+	open("ingress.keys", f.Ingress.Keys.Store, func() error { return w.openStore(ctx, f.Ingress.Keys.Store) })
+	if err != nil {
 		return nil, errors.Join(err, w.Close(ctx))
 	}
 	return w, nil
-}
-
-func (w *Wiring) start(ctx context.Context, f *file.File, say func(any)) error {
-	if f.Traces.OTLP != "" {
-		if err := w.trace(f.Traces, say); err != nil {
-			return fmt.Errorf("traces: %w", err)
-		}
-	}
-	if err := w.observe(); err != nil {
-		return fmt.Errorf("metrics: %w", err)
-	}
-	if f.Fleet.Redis != "" {
-		if err := w.join(f.Fleet.Redis, say); err != nil {
-			return fmt.Errorf("fleet: %w", err)
-		}
-	}
-	if at := f.Ingress.Keys.Store; at != "" {
-		if err := w.openStore(ctx, at); err != nil {
-			return fmt.Errorf("ingress.keys: store %s: %w", shown(at), err)
-		}
-	}
-	return nil
 }
 
 // Proxy returns the wiring for proxy.New.
