@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,10 +24,8 @@ type accessLog struct {
 	lost atomic.Uint64
 
 	say     func(any)
-	path    string // of a file; empty: it is a stream
 	out     io.Writer
 	records chan proxy.Record // nil: there is no log
-	again   chan struct{}     // the file is to be opened again
 	closing chan struct{}
 	ended   chan struct{}
 }
@@ -61,35 +60,34 @@ func seconds(d time.Duration) float64 { return d.Round(time.Microsecond).Seconds
 
 // openLog opens the log at to: stdout, stderr, none or the path of a file.
 func openLog(to string, stdout, stderr io.Writer, say func(any)) (*accessLog, error) {
-	if to == "none" {
-		return &accessLog{}, nil
-	}
-	a := &accessLog{say: say, records: make(chan proxy.Record, waitingLines), again: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{})}
+	a := &accessLog{say: say, records: make(chan proxy.Record, waitingLines), closing: make(chan struct{}), ended: make(chan struct{})}
 	switch to {
+	case "none":
+		return new(accessLog), nil
 	case "", "stdout":
 		a.out = stdout
 	case "stderr":
 		a.out = stderr
 	default:
-		a.path = to
-		if err := a.openFile(); err != nil {
-			return nil, err
+		a.out = logFile(to)
+		if _, err := a.out.Write(nil); err != nil {
+			return nil, fmt.Errorf("log.to: %w", err)
 		}
 	}
 	go a.write()
 	return a, nil
 }
 
-func (a *accessLog) openFile() error {
-	f, err := os.OpenFile(a.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
+// A logFile is the path of a file. It is opened for each Write: it may have been moved away.
+type logFile string
+
+func (path logFile) Write(p []byte) (int, error) {
+	f, err := os.OpenFile(string(path), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
 	if err != nil {
-		return fmt.Errorf("log.to: %w", err)
+		return 0, err
 	}
-	if before, ok := a.out.(*os.File); ok {
-		before.Close()
-	}
-	a.out = f
-	return nil
+	n, err := f.Write(p)
+	return n, errors.Join(err, f.Close())
 }
 
 // record is called at the end of each request. It never waits.
@@ -101,14 +99,6 @@ func (a *accessLog) record(r *proxy.Record) {
 	case a.records <- *r:
 	default:
 		a.lost.Add(1)
-	}
-}
-
-// reopen opens the file again, which may have been moved away.
-func (a *accessLog) reopen() {
-	select {
-	case a.again <- struct{}{}:
-	default:
 	}
 }
 
@@ -151,20 +141,14 @@ func (a *accessLog) write() {
 		}
 		failing, lines = err != nil, 0
 	}
-	for closing := a.closing; ; {
+	for {
 		select {
 		case r := <-a.records:
 			_ = to.Encode(lineOf(r)) // into memory
 			if lines++; len(a.records) == 0 || text.Len() > writtenBytes {
 				flush()
 			}
-		case <-a.again:
-			if a.path != "" {
-				if err := a.openFile(); err != nil {
-					a.say(err)
-				}
-			}
-		case <-closing:
+		case <-a.closing:
 			if len(a.records) == 0 {
 				flush()
 				return

@@ -51,7 +51,8 @@ const defaultListen = "127.0.0.1:9001"
 // Run runs until ctx ends and all requests have been answered, and returns the exit code.
 func (p Program) Run(ctx context.Context) int {
 	r := &running{Program: p}
-	code, err := exitWrong, p.flags()
+	code := exitWrong
+	err := p.flags()
 	if err == nil {
 		r.file, err = r.load()
 	}
@@ -216,9 +217,8 @@ func (r *running) closeWiring() {
 	}
 }
 
-// follow reloads the file when it has changed, and upon SIGHUP, which ends the process no more, also while it drains. SIGHUP opens
-// the log again, too. A file has changed when two looks in a row have found the same new content: while it is being written it may
-// look complete.
+// follow reloads the file upon SIGHUP, which ends the process no more, also while it drains, and when two looks in a row have found
+// the same new content: a file that is being written may look complete.
 func (r *running) follow(ctx context.Context) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -232,7 +232,6 @@ func (r *running) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-hangups:
-			r.log.reopen()
 		case <-looks:
 			now := content(codec.ReadRegular(r.File))
 			r.reloading.Lock()
@@ -257,7 +256,8 @@ func (r *running) reload() error {
 		r.open.doors = f.Doors()
 		err = r.proxy.Update(f.Config())
 	}
-	r.wiring.Reloaded(r.proxy, err)
+	r.wiring.Watch(r.proxy)
+	r.wiring.Reloaded(err)
 	if err != nil {
 		r.say(err)
 		r.say(fmt.Sprintf("%s changes nothing: what was in force stays in force", r.File))

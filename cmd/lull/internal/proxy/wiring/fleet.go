@@ -38,14 +38,9 @@ func (w *Wiring) join(address string, say func(any)) error {
 	client := redis.NewClient(o)
 	shared := must.Have(lullredis.Open(client, lullredis.FleetConfig{}))
 	w.fleet = &fleet{Fleet: shared, names: map[string]bool{}}
+	inStep := promauto.With(w.registry).NewGauge(prometheus.GaugeOpts{Name: "proxy_fleet_in_step", Help: "1 if Redis has answered lately for all budgets of the fleet."})
 	watching, stop := context.WithCancel(context.Background())
-	go w.fleet.watch(watching, shown(address), say)
-	promauto.With(w.registry).NewGaugeFunc(prometheus.GaugeOpts{Name: "proxy_fleet_in_step", Help: "1 if Redis has answered lately for all budgets of the fleet."}, func() float64 {
-		if away, _ := w.fleet.away(); away {
-			return 0
-		}
-		return 1
-	})
+	go w.fleet.watch(watching, shown(address), inStep, say)
 	w.closers = append(w.closers, func(ctx context.Context) error {
 		stop()
 		return errors.Join(shared.Close(ctx), client.Close())
@@ -53,36 +48,32 @@ func (w *Wiring) join(address string, say func(any)) error {
 	return nil
 }
 
-// watch says when Redis does not answer, and when it does again.
-func (f *fleet) watch(ctx context.Context, redis string, say func(any)) {
+// watch shows whether Redis has answered lately for all budgets, and says when it does not.
+func (f *fleet) watch(ctx context.Context, redis string, inStep prometheus.Gauge, say func(any)) {
 	ticks := time.NewTicker(lullredis.DefaultSyncEvery)
 	defer ticks.Stop()
-	for said := false; ; {
+	for away := false; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
 		}
-		away, why := f.away()
+		is, why := 1.0, error(nil)
+		for _, s := range f.Snapshots() {
+			if s.Mode != lullredis.ModeInStep {
+				is, why = 0, s.Err
+			}
+		}
+		inStep.Set(is)
 		switch {
-		case away && !said && why != nil:
+		case why != nil && !away:
 			say(fmt.Sprintf("fleet: %s does not answer: %v", redis, why))
-			said = true
-		case !away && said:
+			away = true
+		case is == 1 && away:
 			say(fmt.Sprintf("fleet: %s answers again", redis))
-			said = false
+			away = false
 		}
 	}
-}
-
-// away reports whether Redis has not answered lately for one of the budgets, and why.
-func (f *fleet) away() (bool, error) {
-	for _, s := range f.Snapshots() {
-		if s.Mode != lullredis.ModeInStep {
-			return true, s.Err
-		}
-	}
-	return false, nil
 }
 
 // options gives the dependency of that name the fleet's budget, in the place of its policy's.

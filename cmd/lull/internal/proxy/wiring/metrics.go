@@ -20,7 +20,7 @@ import (
 
 // newMetrics returns a Wiring with the proxy's own metrics.
 func newMetrics(linesLost func() uint64) *Wiring {
-	w := &Wiring{registry: prometheus.NewRegistry(), stopGate: func() {}}
+	w := &Wiring{registry: prometheus.NewRegistry(), unwatch: func() {}}
 	w.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	count := func(name, help string) prometheus.CounterOpts { return prometheus.CounterOpts{Name: name, Help: help} }
 	own := promauto.With(w.registry)
@@ -62,24 +62,19 @@ func (w *Wiring) Count(r *proxy.Record) {
 	w.requests.WithLabelValues(r.Door, classes[class]).Inc()
 }
 
-// Watch shows the state of p in the metrics. Call it once.
-func (w *Wiring) Watch(p *proxy.Proxy) {
-	w.lull.WatchAll(p.Dependencies)
-	w.watchGate(p)
-}
-
-// Reloaded counts that the file of p was read again, and put in force or, with err, refused. One call at a time.
-func (w *Wiring) Reloaded(p *proxy.Proxy, err error) {
+// Reloaded counts that the file was read again, and put in force or, with err, refused.
+func (w *Wiring) Reloaded(err error) {
 	result := "ok"
 	if err != nil {
 		result = "refused"
 	}
 	w.reloads.WithLabelValues(result).Inc()
-	w.watchGate(p)
 }
 
-// watchGate shows the ingress door's admission control, of which a reload may have made another.
-func (w *Wiring) watchGate(p *proxy.Proxy) {
-	w.stopGate()
-	w.stopGate = w.lull.WatchGate(proxy.IngressDoor, p.Gate())
+// Watch shows the state of p in the metrics. Call it again after each reload: its admission control may be another. One call at a
+// time.
+func (w *Wiring) Watch(p *proxy.Proxy) {
+	w.unwatch()
+	dependencies, gate := w.lull.WatchAll(p.Dependencies), w.lull.WatchGate(proxy.IngressDoor, p.Gate())
+	w.unwatch = func() { dependencies(); gate() }
 }

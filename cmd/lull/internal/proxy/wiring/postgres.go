@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lullgo/lull/integrations/postgres/lullpostgres"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -29,8 +29,8 @@ const (
 // postgres connects database/sql to a server. It is all that the statements of lullpostgres need: pgx's pool would make the
 // program 3 MB larger, with every type that PostgreSQL has.
 type postgres struct {
-	config *pgconn.Config
-	most   int // connections
+	config      *pgconn.Config
+	connections int // at most
 }
 
 // parsePostgres reads the URL. pgx's own error has the URL in it, so only the fault below is returned.
@@ -42,39 +42,25 @@ func parsePostgres(address string) (*postgres, error) {
 	if wrong, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 		err = cmp.Or(wrong.Unwrap(), errors.New("want postgres://USER@HOST/DATABASE"))
 	}
-	if err != nil {
-		return nil, err
-	}
-	p := &postgres{c, max(4, runtime.NumCPU())}
-	const most = "pool_max_conns" // as pgx names it
-	if s, ok := c.RuntimeParams[most]; ok {
-		if p.most, err = strconv.Atoi(s); err != nil || p.most < 1 {
-			return nil, fmt.Errorf("%s is %q: want 1 or more", most, s)
-		}
-		delete(c.RuntimeParams, most)
-	}
-	return p, nil
+	return &postgres{c, max(4, runtime.NumCPU())}, err
 }
 
 // open opens the store. It makes the table, if it is not there.
 func (p *postgres) open(ctx context.Context) (idempotency.Store, func() error, error) {
 	db := sql.OpenDB(p)
-	db.SetMaxOpenConns(p.most)
-	db.SetMaxIdleConns(p.most)
+	db.SetMaxOpenConns(p.connections)
+	db.SetMaxIdleConns(p.connections)
 	db.SetConnMaxLifetime(time.Hour)
 	db.SetConnMaxIdleTime(30 * time.Minute)
-	s, err := lullpostgres.NewSQL(db, lullpostgres.Config{})
-	if err == nil {
-		migrating, cancel := context.WithTimeout(ctx, migrateTime)
-		err = s.Migrate(migrating)
-		cancel()
-	}
-	if err != nil {
+	s := must.Have(lullpostgres.NewSQL(db, lullpostgres.Config{}))
+	migrating, cancel := context.WithTimeout(ctx, migrateTime)
+	defer cancel()
+	if err := s.Migrate(migrating); err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
-	sweeping, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	sweeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go s.SweepEvery(sweeping, sweepEvery, nil)
-	return s, func() error { cancel(); return db.Close() }, nil
+	return s, func() error { stop(); return db.Close() }, nil
 }
 
 // Connect implements driver.Connector.

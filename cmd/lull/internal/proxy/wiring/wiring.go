@@ -71,7 +71,7 @@ type Wiring struct {
 	tracers           *sdktrace.TracerProvider // nil: no traces
 	fleet             *fleet                   // nil: there is none
 	store             idempotency.Store        // nil: there is none
-	stopGate          func()
+	unwatch           func()
 	closers           []func(context.Context) error
 }
 

@@ -233,7 +233,7 @@ func TestProxy(t *testing.T) {
 	p := must.Have(proxy.New(proxy.Config{Upstreams: map[string]proxy.Upstream{"payments": {Listen: "127.0.0.1:0", To: []string{upstream.URL}}},
 		Ingress: proxy.Ingress{Listen: "127.0.0.1:0", To: upstream.URL}}, w.Proxy()))
 	w.Watch(p)
-	w.Reloaded(p, nil)
+	w.Watch(p)
 	door, ingress := httptest.NewServer(p.Handler("payments")), httptest.NewServer(p.Handler(proxy.IngressDoor))
 	defer door.Close()
 	defer ingress.Close()
