@@ -33,12 +33,10 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	extra := false
-	if p.File = flag.Arg(0); flag.NArg() > 1 { // flags may follow
+	if p.File = flag.Arg(0); p.File != "" { // flags may follow
 		_ = flag.CommandLine.Parse(flag.Args()[1:]) // it exits
-		extra = flag.NArg() > 0
 	}
-	if extra || p.File == "" && flag.NFlag() == 0 {
+	if flag.NArg() > 0 || p.File == "" && flag.NFlag() == 0 {
 		flag.Usage()
 		os.Exit(2)
 	}

@@ -439,7 +439,7 @@ func TestTheManagerIsTold(t *testing.T) {
 	}
 }
 
-// logrotate moves the file away and sends SIGHUP.
+// logrotate moves the file away.
 func TestTheAccessLogIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	a, folder, address := startApp(t), t.TempDir(), freeAddress()
@@ -451,8 +451,6 @@ func TestTheAccessLogIsOpenedAgain(t *testing.T) {
 	_, _ = get(fresh(), "http://"+address+"/first?secret=1")
 	p.await("a line", has(path, `"path":"/first"`))
 	must.Succeed(os.Rename(path, path+".1"))
-	p.signal(syscall.SIGHUP)
-	p.await("a new file", func() bool { _, err := os.Stat(path); return err == nil })
 	_, _ = get(fresh(), "http://"+address+"/other")
 	p.await("a line", has(path, `"path":"/other"`))
 	if has(path+".1", "secret")() || has(path+".1", "/other")() {
