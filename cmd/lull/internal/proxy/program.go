@@ -50,11 +50,9 @@ func (p Program) Run(ctx context.Context) int {
 	r := &running{Program: p}
 	code := exitWrong
 	var err error
-	switch r.file, err = r.load(); {
-	case err != nil:
-	case p.Check:
+	if r.file, err = r.load(); err == nil && p.Check {
 		code, err = r.check()
-	default:
+	} else if err == nil {
 		code, err = r.run(ctx)
 	}
 	if err != nil {
@@ -82,14 +80,12 @@ func (p Program) direct() (*file.File, error) {
 		name = u.Hostname()
 	}
 	f := &file.File{Upstreams: map[string]proxy.Upstream{name: {Listen: cmp.Or(p.Listen, "127.0.0.1:9001"), To: []string{p.To}}}}
-	var wrong problem.List
-	problems, _ := errors.AsType[problem.List](f.Config().Validate())
-	for _, one := range problems {
-		flag := "--to"
+	wrong, _ := errors.AsType[problem.List](f.Config().Validate())
+	for i, one := range wrong {
+		wrong[i].Field = "--to"
 		if strings.HasSuffix(one.Field, ".Listen") {
-			flag = "--listen"
+			wrong[i].Field = "--listen"
 		}
-		wrong.Add(flag, one.Value, one.Allowed)
 	}
 	return f, wrong.Err()
 }
@@ -161,7 +157,8 @@ func (r *running) run(ctx context.Context) (code int, err error) {
 	page := &status.Page{ForceCircuits: true}
 	drain := cmp.Or(f.Drain, proxy.DefaultDrain)
 	w := r.wiring.Proxy()
-	w.Record, w.Observe, w.Listen, w.Drain = func(one *proxy.Record) { r.wiring.Count(one); r.log.record(one) }, page, r.open.listen, drain
+	w.Record = func(one *proxy.Record) { r.wiring.Count(one); r.log.record(one) }
+	w.Observe, w.Listen, w.Drain = page, r.open.listen, drain
 	if r.proxy, err = proxy.New(f.Config(), w); err != nil {
 		return exitWrong, err
 	}

@@ -15,31 +15,26 @@ import (
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-// postgres is how a server is called. pgx's pool would make the program 3 MB larger, with every type that PostgreSQL has.
-type postgres struct {
-	config      pq.Config
-	connections int // at most
-}
-
 // parsePostgres reads the URL. The error has no part of it.
-func parsePostgres(address string) (*postgres, error) {
+func parsePostgres(address string) (pq.Config, error) {
 	if _, err := parse(address); err != nil {
-		return nil, err
+		return pq.Config{}, err
 	}
 	c, err := pq.NewConfig(address)
 	if err != nil {
-		return nil, errors.New("want postgres://USER@HOST/DATABASE")
+		return pq.Config{}, errors.New("want postgres://USER@HOST/DATABASE, and settings that libpq has")
 	}
 	c.SSLMode = cmp.Or(c.SSLMode, pq.SSLModePrefer)
 	c.BinaryParameters = true // one round trip, and nothing is prepared: poolers between may give each transaction another connection
-	return &postgres{c, max(4, runtime.NumCPU())}, nil
+	return c, nil
 }
 
-// open opens the store. It makes the table, if it is not there.
-func (p *postgres) open(ctx context.Context) (idempotency.Store, func() error, error) {
-	db := sql.OpenDB(must.Have(pq.NewConnectorConfig(p.config)))
-	db.SetMaxOpenConns(p.connections)
-	db.SetMaxIdleConns(p.connections)
+// openPostgres opens the store. It makes the table, if it is not there. (pgx would make the program 3 MB larger.)
+func openPostgres(ctx context.Context, c pq.Config) (idempotency.Store, func() error, error) {
+	db := sql.OpenDB(must.Have(pq.NewConnectorConfig(c)))
+	most := max(4, runtime.NumCPU())
+	db.SetMaxOpenConns(most)
+	db.SetMaxIdleConns(most)
 	db.SetConnMaxLifetime(time.Hour)
 	db.SetConnMaxIdleTime(30 * time.Minute)
 	s := must.Have(lullpostgres.NewSQL(db, lullpostgres.Config{}))

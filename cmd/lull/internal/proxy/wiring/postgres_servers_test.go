@@ -12,26 +12,23 @@ import (
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
 
-func postgresAt(addr string, connections int) *postgres {
-	p := must.Have(parsePostgres("postgres://postgres@" + addr + "/postgres?sslmode=disable"))
-	p.connections = connections
-	return p
+func postgresAt(t *testing.T, addr string) idempotency.Store {
+	s, stop, err := openPostgres(t.Context(), must.Have(parsePostgres("postgres://postgres@"+addr+"/postgres?sslmode=disable")))
+	must.Succeed(err)
+	t.Cleanup(func() { must.Succeed(stop()) })
+	return s
 }
 
 // The store keeps its contract over the proxy's own connections.
 func TestPostgres(t *testing.T) {
-	s, stop, err := postgresAt(databases.Addr(t), 16).open(t.Context())
-	must.Succeed(err)
-	defer stop()
+	s := postgresAt(t, databases.Addr(t))
 	storetest.Run(t, func(*testing.T) idempotency.Store { return s }, storetest.Options{})
 }
 
 // A connection that a restart of the server has ended fails one call at most.
 func TestPostgresRestarts(t *testing.T) {
 	server := databases.Own(t)
-	s, stop, err := postgresAt(server.Addr(), 1).open(t.Context())
-	must.Succeed(err)
-	defer stop()
+	s := postgresAt(t, server.Addr())
 	claim := func(key string) error {
 		_, err := s.Claim(t.Context(), idempotency.Claim{Key: key, Lease: time.Minute, Retention: time.Hour})
 		return err
