@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,7 +62,8 @@ type Stale struct {
 // GET is answered by what may not be stored, or a GET, HEAD or DELETE of its URL by 404 or 410, and when
 // a request that may change it (POST, PUT, ...) succeeds for its URL or for one that the response names.
 // Requests with a Range, a condition or a key that is not canonical neither fill the store nor are
-// served from it. Cookies are not stored.
+// served from it. Cookies are not stored. A response with neither Vary nor an age is served only to
+// callers whose headers are the same, unless Private is set.
 //
 // The error is nil and the body in memory, even if the deadline of the request's context has passed.
 // A body that is stored is copied once as it is read.
@@ -256,7 +258,7 @@ func (s *staleResponses) find(req *http.Request, key string, asked cacheControl,
 	if !ok || varies && r.answered.Before(since) || !s.mayStore(req, r.Response, r.control) {
 		return nil
 	}
-	if own, one := s.selecting(r.Header); !one || !slices.Equal(own, names) {
+	if own, one := s.selecting(req, r.Header); !one || !slices.Equal(own, names) {
 		return nil
 	}
 	age := r.age(now)
@@ -314,17 +316,38 @@ func (s *staleResponses) mayStore(req *http.Request, resp *http.Response, c cach
 }
 
 // selecting returns the names of the request's fields that choose a response with the header h; false
-// if nothing can choose it. A response with a Content-Encoding is for those who asked as its caller
-// did: http.Transport decompresses for a caller that did not ask.
-func (s *staleResponses) selecting(h http.Header) ([]string, bool) {
+// if nothing can choose it. If the service says nothing to caches, neither Vary nor how long the
+// response is fresh, then in a shared store that is every field that may name the caller, such as
+// X-Api-Key. A response with a Content-Encoding is for those who asked as its caller did:
+// http.Transport decompresses for a caller that did not ask.
+func (s *staleResponses) selecting(req *http.Request, h http.Header) ([]string, bool) {
 	names, ok := varyNames(h)
-	if ok && s.Private {
+	switch c := parseCacheControl(h); {
+	case !ok:
+	case s.Private:
 		names = withName(names, "Authorization")
+	case len(h["Vary"])+len(h["Expires"]) == 0 && !c.public && c.sharedMaxAge == absent && c.maxAge == absent && c.staleIfError == absent:
+		for name := range req.Header {
+			if !namesNobody(name) {
+				names = withName(names, name)
+			}
+		}
 	}
 	if ok && len(h["Content-Encoding"]) > 0 {
 		names = withName(names, "Accept-Encoding")
 	}
 	return names, ok
+}
+
+// namesNobody reports whether a field of a request is another one with each request, or says nothing
+// of who asks for what.
+func namesNobody(name string) bool {
+	switch name {
+	case "User-Agent", "Via", "Date", "Cache-Control", "Pragma", "Connection", "Te", "Content-Length",
+		"Traceparent", "Tracestate", "X-Request-Id", "X-Correlation-Id", "X-Amzn-Trace-Id", "X-Cloud-Trace-Context", "B3":
+		return true
+	}
+	return strings.HasPrefix(name, "X-B3-") || strings.HasPrefix(name, "X-Envoy-") || strings.HasPrefix(name, "Lull-")
 }
 
 func withName(names []string, name string) []string {
@@ -347,7 +370,7 @@ func headerSize(h http.Header) (n int64) {
 // counter was before the request.
 func (s *staleResponses) record(req *http.Request, resp *http.Response, requested time.Time, key string, drops uint32) {
 	answered := time.Now()
-	names, one := s.selecting(resp.Header)
+	names, one := s.selecting(req, resp.Header)
 	if !one || !s.mayStore(req, resp, parseCacheControl(resp.Header)) || max(resp.ContentLength, headerSize(resp.Header)) > s.EntryBytes {
 		s.drop(key)
 		return

@@ -71,6 +71,7 @@ for name in guzzle guzzle-retry; do list "$name" "$(version php-guzzlehttp-guzzl
 list perl-http-tiny "$(/usr/bin/perl -MHTTP::Tiny -e 'print HTTP::Tiny->VERSION')" "/usr/bin/perl $here/perl/adapter.pl http-tiny $one"
 list perl-lwp "$(version libwww-perl)" "/usr/bin/perl $here/perl/adapter.pl lwp $one"
 list curl "$(version curl)" "sh $here/curl.sh $one"
+list curl-once "$(version curl)" "env CURL_RETRY=0 sh $here/curl.sh $one"
 list wget "$(version wget)" "sh $here/wget.sh $one"
 
 jars=/usr/share/java/okhttp.jar:/usr/share/java/okio.jar:/usr/share/java/httpclient.jar:/usr/share/java/httpcore.jar:/usr/share/java/commons-logging.jar

@@ -24,19 +24,14 @@ import (
 func runLoad(ctx context.Context, out io.Writer) (err error) {
 	defer must.Catch(&err)
 	const many, connections = 64, 1000
-	o := openOrigin()
-	defer o.server.Close()
-	o.quiet = true
+	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))
+	defer l.Close()
+	go serveQuickly(l)
+	origin := "http://" + l.Addr().String()
 	names := append([]string{""}, options.peers...)
-	measures := []func(at string) float64{
-		func(at string) float64 { return paced(at, 16, 1_000).p50 },
-		func(at string) float64 { return paced(at, 128, 10_000).p50 },
-		func(at string) float64 { return paced(at, 128, 10_000).rate },
-		func(at string) float64 { return paced(at, many, 0).rate },
-	}
-	got := map[string][][]float64{} // by the proxy, the measure and the round
+	got := map[string]*[measures][]float64{} // by the proxy and the round
 	for _, name := range names {
-		got[name] = make([][]float64, len(measures)+1)
+		got[name] = new([measures][]float64)
 	}
 	for round := range options.rounds {
 		for _, name := range names {
@@ -44,33 +39,54 @@ func runLoad(ctx context.Context, out io.Writer) (err error) {
 				return context.Cause(ctx)
 			}
 			progress("load: round %d of %d, %s", round+1, options.rounds, name)
-			at, memory := o.url, func() float64 { return 0 }
+			at, used := origin, func() (memory, cpu float64) { return 0, 0 }
 			if name != "" {
-				r := must.Have(peerNamed(name).start("", door{to: o.url}))
-				at, memory = r.url(0), r.memory
+				r := must.Have(peerNamed(name).start("", door{to: origin}))
+				at, used = r.url(0), r.used
 				defer r.close() // none of them is busy while another one is measured
 			}
 			paced(at, many, 0) // warm
-			for i, measure := range measures {
-				got[name][i] = append(got[name][i], measure(at))
-			}
-			hold(at, connections, func() { got[name][len(measures)] = append(got[name][len(measures)], memory()) })
+			add := func(i int, x float64) { got[name][i] = append(got[name][i], x) }
+			add(p50Slow, paced(at, 16, 1_000).p50)
+			fast := paced(at, 128, 10_000)
+			add(p50Fast, fast.p50)
+			add(reached, fast.rate)
+			_, before := used()
+			began := time.Now()
+			throughput := paced(at, many, 0)
+			_, after := used()
+			add(most, throughput.rate)
+			add(cpu, (after-before)/(throughput.rate*time.Since(began).Seconds()))
+			hold(at, connections, func() {
+				memory, _ := used()
+				add(resident, memory)
+			})
 		}
 	}
 	fmt.Fprintf(out, "Medians of %d rounds, in turns, on a machine with %d processors that also makes the calls and answers them.\n\n", options.rounds, runtime.NumCPU())
-	t := newTable(out, "", "added p50 at 1,000/s", "added p50 at 10,000/s", "reached of 10,000/s", "throughput, 64 connections", "MB at 1,000 connections")
+	t := newTable(out, "", "added p50 at 1,000/s", "added p50 at 10,000/s", "reached of 10,000/s", "throughput, 64 connections", "CPU a request", "MB at 1,000 connections")
 	direct := got[""]
-	for _, name := range names {
+	t.row("no proxy", fmt.Sprintf("(p50 %.0f µs)", 1e6*median(direct[p50Slow])), fmt.Sprintf("(p50 %.0f µs)", 1e6*median(direct[p50Fast])),
+		fmt.Sprintf("%.0f", median(direct[reached])), fmt.Sprintf("%.0f/s", median(direct[most])), "", "")
+	for _, name := range options.peers {
 		m := got[name]
 		added := func(i int) string { return fmt.Sprintf("%.0f µs", 1e6*(median(m[i])-median(direct[i]))) }
-		cells := []string{added(0), added(1), fmt.Sprintf("%.0f", median(m[2])), fmt.Sprintf("%.0f/s", median(m[3])), fmt.Sprintf("%.0f", median(m[4])/1e6)}
-		if name == "" {
-			name, cells[0], cells[1], cells[4] = "no proxy", fmt.Sprintf("(p50 %.0f µs)", 1e6*median(m[0])), fmt.Sprintf("(p50 %.0f µs)", 1e6*median(m[1])), ""
-		}
-		t.row(name, cells...)
+		t.row(name, added(p50Slow), added(p50Fast), fmt.Sprintf("%.0f", median(m[reached])), fmt.Sprintf("%.0f/s", median(m[most])),
+			fmt.Sprintf("%.0f µs", 1e6*median(m[cpu])), fmt.Sprintf("%.0f", median(m[resident])/1e6))
 	}
 	return nil
 }
+
+// What is measured of each proxy in each round.
+const (
+	p50Slow = iota // seconds
+	p50Fast
+	reached // calls a second
+	most
+	cpu      // seconds a call
+	resident // bytes
+	measures
+)
 
 func median(list []float64) float64 {
 	list = slices.Sorted(slices.Values(list))
@@ -189,20 +205,49 @@ func (c *conn) call() error {
 	}
 }
 
-// memory returns the bytes of memory that the programs of a proxy have now.
-func (r *running) memory() float64 {
-	sum := 0.0
+// serveQuickly answers each GET as a server does that costs as little as possible.
+func serveQuickly(l net.Listener) {
+	answer := []byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 3\r\n\r\n{}\n")
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			in := bufio.NewReaderSize(c, 1024)
+			for {
+				line, err := in.ReadSlice('\n')
+				if err == nil && len(line) == 2 { // the header ends
+					_, err = c.Write(answer)
+				}
+				if err != nil {
+					return
+				}
+			}
+		}()
+	}
+}
+
+// used returns the bytes of memory that the programs of a proxy have now, and the seconds of processors that they have used.
+func (r *running) used() (memory, cpu float64) {
 	for _, file := range must.Have(filepath.Glob("/proc/[0-9]*/stat")) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			continue // it has ended
 		}
 		_, after, _ := strings.Cut(string(text), ") ")
-		f := strings.Fields(after) // state, parent, group ...; the resident pages are field 24 of all, counted from 1
+		f := strings.Fields(after) // state, parent, group ...: the third of all fields is the first here
 		if f[2] == strconv.Itoa(r.Process.Pid) {
+			user, _ := strconv.Atoi(f[11])
+			system, _ := strconv.Atoi(f[12])
 			pages, _ := strconv.Atoi(f[21])
-			sum += float64(pages * os.Getpagesize())
+			memory += float64(pages * os.Getpagesize())
+			cpu += float64(user+system) / ticks
 		}
 	}
-	return sum
+	return memory, cpu
 }
+
+// ticks of the times in /proc are a second.
+const ticks = 100

@@ -56,8 +56,6 @@ func main() {
 	must.Main("proxies", 1, func() error {
 		if len(os.Args) > 2 && os.Args[1] == "bare" {
 			return bare(os.Args[2:])
-		} else if len(os.Args) > 2 && os.Args[1] == "library" {
-			return library(os.Args[2:])
 		}
 		f := flag.NewFlagSet("proxies", flag.ExitOnError)
 		f.StringVar(&options.programs, "programs", "", "the folder with what lab/proxies/install.sh has installed")
@@ -70,7 +68,7 @@ func main() {
 		f.IntVar(&options.together, "together", 16, "torture: cases at the same time")
 		f.IntVar(&options.rounds, "rounds", 3, "load: how often each proxy is measured, in turns")
 		f.IntVar(&options.requests, "requests", 1_000_000, "soak: how many requests")
-		f.DurationVar(&options.duration, "duration", 10*time.Second, "outage, kill: how long the outage, and the load of each trial, lasts")
+		f.DurationVar(&options.duration, "duration", 30*time.Second, "outage, kill: how long the outage, and the load of each trial, lasts")
 		f.BoolVar(&options.race, "race", false, "build lull with the race detector")
 		f.BoolVar(&options.verbose, "verbose", false, "print what the proxies write to standard error")
 		f.Parse(os.Args[1:])

@@ -54,7 +54,8 @@ func soak(n int) (answered int64, left remainder, races int) {
 			var c *conn
 			for count := made.Add(1); count <= int64(n); count = made.Add(1) {
 				if count%100_000 == 0 {
-					progress("soak: %d requests, %.0f MB", count, r.memory()/1e6)
+					memory, _ := r.used()
+					progress("soak: %d requests, %.0f MB", count, memory/1e6)
 				}
 				var err error
 				if c == nil {
@@ -84,7 +85,7 @@ func soak(n int) (answered int64, left remainder, races int) {
 	group.Wait()
 	o.server.Close() // so that the connections to it end
 	time.Sleep(5 * time.Second)
-	left.memory = r.memory()
+	left.memory, _ = r.used()
 	left.descriptors = len(must.Have(filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", r.Process.Pid))))
 	r.Process.Signal(syscall.SIGQUIT) // a program in Go then prints its goroutines
 	<-r.Ended

@@ -15,7 +15,7 @@ import (
 )
 
 // tortured are the clients that are graded, by their names in the list of lab/clients/install.sh.
-var tortured = []string{"curl", "requests", "fetch", "okhttp", "ruby-net-http", "guzzle"}
+var tortured = []string{"curl", "curl-once", "requests", "fetch", "okhttp", "ruby-net-http", "guzzle"}
 
 // runTorture grades the clients alone and through each proxy. With --keep a client that has a card there is not run again.
 func runTorture(ctx context.Context, out io.Writer) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/response"
 	"github.com/lullgo/lull/lullhttp"
+	"github.com/lullgo/lull/server/idempotency"
 )
 
 // answer answers a request whose call has failed without a response.
@@ -90,6 +91,7 @@ const problemOutcomeUnknown = "tag:lullgo.github.io,2026:outcome-unknown"
 // outcomeUnknown returns the status of an answer with problemOutcomeUnknown. A client of gRPC gets the one that is given.
 func outcomeUnknown(h http.Header, r *http.Request, status int) int {
 	if isGRPC(r) {
+		h["Grpc-Retry-Pushback-Ms"] = []string{"-1"} // no retry
 		return status
 	}
 	h["X-Should-Retry"] = []string{"false"}
@@ -242,22 +244,34 @@ func (b *bufferPool) Get() []byte {
 
 func (b *bufferPool) Put(p []byte) { b.pool.Put(&p) }
 
-// answerIngress answers a request that the application has not answered.
+// answerIngress answers a request that the application has not answered. Its clients are strangers: the error is for the log.
 func answerIngress(w http.ResponseWriter, r *http.Request, err error) {
-	v := lullhttp.ClassifyError(err)
-	switch {
-	case err == errTunnelled || callOf(r.Context()).clientHasLeft():
+	c, v := callOf(r.Context()), lullhttp.ClassifyError(err)
+	switch keyed := idempotency.KeyedRequestFrom(r.Context()) != nil; {
+	case err == errTunnelled || c.clientHasLeft() || v.CallerSide() || errors.As(err, new(*http.MaxBytesError)) || bodyFailure(r) != 0:
 		answer(w, r, err)
-	case !v.NeverSent && !v.CallerSide() && !errors.As(err, new(*http.MaxBytesError)) && bodyFailure(r) == 0 && !mayRepeat(r):
-		fail(w, r, outcomeUnknown(w.Header(), r, http.StatusBadGateway), err, proxyError(v))
-	case errors.Is(err, context.DeadlineExceeded):
-		fail(w, r, http.StatusGatewayTimeout, err, "http_response_timeout")
+		return
 	case v.NeverSent:
+		idempotency.NoEffect(r.Context())
 		response.SetRetryAfter(w.Header(), time.Second)
-		fail(w, r, http.StatusServiceUnavailable, err, "connection_refused")
+		fail(w, r, http.StatusServiceUnavailable, errorText("the application is not there"), "connection_refused")
+	case keyed:
+		c.Error = err.Error()
+		panic(http.ErrAbortHandler) // so nothing is recorded as the key's answer: the next request with it learns that nobody knows
+	case errors.Is(err, context.DeadlineExceeded):
+		fail(w, r, unlessSafe(w, r, http.StatusGatewayTimeout), errorText("the application has not answered in time"), "http_response_timeout")
 	default:
-		answer(w, r, err)
+		fail(w, r, unlessSafe(w, r, http.StatusBadGateway), errorText("the application has not answered"), proxyError(v))
 	}
+	c.Error = err.Error()
+}
+
+// unlessSafe returns status, or that of an unknown outcome if the request must not be carried out twice.
+func unlessSafe(w http.ResponseWriter, r *http.Request, status int) int {
+	if mayRepeat(r) {
+		return status
+	}
+	return outcomeUnknown(w.Header(), r, status)
 }
 
 // mayRepeat reports whether carrying a request out twice is the same as once, as far as the request shows.

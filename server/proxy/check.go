@@ -61,13 +61,13 @@ func isLength(values []string, length int64) bool {
 }
 
 // hasOnly reports whether text has bytes of a class alone, and at least one.
-func hasOnly(text string, class uint8) bool {
+func hasOnly[T string | []byte](text T, class uint8) bool {
 	for i := range len(text) {
 		if classes[text[i]]&class == 0 {
 			return false
 		}
 	}
-	return text != ""
+	return len(text) > 0
 }
 
 // isAuthority reports whether text is a host, with or without a port. Of a name's characters (RFC 3986, 3.2.2) those are

@@ -1,14 +1,15 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,21 +28,21 @@ type door struct {
 	address string
 	from    any // what it was made of: an Upstream, Forward or Ingress, and Limits
 	limits  Limits
-	tls     *tlsFiles // nil: it speaks no TLS
+	tls     tlsFiles // none: it speaks no TLS
 
 	proxy   *Proxy
 	handler http.Handler // the whole chain
 
 	calls   http.RoundTripper // what makes the calls
 	reverse *httputil.ReverseProxy
-	routes  *http.ServeMux // from patterns to what is in byRoute; nil: there are none
-	byRoute []*route
-	own     *lull.Dependency // of requests without a route; nil: by host
+	routes  *http.ServeMux     // from patterns to routes; nil: there are none
+	own     *lull.Dependency   // of requests without a route; nil: by host
+	named   []*lull.Dependency // of all routes
 
-	target *url.URL              // nil: the request names it
-	gate   *admission.Middleware // of the ingress door; nil: none
-	keep   bool                  // the Host header of the request
-	hosts  hostList              // that may be called
+	target *url.URL        // nil: the request names it
+	gate   *admission.Gate // of the ingress door; nil: none
+	keep   bool            // the Host header of the request
+	hosts  hostList        // that may be called
 }
 
 // A route is what is known of a request before it is made.
@@ -59,140 +60,96 @@ type plan struct {
 	proxy  *Proxy
 	config Config
 	policy func(string) lull.Policy
-	made   map[string]*lull.Dependency
+	named  map[string]*lull.Dependency // those in force, and new ones
 	doors  map[string]*door
 }
 
-func (n *plan) makeDoors() (map[string]*door, error) {
-	n.doors = map[string]*door{}
+func (n *plan) makeDoors() error {
+	var errs []error
 	for name := range n.proxy.named {
 		if err := n.policy(name).Validate(); err != nil {
-			return nil, fmt.Errorf("policy %s: %w", name, err)
+			errs = append(errs, fmt.Errorf("policy %s: %w", name, err))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.config.Upstreams)) {
-		if err := n.upstream(name, n.config.Upstreams[name]); err != nil {
-			return nil, fmt.Errorf("upstream %s: %w", name, err)
-		}
+	for name, u := range n.config.Upstreams {
+		errs = append(errs, n.door(name, u.Listen, u, func(d *door) error { return n.upstream(d, u) }))
 	}
-	if n.config.Forward.Listen != "" {
-		if err := n.forward(n.config.Forward); err != nil {
-			return nil, fmt.Errorf("forward: %w", err)
-		}
+	if f := n.config.Forward; f.Listen != "" {
+		errs = append(errs, n.door(ForwardDoor, f.Listen, f, func(d *door) error { return n.forward(d, f) }))
 	}
-	if n.config.Ingress.Listen != "" {
-		if err := n.ingress(n.config.Ingress); err != nil {
-			return nil, fmt.Errorf("ingress: %w", err)
-		}
+	if i := n.config.Ingress; i.Listen != "" {
+		errs = append(errs, n.door(IngressDoor, i.Listen, i, func(d *door) error { return n.ingress(d, i) }))
 	}
-	return n.doors, nil
+	return errors.Join(errs...)
 }
 
-// keep reports whether the door of that name is what it was, and keeps it: a new one would lose its connections to
-// endpoints and what it has stored.
-func (n *plan) keep(name string, from any) bool {
-	doors := n.proxy.doors.Load()
-	if doors == nil {
-		return false
-	}
-	old := (*doors)[name]
-	if old == nil || !reflect.DeepEqual(old.from, from) {
-		return false
-	}
-	n.doors[name] = old
-	return true
-}
-
-// dependency returns the dependency of that name, and makes it if there is none.
-func (n *plan) dependency(name string) (*lull.Dependency, error) {
-	if d := n.proxy.named[name]; d != nil {
-		return d, nil
-	}
-	if d := n.made[name]; d != nil {
-		return d, nil
-	}
-	d, err := lull.NewDependency(name, n.policy(name), n.proxy.options(name)...)
-	if err != nil {
-		return nil, err
-	}
-	n.made[name] = d
-	return d, nil
-}
-
-// uses reports whether a door of the plan makes calls to the dependency of that name.
-func (n *plan) uses(name string) bool {
-	for _, d := range n.doors {
-		if d.own != nil && d.own.Name() == name {
-			return true
-		}
-		for _, r := range d.byRoute {
-			if r.dependency != nil && r.dependency.Name() == name {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (n *plan) upstream(name string, u Upstream) error {
-	if n.keep(name, [2]any{u, n.config.Limits}) {
-		return nil
-	}
-	d := &door{name: name, address: u.Listen, from: [2]any{u, n.config.Limits}, limits: n.config.Limits.withDefaults(), proxy: n.proxy, keep: u.KeepHost}
-	var err error
-	if d.own, err = n.dependency(orName(u.Policy, name)); err != nil {
-		return err
-	}
-	var opts []lullhttp.Option
-	if d.target, opts, err = n.targetOf(name, u); err != nil {
-		return err
-	}
-	if err := d.setRoutes(n, u.Routes); err != nil {
-		return err
-	}
-	if err := d.setCalls(u.Replay, u.Stale, u.Resume, opts...); err != nil {
-		return err
+// door keeps the door of that name if it is what it was: a new one would lose its connections to endpoints and what it has
+// stored. Otherwise complete makes one of a door without a handler.
+func (n *plan) door(name, address string, from any, complete func(*door) error) error {
+	d := &door{name: name, address: address, from: [2]any{from, n.config.Limits}, limits: n.config.Limits.withDefaults(), proxy: n.proxy}
+	if old := (*n.proxy.doors.Load())[name]; old != nil && reflect.DeepEqual(old.from, d.from) {
+		d = old
+	} else if err := complete(d); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	n.doors[name] = d
 	return nil
 }
 
-func orName(name, other string) string {
-	if name == "" {
-		return other
+// dependency returns the dependency of that name for a door, and makes it if there is none.
+func (n *plan) dependency(d *door, name string) (_ *lull.Dependency, err error) {
+	one := n.named[name]
+	if one == nil {
+		if one, err = lull.NewDependency(name, n.policy(name), n.proxy.options(name)...); err != nil {
+			return nil, err
+		}
+		n.named[name] = one
 	}
-	return name
+	d.named = append(d.named, one)
+	return one, nil
 }
 
-// targetOf returns where the requests of u go, and the options of the transport for it.
-func (n *plan) targetOf(name string, u Upstream) (*url.URL, []lullhttp.Option, error) {
-	first, at, err := parseTarget(u.To[0])
-	if err != nil {
-		return nil, nil, err
+// used returns the dependencies that a door of the plan makes calls to.
+func (n *plan) used() map[string]*lull.Dependency {
+	all := map[string]*lull.Dependency{}
+	for _, d := range n.doors {
+		for _, one := range d.named {
+			all[one.Name()] = one
+		}
 	}
-	base, err := n.base(at.with(u.CA))
+	return all
+}
+
+func (n *plan) upstream(d *door, u Upstream) (err error) {
+	d.keep = u.KeepHost
+	if d.own, err = n.dependency(d, cmp.Or(u.Policy, d.name)); err != nil {
+		return err
+	}
+	var at target
+	d.target, at = parseTarget(u.To[0])
+	at.ca = u.CA
+	base, err := n.base(at)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	opts := []lullhttp.Option{n.withBase(base)}
-	if len(u.To) == 1 {
-		return first, opts, nil
-	}
-	endpoints := make([]string, len(u.To))
-	for i, to := range u.To {
-		one, _, err := parseTarget(to)
-		if err != nil {
-			return nil, nil, err
+	if len(u.To) > 1 {
+		endpoints := make([]string, len(u.To))
+		for i, to := range u.To {
+			one, _ := parseTarget(to)
+			endpoints[i] = one.Scheme + "://" + one.Host
 		}
-		endpoints[i] = one.Scheme + "://" + one.Host
+		set, err := lullhttp.NewEndpoints(outlier.Config{}, endpoints)
+		if err != nil {
+			return err
+		}
+		d.target.Host = d.name + ".invalid" // no host has this name: the endpoints stand for it
+		opts = append(opts, lullhttp.WithEndpoints(d.target.Host, set))
 	}
-	set, err := lullhttp.NewEndpoints(outlier.Config{}, endpoints)
-	if err != nil {
-		return nil, nil, err
+	if err := d.setRoutes(n, u.Routes); err != nil {
+		return err
 	}
-	whole := *first
-	whole.Host = name + ".invalid" // no host has this name: the endpoints stand for it
-	return &whole, append(opts, lullhttp.WithEndpoints(whole.Host, set)), nil
+	return d.setCalls(u.Replay, u.Stale, u.Resume, opts...)
 }
 
 func (n *plan) withBase(pool *http.Transport) lullhttp.Option {
@@ -212,7 +169,7 @@ func (d *door) setRoutes(n *plan, routes []Route) error {
 		one := &route{dependency: d.own}
 		if r.Policy != "" {
 			var err error
-			if one.dependency, err = n.dependency(r.Policy); err != nil {
+			if one.dependency, err = n.dependency(d, r.Policy); err != nil {
 				return fmt.Errorf("route %q: %w", r.Match, err)
 			}
 		}
@@ -227,17 +184,13 @@ func (d *door) setRoutes(n *plan, routes []Route) error {
 		}
 		one.options = append(one.options, lull.Operation(r.Match))
 		d.routes.Handle(r.Match, one)
-		d.byRoute = append(d.byRoute, one)
 	}
 	return nil
 }
 
 // setCalls makes what makes the calls of the door, and the handler that uses it.
 func (d *door) setCalls(replay int64, stale time.Duration, resume bool, opts ...lullhttp.Option) error {
-	if replay == 0 {
-		replay = defaultReplay
-	}
-	opts = append(opts, lullhttp.WithReplay(replay), lullhttp.WithDependencies(dependencyOf), lullhttp.WithBeforeRetry(beforeRetry))
+	opts = append(opts, lullhttp.WithReplay(cmp.Or(replay, defaultReplay)), lullhttp.WithDependencies(dependencyOf), lullhttp.WithBeforeRetry(beforeRetry))
 	if d.limits.BodyIdle > 0 {
 		opts = append(opts, lullhttp.WithBodyIdleTimeout(d.limits.BodyIdle))
 	}
@@ -255,20 +208,15 @@ func (d *door) setCalls(replay int64, stale time.Duration, resume bool, opts ...
 	if d.proxy.wiring.Calls != nil {
 		d.calls = d.proxy.wiring.Calls(calls)
 	}
-	d.reverse = d.reverseProxy(d.calls)
+	d.reverse = reverseProxy(d.calls, func(r *httputil.ProxyRequest) { d.outgoing(r.Out, r.In) }, modifyResponse, answer)
 	d.handler = http.HandlerFunc(d.serve)
 	return nil
 }
 
-func (d *door) reverseProxy(calls http.RoundTripper) *httputil.ReverseProxy {
+func reverseProxy(calls http.RoundTripper, rewrite func(*httputil.ProxyRequest), modify func(*http.Response) error, answer func(http.ResponseWriter, *http.Request, error)) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
-		Transport:      calls,
-		Rewrite:        d.rewrite,
-		ModifyResponse: modifyResponse,
-		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { answer(w, r, err) },
-		FlushInterval:  flushAfter,
-		BufferPool:     &buffers,
-		ErrorLog:       quiet,
+		Transport: calls, Rewrite: rewrite, ModifyResponse: modify, ErrorHandler: answer,
+		FlushInterval: flushAfter, BufferPool: &buffers, ErrorLog: quiet,
 	}
 }
 
@@ -277,8 +225,8 @@ const flushAfter = 10 * time.Millisecond
 
 // ServeHTTP takes a request of the door.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.TLS == nil && d.tls != nil {
-		r.TLS = tlsOf(r.Context())
+	if c, ok := r.Context().Value(connKey{}).(*doorConn); ok && r.TLS == nil {
+		r.TLS = c.tls()
 	}
 	dropH2C(r.Header)
 	c := &call{Context: r.Context(), door: d}
@@ -359,13 +307,19 @@ func (c *call) begin(h http.Header, status int) {
 
 var announcement = []string{"1"}
 
-// cut sends what there is of an answer that breaks off, so that the client does not take the request for one without any.
+// cut sends what there is of an answer that breaks off, so that the client does not take the request for one without any, and
+// resets the connection: some clients take half an answer for a whole one if the connection ends in order.
 func (c *call) cut() {
 	if c.writer.status < 200 {
 		return
 	}
 	if v := recover(); v != nil {
 		_ = http.NewResponseController(c.writer.ResponseWriter).Flush()
+		if conn, ok := c.Value(connKey{}).(*doorConn); ok && c.Protocol != "HTTP/2.0" {
+			if tcp, ok := conn.Conn.(*net.TCPConn); ok {
+				_ = tcp.SetLinger(0)
+			}
+		}
 		panic(v)
 	}
 }

@@ -44,7 +44,7 @@ func Guarded(sent []byte) (passed []byte, ends []int, refusal string, switching 
 			return append(sent[:i:i], poison...), ends, g.refusal, false
 		}
 		switch {
-		case g.at == inMethod && g.n == 0:
+		case g.at == atRequest && len(g.line) == 0:
 			ends = append(ends, i+1)
 		case g.at == beyond:
 			return sent, append(ends, i+1), "", true

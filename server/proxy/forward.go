@@ -9,22 +9,12 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/lullgo/lull"
 )
 
-type syscallConn = syscall.RawConn
-
-func (n *plan) forward(f Forward) error {
-	if n.keep(ForwardDoor, [2]any{f, n.config.Limits}) {
-		return nil
-	}
-	d := &door{name: ForwardDoor, address: f.Listen, from: [2]any{f, n.config.Limits}, limits: n.config.Limits.withDefaults(), proxy: n.proxy}
-	var err error
-	if d.hosts, err = newHostList(f.Hosts); err != nil {
-		return err
-	}
+func (n *plan) forward(d *door, f Forward) error {
+	d.hosts = newHostList(f.Hosts)
 	base, err := n.base(target{forward: true, ca: f.CA})
 	if err != nil {
 		return err
@@ -32,11 +22,7 @@ func (n *plan) forward(f Forward) error {
 	if err := d.setRoutes(n, f.Routes); err != nil {
 		return err
 	}
-	if err := d.setCalls(f.Replay, f.Stale, f.Resume, n.withBase(base)); err != nil {
-		return err
-	}
-	n.doors[ForwardDoor] = d
-	return nil
+	return d.setCalls(f.Replay, f.Stale, f.Resume, n.withBase(base))
 }
 
 // mayForward reports whether the forward door may make the request. If not, it has answered it.
@@ -83,7 +69,7 @@ type hostList struct {
 	suffix map[string]bool // ".example.com:443"
 }
 
-func newHostList(hosts []string) (hostList, error) {
+func newHostList(hosts []string) hostList {
 	l := hostList{exact: map[string]bool{}, suffix: map[string]bool{}}
 	for _, h := range hosts {
 		if h == "*" {
@@ -95,19 +81,16 @@ func newHostList(hosts []string) (hostList, error) {
 		if err != nil {
 			host, ports = strings.Trim(h, "[]"), []string{"80", "443"}
 		}
-		host = strings.ToLower(strings.TrimSuffix(host, "."))
-		if addr, err := netip.ParseAddr(host); err == nil {
-			host = addr.Unmap().String()
-		}
+		host = plainHost(host)
 		for _, p := range ports {
-			if rest, ok := strings.CutPrefix(host, "*."); ok {
-				l.suffix["."+rest+":"+p] = true
+			if suffix, ok := strings.CutPrefix(host, "*"); ok {
+				l.suffix[suffix+":"+p] = true
 			} else {
 				l.exact[host+":"+p] = true
 			}
 		}
 	}
-	return l, nil
+	return l
 }
 
 // allow reports whether the host may be called at that port.
@@ -157,7 +140,7 @@ func (p *Proxy) mayDial(called, resolved string, forward bool) error {
 		return lull.Permanent(errAddress)
 	}
 	addr := plainAddr(at.Addr())
-	for _, own := range p.private() {
+	for _, own := range *p.never.Load() {
 		if own.Port() == at.Port() && (plainAddr(own.Addr()) == addr || isLocal(addr)) {
 			return lull.Permanent(errAddress)
 		}
@@ -183,14 +166,6 @@ func plainAddr(a netip.Addr) netip.Addr {
 		return netip.AddrFrom4([4]byte(b[2:6]))
 	}
 	return a
-}
-
-// private returns the addresses that no door may call.
-func (p *Proxy) private() []netip.AddrPort {
-	if at := p.never.Load(); at != nil {
-		return *at
-	}
-	return nil
 }
 
 func isLocal(a netip.Addr) bool {

@@ -1,9 +1,11 @@
 package proxy
 
 import (
+	"bytes"
 	"fmt"
 	"io"
-	"math"
+	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -14,21 +16,19 @@ import (
 // net/http reads as the same requests. After a request that may switch protocols (Upgrade, CONNECT) and after the preface of
 // HTTP/2 it passes everything: the door closes the connection when such a request has not switched.
 //
-// The guard is a state machine over single bytes. It keeps no bytes and allocates nothing. Bodies are skipped by their length.
+// The guard looks at lines, and skips bodies by their length. It keeps only the beginning of a line that comes in pieces.
 type guard struct {
-	at    place
-	n     int      // the position in what is being read
-	token [17]byte // the beginning of a method or of a header's name, in lower case
-	left  uint64   // bytes of a body or chunk
-	lines int      // of this header or trailer
+	at   place
+	line []byte // what has come of a line
+	cr   bool   // it has ended with CR, and an LF must follow
+	left uint64 // bytes of a body or chunk
+	n    int    // lines of this header, trailer or preface
 
-	old      bool // HTTP/1.0
-	connect  bool
-	upgrade  bool // to something else than h2c, which no door switches to
-	lengths  bool // there was a Content-Length
-	chunked  bool // there was a Transfer-Encoding
-	trailing bool // in the trailer
-	ended    bool // of a value: only blanks may follow
+	connect bool
+	upgrade bool // to something else than h2c, which no door switches to
+	old     bool // HTTP/1.0
+	lengths bool // there was a Content-Length
+	chunked bool // there was a Transfer-Encoding
 
 	refusal string // why the connection was refused
 }
@@ -37,39 +37,30 @@ type guard struct {
 type place uint8
 
 const (
-	inPreface place = iota
-	inMethod
-	inTarget
-	inVersion
-	atLine // the first byte of a line of a header
-	inName
-	inValue
-	inLength  // the value of Content-Length
-	inCoding  // the value of Transfer-Encoding
-	inUpgrade // the value of Upgrade
-	lineLF
-	lastLF // of a header or trailer
+	atStart place = iota // of a connection: a request or the preface
+	inPreface
+	atRequest
+	inHeader
+	inTrailer
 	inBody
-	inChunkSize
-	inChunkExtension
-	chunkLF
+	atChunk // its size
 	inChunk
-	chunkEndCR
-	chunkEndLF
+	afterChunk
 	beyond // another protocol
 )
 
 const (
-	preface       = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	mostLines     = 400 // of a header; net/http takes 500 from Go 1.27 on
 	mostExtension = 256 // bytes of extensions of a chunk
 	mostDigits    = 16  // of the size of a chunk
+	keptLine      = 512 // bytes of a line whose memory is kept for the next one
 
 	// poison makes every parser in net/http fail, wherever it stands. It is as long as the preface, which net/http awaits first.
 	poison = "\r\x00\r\n\r\n                  "
 )
 
-var prefaceBytes = []byte(preface)
+// preface has the lines of HTTP/2's.
+var preface = [...]string{"PRI * HTTP/2.0", "", "SM", ""}
 
 // The classes of bytes.
 const (
@@ -95,251 +86,151 @@ var classes = func() (c [256]uint8) {
 
 // scan follows p. It returns how many of its bytes may be passed on: all of them, unless the request is refused.
 func (g *guard) scan(p []byte) int {
+	start := 0 // of a line
 	for i := 0; i < len(p); i++ {
-		b := p[i]
-		switch g.at {
-		case inPreface:
-			if b == preface[g.n] {
-				if g.n++; g.n == len(preface) {
-					g.at = beyond
-				}
-				continue
-			}
-			n := g.n
-			g.begin()
-			if g.scan(prefaceBytes[:n]) < n {
-				return i
-			}
-			i--
-		case inMethod:
-			switch {
-			case classes[b]&tokenByte != 0:
-				g.take(b)
-			case b == ' ' && g.n > 0:
-				g.connect = string(g.token[:min(g.n, len(g.token))]) == "connect"
-				g.at, g.n = inTarget, 0
-			default:
-				return g.refuse(i, "the method is not a token")
-			}
-		case inTarget:
-			start := i
-			for i < len(p) && classes[p[i]]&targetByte != 0 {
-				i++
-			}
-			g.n += i - start
-			switch {
-			case i == len(p):
-			case p[i] == ' ' && g.n > 0:
-				g.at, g.n = inVersion, 0
-			default:
-				return g.refuse(i, "the target is not a URI without a fragment")
-			}
-		case inVersion:
-			const version = "HTTP/1."
-			switch {
-			case g.n < len(version) && b == version[g.n], g.n == len(version) && (b == '0' || b == '1'):
-				g.old = b == '0'
-				g.n++
-			case g.n == len(version)+1 && b == '\r':
-				g.at = lineLF
-			default:
-				return g.refuse(i, "the version is neither HTTP/1.1 nor HTTP/1.0, or the line does not end with CR LF")
-			}
-		case atLine:
-			switch {
-			case b == '\r':
-				g.at = lastLF
-			case classes[b]&tokenByte != 0:
-				if g.lines++; g.lines > mostLines {
-					return g.refuse(i, "the header has too many lines")
-				}
-				g.at, g.n = inName, 0
-				g.take(b)
-			case b == ' ' || b == '\t':
-				return g.refuse(i, "a line begins with a blank (obsolete folding)")
-			default:
-				return g.refuse(i, "a header's name is not a token")
-			}
-		case inName:
-			switch {
-			case classes[b]&tokenByte != 0:
-				for g.take(b); i+1 < len(p) && classes[p[i+1]]&tokenByte != 0; i++ {
-					g.take(p[i+1])
-				}
-			case b == ':':
-				if text := g.named(); text != "" {
-					return g.refuse(i, text)
-				}
-			default:
-				return g.refuse(i, "a header's name is not a token with a colon behind it")
-			}
-		case inValue:
-			for i < len(p) && classes[p[i]]&valueByte != 0 {
-				i++
-			}
-			switch {
-			case i == len(p):
-			case p[i] == '\r':
-				g.at = lineLF
-			default:
-				return g.refuse(i, "a header's value has a control character, or its line ends with LF alone")
-			}
-		case inLength:
-			switch {
-			case b >= '0' && b <= '9' && !g.ended:
-				if g.left > (math.MaxInt64-uint64(b-'0'))/10 {
-					return g.refuse(i, "the Content-Length is too large")
-				}
-				g.left = g.left*10 + uint64(b-'0')
-				g.n++
-			case b == ' ' || b == '\t':
-				g.ended = g.n > 0
-			case b == '\r' && g.n > 0:
-				g.at = lineLF
-			default:
-				return g.refuse(i, "the Content-Length is not one number")
-			}
-		case inCoding:
-			const chunked = "chunked"
-			switch {
-			case !g.ended && g.n < len(chunked) && lower(b) == chunked[g.n]:
-				g.n++
-			case b == ' ' || b == '\t':
-				g.ended = g.n > 0
-			case b == '\r' && g.n == len(chunked):
-				g.at = lineLF
-			default:
-				return g.refuse(i, "the Transfer-Encoding is not chunked")
-			}
-		case inUpgrade:
-			const h2c = "h2c"
-			switch {
-			case !g.ended && g.n < len(h2c) && lower(b) == h2c[g.n]:
-				g.n++
-			case b == ' ' || b == '\t':
-				g.ended = g.n > 0
-			case b == '\r' && g.n == len(h2c):
-				g.at = lineLF
-			default:
-				g.at, g.upgrade = inValue, true
-				i--
-			}
-		case lineLF, lastLF, chunkLF, chunkEndLF:
-			if b != '\n' {
-				return g.refuse(i, "a CR stands alone")
-			}
-			if text := g.lineEnded(); text != "" {
-				return g.refuse(i, text)
-			}
-		case inBody, inChunk:
+		switch b := p[i]; {
+		case g.at == beyond:
+			return len(p)
+		case g.at == inBody || g.at == inChunk:
 			n := min(g.left, uint64(len(p)-i))
 			i += int(n) - 1
+			start = i + 1
 			if g.left -= n; g.left > 0 {
-				continue
+				return len(p)
 			}
 			if g.at == inChunk {
-				g.at = chunkEndCR
+				g.at = afterChunk
 			} else {
 				g.next()
 			}
-		case inChunkSize:
-			digit, ok := hexDigit(b)
-			switch {
-			case ok && g.n < mostDigits && g.left <= math.MaxInt64>>4:
-				g.left = g.left<<4 | uint64(digit)
-				g.n++
-			case b == ';' && g.n > 0:
-				g.at, g.n = inChunkExtension, 0
-			case b == '\r' && g.n > 0:
-				g.at = chunkLF
-			default:
-				return g.refuse(i, "the size of a chunk is not a number in hex, or too large")
+		case g.cr != (b == '\n'):
+			return g.refuse(i, "a line does not end with CR LF")
+		case b == '\n':
+			line := p[start:i]
+			if len(g.line) > 0 {
+				g.line = append(g.line, line...)
+				line = g.line
 			}
-		case inChunkExtension:
-			switch g.n++; {
-			case g.n > mostExtension:
-				return g.refuse(i, "the extensions of a chunk are too long")
-			case classes[b]&valueByte != 0:
-			case b == '\r':
-				g.at = chunkLF
-			default:
-				return g.refuse(i, "an extension of a chunk has a control character")
+			g.line, g.cr, start = g.line[:0], false, i+1
+			if text := g.read(line[:len(line)-1]); text != "" {
+				return g.refuse(i, text)
 			}
-		case chunkEndCR:
-			if b != '\r' {
-				return g.refuse(i, "no CR LF follows a chunk")
+		case b == '\r':
+			g.cr = true
+		case classes[b]&valueByte == 0:
+			return g.refuse(i, "a line has a control character")
+		default:
+			for i+1 < len(p) && classes[p[i+1]]&valueByte != 0 {
+				i++
 			}
-			g.at = chunkEndLF
-		case beyond:
-			return len(p)
 		}
 	}
+	g.line = append(g.line, p[start:]...)
 	return len(p)
 }
 
-// begin expects a request.
-func (g *guard) begin() { *g = guard{at: inMethod} }
-
-// next expects what follows a message.
-func (g *guard) next() {
-	switching := g.upgrade || g.connect
-	g.begin()
-	if switching {
-		g.at = beyond
-	}
+// refuse refuses the connection from the byte i of a Read on.
+func (g *guard) refuse(i int, why string) int {
+	g.refusal = why
+	return i
 }
 
-// take takes a byte of a method or name.
-func (g *guard) take(b byte) {
-	if g.n < len(g.token) {
-		g.token[g.n] = lower(b)
+// read reads a line. It returns why the request is refused.
+func (g *guard) read(line []byte) string {
+	switch g.at {
+	case atStart, inPreface:
+		if string(line) == preface[g.n] {
+			g.at = inPreface
+			if g.n++; g.n == len(preface) {
+				g.at = beyond
+			}
+			return ""
+		}
+		if g.at == inPreface {
+			return "the preface of HTTP/2 is incomplete"
+		}
+		return g.request(line)
+	case atRequest:
+		return g.request(line)
+	case atChunk:
+		return g.chunk(line)
+	case afterChunk:
+		if len(line) > 0 {
+			return "no CR LF follows a chunk"
+		}
+		g.at = atChunk
+		return ""
 	}
-	g.n++
+	if len(line) == 0 {
+		return g.headerEnded()
+	}
+	name, value, colon := bytes.Cut(line, []byte(":"))
+	if !colon || !hasOnly(name, tokenByte) {
+		return "a line of a header does not begin with a token and a colon"
+	}
+	if g.n++; g.n > mostLines {
+		return "the header has too many lines"
+	}
+	if g.at == inTrailer {
+		return trailer(name)
+	}
+	return g.header(name, bytes.Trim(value, " \t"))
 }
 
-// named begins the value of a header whose name has been read. It returns why the request is refused.
-func (g *guard) named() string {
-	g.at = inValue
-	if g.n > len(g.token) {
-		return ""
-	}
-	name := g.token[:g.n]
-	if g.trailing {
-		switch string(name) {
-		case "content-length", "transfer-encoding", "host", "trailer":
-			return "the trailer has a header that only a header may have"
-		}
-		return ""
-	}
-	switch string(name) {
-	case "content-length":
-		if g.lengths {
-			return "there is more than one Content-Length"
-		}
-		g.at, g.lengths, g.n, g.left, g.ended = inLength, true, 0, 0, false
-	case "transfer-encoding":
-		if g.chunked {
-			return "there is more than one Transfer-Encoding"
-		}
-		g.at, g.chunked, g.n, g.ended = inCoding, true, 0, false
-	case "upgrade":
-		g.at, g.n, g.ended = inUpgrade, 0, false
+func (g *guard) request(line []byte) string {
+	method, rest, _ := bytes.Cut(line, []byte(" "))
+	target, version, _ := bytes.Cut(rest, []byte(" "))
+	g.connect, g.old = string(method) == http.MethodConnect, string(version) == "HTTP/1.0"
+	g.at = inHeader
+	switch {
+	case !hasOnly(method, tokenByte):
+		return "the method is not a token"
+	case !hasOnly(target, targetByte):
+		return "the target is not a URI without a fragment"
+	case !g.old && string(version) != "HTTP/1.1":
+		return "the version is neither HTTP/1.1 nor HTTP/1.0"
 	}
 	return ""
 }
 
-// lineEnded expects what follows a line. It returns why the request is refused.
-func (g *guard) lineEnded() string {
+func (g *guard) header(name, value []byte) string {
+	var err error
 	switch {
-	case g.at == lineLF:
-		g.at = atLine
-	case g.at == chunkEndLF:
-		g.at, g.n = inChunkSize, 0
-	case g.at == chunkLF && g.left > 0:
-		g.at = inChunk
-	case g.at == chunkLF:
-		g.at, g.trailing, g.lines = atLine, true, 0
-	case g.trailing:
+	case bytes.EqualFold(name, []byte("Content-Length")):
+		if g.lengths {
+			return "there is more than one Content-Length"
+		}
+		g.lengths = true
+		if g.left, err = strconv.ParseUint(string(value), 10, 63); err != nil {
+			return "the Content-Length is not one number, or too large"
+		}
+	case bytes.EqualFold(name, []byte("Transfer-Encoding")):
+		if g.chunked {
+			return "there is more than one Transfer-Encoding"
+		}
+		g.chunked = true
+		if !bytes.EqualFold(value, []byte("chunked")) {
+			return "the Transfer-Encoding is not chunked"
+		}
+	case bytes.EqualFold(name, []byte("Upgrade")):
+		g.upgrade = g.upgrade || !bytes.EqualFold(value, []byte("h2c"))
+	}
+	return ""
+}
+
+func trailer(name []byte) string {
+	for _, other := range [...]string{"Content-Length", "Transfer-Encoding", "Host", "Trailer"} {
+		if strings.EqualFold(string(name), other) {
+			return "the trailer has a header that only a header may have"
+		}
+	}
+	return ""
+}
+
+// headerEnded expects what follows a header or trailer.
+func (g *guard) headerEnded() string {
+	switch {
+	case g.at == inTrailer:
 		g.next()
 	case g.chunked && g.lengths:
 		return "there is a Transfer-Encoding beside a Content-Length"
@@ -348,7 +239,7 @@ func (g *guard) lineEnded() string {
 	case g.connect && (g.chunked || g.left > 0):
 		return "CONNECT has no body"
 	case g.chunked:
-		g.at, g.n = inChunkSize, 0
+		g.at = atChunk
 	case g.left > 0:
 		g.at = inBody
 	default:
@@ -357,10 +248,33 @@ func (g *guard) lineEnded() string {
 	return ""
 }
 
-// refuse refuses the connection from the byte i of a Read on.
-func (g *guard) refuse(i int, why string) int {
-	g.refusal = why
-	return i
+// chunk reads the size of a chunk.
+func (g *guard) chunk(line []byte) (refusal string) {
+	size, extension, _ := bytes.Cut(line, []byte(";"))
+	var err error
+	switch g.left, err = strconv.ParseUint(string(size), 16, 63); {
+	case err != nil || len(size) > mostDigits:
+		return "the size of a chunk is not a number in hex, or too large"
+	case len(extension) > mostExtension:
+		return "the extensions of a chunk are too long"
+	case g.left > 0:
+		g.at = inChunk
+	default:
+		g.at, g.n = inTrailer, 0
+	}
+	return ""
+}
+
+// next expects what follows a message.
+func (g *guard) next() {
+	next := guard{at: atRequest}
+	if g.upgrade || g.connect {
+		next.at = beyond
+	}
+	if cap(g.line) <= keptLine {
+		next.line = g.line
+	}
+	*g = next
 }
 
 // Read passes on what the guard lets through. In place of a request that it refuses, net/http reads one that it answers with
@@ -387,7 +301,7 @@ func (c *doorConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (g *guard) inABody() bool { return g.at >= inBody && g.at < beyond || g.trailing }
+func (g *guard) inABody() bool { return g.at >= inTrailer && g.at < beyond }
 
 // badRequest is what net/http answers when it cannot read a request.
 const badRequest = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
@@ -417,14 +331,4 @@ func lower(b byte) byte {
 		b += 'a' - 'A'
 	}
 	return b
-}
-
-func hexDigit(b byte) (byte, bool) {
-	switch b = lower(b); {
-	case b >= '0' && b <= '9':
-		return b - '0', true
-	case b >= 'a' && b <= 'f':
-		return b - 'a' + 10, true
-	}
-	return 0, false
 }

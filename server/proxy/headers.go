@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"strconv"
 	"strings"
@@ -32,9 +32,6 @@ var fromApplication = []string{retryHeader, lullhttp.DefaultTimeoutHeader, "X-En
 
 // forApplication are the headers of a response that the proxy alone may set.
 var forApplication = []string{attemptsHeader, reasonHeader, staleHeader, "Proxy-Status"}
-
-// rewrite makes the request that is sent.
-func (d *door) rewrite(r *httputil.ProxyRequest) { d.outgoing(r.Out, r.In) }
 
 // outgoing directs out, a copy of in without hop-by-hop headers, to the door's target.
 func (d *door) outgoing(out, in *http.Request) {
@@ -76,11 +73,9 @@ const mostVia = 8
 // loops reports whether a request goes round in circles.
 func loops(h http.Header) bool {
 	n := 0
-	for _, line := range h["Via"] {
-		for one := range strings.SplitSeq(line, ",") {
-			if strings.HasSuffix(strings.TrimSpace(one), " "+pseudonym) {
-				n++
-			}
+	for one := range elements(h["Via"]) {
+		if strings.HasSuffix(one, " "+pseudonym) {
+			n++
 		}
 	}
 	return n >= mostVia
@@ -193,13 +188,24 @@ var hopByHop = [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Prox
 
 // removeHopByHop removes the headers of one connection.
 func removeHopByHop(h http.Header) {
-	for _, line := range h["Connection"] {
-		for name := range strings.SplitSeq(line, ",") {
-			h.Del(strings.TrimSpace(name))
-		}
+	for name := range elements(h["Connection"]) {
+		h.Del(name)
 	}
 	for _, name := range hopByHop {
 		delete(h, name)
+	}
+}
+
+// elements returns the elements of a header that is a list.
+func elements(lines []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, line := range lines {
+			for one := range strings.SplitSeq(line, ",") {
+				if !yield(strings.TrimSpace(one)) {
+					return
+				}
+			}
+		}
 	}
 }
 

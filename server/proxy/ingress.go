@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,33 +14,18 @@ import (
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-func (n *plan) ingress(i Ingress) error {
-	if n.keep(IngressDoor, [2]any{i, n.config.Limits}) {
-		return nil
-	}
-	d := &door{name: IngressDoor, address: i.Listen, from: [2]any{i, n.config.Limits}, limits: n.config.Limits.withDefaults(), proxy: n.proxy, keep: true}
-	u, at, err := parseTarget(i.To)
-	if err != nil {
-		return err
-	}
-	d.target = u
+func (n *plan) ingress(d *door, i Ingress) error {
+	var at target
+	d.target, at = parseTarget(i.To)
+	d.keep = true
 	base, err := n.base(at)
 	if err != nil {
 		return err
 	}
-	if i.Cert != "" {
-		d.tls = &tlsFiles{cert: i.Cert, key: i.Key, clientCA: i.ClientCA}
-	}
+	d.tls = tlsFiles{cert: i.Cert, key: i.Key, clientCA: i.ClientCA}
 	trusted := trustOf(i.Trust)
-	d.reverse = &httputil.ReverseProxy{
-		Transport:      &onceTransport{base: base},
-		Rewrite:        func(r *httputil.ProxyRequest) { d.toApplication(r, trusted(r.In)) },
-		ModifyResponse: fromIngress,
-		ErrorHandler:   func(w http.ResponseWriter, r *http.Request, err error) { answerIngress(w, r, err) },
-		BufferPool:     &buffers,
-		ErrorLog:       quiet,
-		FlushInterval:  flushAfter,
-	}
+	rewrite := func(r *httputil.ProxyRequest) { d.toApplication(r, trusted(r.In)) }
+	d.reverse = reverseProxy(&onceTransport{base: base}, rewrite, fromIngress, answerIngress)
 	var inner http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer n.proxy.layers.begin(r)()
 		d.reverse.ServeHTTP(w, r)
@@ -59,7 +45,7 @@ func (n *plan) ingress(i Ingress) error {
 			return err
 		}
 		inner = admit.Handler(inner)
-		d.gate = admit
+		d.gate = admit.Gate()
 	}
 	opts := []lullhttp.HandlerOption{lullhttp.WithTrust(trusted)}
 	if i.MaxTimeout > 0 {
@@ -76,7 +62,6 @@ func (n *plan) ingress(i Ingress) error {
 		}
 		handler.ServeHTTP(w, r)
 	})
-	n.doors[IngressDoor] = d
 	return nil
 }
 
@@ -94,7 +79,7 @@ func (p *Proxy) withKeys(next http.Handler, k Keys) (http.Handler, error) {
 	if p.wiring.Store == nil {
 		return nil, fmt.Errorf("keys.store is %q: want a store (proxy.Wiring.Store)", k.Store)
 	}
-	header := http.CanonicalHeaderKey(orName(k.Scope, "Authorization"))
+	header := http.CanonicalHeaderKey(cmp.Or(k.Scope, "Authorization"))
 	keys, err := idempotency.New(p.wiring.Store, idempotency.Config{Optional: !k.Required}, idempotency.WithScope(func(r *http.Request) (string, bool) {
 		v := r.Header.Get(header)
 		return v, v != ""
@@ -123,7 +108,7 @@ func (d *door) toApplication(r *httputil.ProxyRequest, trusted bool) {
 // isInner reports whether a header is one that only insiders may set. Some applications read "_" as "-".
 func isInner(name string, _ []string) bool {
 	switch name {
-	case "Forwarded", "X-Forwarded", "X-Real-Ip", "X-Original-Url", "X-Rewrite-Url":
+	case "Lull", "Grpc-Previous-Rpc-Attempts", "Forwarded", "X-Forwarded", "X-Real-Ip", "X-Original-Url", "X-Rewrite-Url":
 		return true
 	}
 	return strings.HasPrefix(name, "Lull-") || strings.HasPrefix(name, "X-Envoy-") || strings.HasPrefix(name, "X-Forwarded-") || strings.Contains(name, "_")
@@ -131,8 +116,9 @@ func isInner(name string, _ []string) bool {
 
 // fromIngress passes the application's response on.
 func fromIngress(resp *http.Response) error {
-	for _, h := range []http.Header{resp.Header, resp.Trailer} {
-		delete(h, "Proxy-Status")
+	for _, name := range forApplication {
+		delete(resp.Header, name)
+		delete(resp.Trailer, name)
 	}
 	return passable(resp)
 }

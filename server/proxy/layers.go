@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"strconv"
 	"sync"
@@ -17,7 +18,7 @@ import (
 // nothing but its trace (traceparent, or X-Request-Id).
 type layers struct {
 	mu   sync.Mutex
-	open map[string][]layer // by trace
+	open map[string]map[*inbound.Request]context.Context // by trace
 }
 
 type layer struct {
@@ -35,41 +36,36 @@ func traceOf(h http.Header) string {
 
 // begin records a request that the application gets. The function that it returns is called at its end.
 func (l *layers) begin(r *http.Request) (end func()) {
-	trace, one := traceOf(r.Header), layer{r.Context(), inbound.From(r.Context())}
-	if trace == "" || one.in == nil {
+	trace, in := traceOf(r.Header), inbound.From(r.Context())
+	if trace == "" || in == nil {
 		return func() {}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open == nil {
-		l.open = map[string][]layer{}
+	if l.open[trace] == nil {
+		l.open[trace] = map[*inbound.Request]context.Context{}
 	}
-	l.open[trace] = append(l.open[trace], one)
+	l.open[trace][in] = r.Context()
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		left := l.open[trace][:0:0]
-		for _, other := range l.open[trace] {
-			if other.in != one.in {
-				left = append(left, other)
-			}
-		}
-		if len(left) == 0 {
+		if delete(l.open[trace], in); len(l.open[trace]) == 0 {
 			delete(l.open, trace)
-		} else {
-			l.open[trace] = left
 		}
 	}
 }
 
 // above returns the requests for which r may be made.
-func (l *layers) above(r *http.Request) []layer {
+func (l *layers) above(r *http.Request) (all []layer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.open) == 0 {
 		return nil
 	}
-	return l.open[traceOf(r.Header)]
+	for in, ctx := range l.open[traceOf(r.Header)] {
+		all = append(all, layer{ctx, in})
+	}
+	return all
 }
 
 // giveUp records that a call of the application has been given up, if it has, before the application learns of it.
@@ -84,26 +80,20 @@ func giveUp(ctx context.Context) {
 // claim adds to the header of a request what is known of those for which it may be made: of several the one with the fewest
 // attempts and the most time.
 func claim(h http.Header, above []layer) {
-	attempt, left := 0, time.Duration(0)
-	for i, one := range above {
-		until, bounded := one.ctx.Deadline()
-		own := time.Duration(0) // none
-		if bounded {
-			own = max(time.Until(until), time.Nanosecond)
-		}
-		if i == 0 {
-			attempt, left = one.in.Attempt(), own
-			continue
-		}
+	const unbounded = time.Duration(math.MaxInt64)
+	attempt, left := math.MaxInt, time.Duration(0)
+	for _, one := range above {
 		attempt = min(attempt, one.in.Attempt())
-		if left > 0 && (own == 0 || own > left) {
-			left = own
+		own := unbounded
+		if until, bounded := one.ctx.Deadline(); bounded {
+			own = time.Until(until)
 		}
+		left = max(left, own, time.Nanosecond)
 	}
 	if attempt > lullhttp.ParseAttempt(h) {
 		h.Set(lullhttp.DefaultAttemptHeader, strconv.Itoa(attempt))
 	}
-	if said, ok := lullhttp.ParseTimeout(h); left > 0 && (!ok || left < said) {
+	if said, ok := lullhttp.ParseTimeout(h); left < unbounded && (!ok || left < said) {
 		h.Set(lullhttp.DefaultTimeoutHeader, lullhttp.FormatTimeout(left))
 	}
 }

@@ -13,16 +13,20 @@
 package proxy
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/recent"
 	"github.com/lullgo/lull/server/admission"
@@ -89,12 +93,13 @@ func New(c Config, w Wiring) (*Proxy, error) {
 		servers: map[string]*server{},
 		failed:  make(chan error, 1),
 	}
+	p.doors.Store(&map[string]*door{})
+	p.layers.open = map[string]map[*inbound.Request]context.Context{}
+	p.tunnels.ctx, p.tunnels.end = context.WithCancel(context.Background())
 	if w.Listen == nil {
 		p.wiring.Listen = listen
 	}
-	if w.Drain == 0 {
-		p.wiring.Drain = DefaultDrain
-	}
+	p.wiring.Drain = cmp.Or(w.Drain, DefaultDrain)
 	p.hosts = recent.New(1024, p.makeHost)
 	if err := p.Update(c); err != nil {
 		return nil, err
@@ -103,8 +108,9 @@ func New(c Config, w Wiring) (*Proxy, error) {
 }
 
 // Update puts a new Config into force. Calls under way end as they began. Dependencies keep what they know: budgets that
-// are spent stay spent, and open circuits stay open; one that no door uses any more is forgotten. If the Config is wrong, or a new address cannot be opened, nothing
-// changes. A door that is gone takes no new connections, and closes those it has when their requests have ended.
+// are spent stay spent, and open circuits stay open; one that no door uses any more is forgotten. If the Config is wrong, or a
+// new address cannot be opened, nothing changes. A door that is gone takes no new connections, and closes those it has when
+// their requests have ended.
 func (p *Proxy) Update(c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -115,13 +121,12 @@ func (p *Proxy) Update(c Config) error {
 	if policy == nil {
 		policy = func(string) lull.Policy { return lull.Policy{} }
 	}
-	next := &plan{proxy: p, config: c, policy: policy, made: map[string]*lull.Dependency{}}
-	doors, err := next.makeDoors()
-	if err != nil {
+	next := &plan{proxy: p, config: c, policy: policy, named: maps.Clone(p.named), doors: map[string]*door{}}
+	if err := next.makeDoors(); err != nil {
 		return err
 	}
 	if p.serving {
-		if err := p.openDoors(doors); err != nil {
+		if err := p.openDoors(next.doors); err != nil {
 			return err
 		}
 	}
@@ -130,17 +135,19 @@ func (p *Proxy) Update(c Config) error {
 			panic(err) // the plan has looked
 		}
 	}
-	maps.Copy(p.named, next.made)
-	maps.DeleteFunc(p.named, func(name string, _ *lull.Dependency) bool { return !next.uses(name) })
+	p.named = next.used()
 	private := privateAddresses(c.Private)
 	p.never.Store(&private)
 	p.policy.Store(&policy)
 	for host, d := range p.hosts.All {
 		_ = d.Update(p.hostPolicy(host)) // a policy that is wrong changes nothing
 	}
-	p.doors.Store(&doors)
-	if p.serving {
-		p.closeDoors(doors)
+	p.doors.Store(&next.doors)
+	for name, s := range p.servers {
+		if next.doors[name] == nil {
+			delete(p.servers, name)
+			go p.endLater(s)
+		}
 	}
 	return nil
 }
@@ -174,17 +181,12 @@ func (p *Proxy) options(name string) []lull.Option {
 // Dependencies calls yield with each dependency of the proxy, in any order, until it returns false.
 func (p *Proxy) Dependencies(yield func(*lull.Dependency) bool) {
 	p.updating.Lock()
-	named := make([]*lull.Dependency, 0, len(p.named))
-	for _, d := range p.named {
-		named = append(named, d)
-	}
+	all := slices.Collect(maps.Values(p.named))
 	p.updating.Unlock()
-	for _, d := range named {
-		if !yield(d) {
-			return
-		}
-	}
 	for _, d := range p.hosts.All {
+		all = append(all, d)
+	}
+	for _, d := range all {
 		if !yield(d) {
 			return
 		}
@@ -193,8 +195,8 @@ func (p *Proxy) Dependencies(yield func(*lull.Dependency) bool) {
 
 // Gate returns what admits requests at the ingress door, or nil.
 func (p *Proxy) Gate() *admission.Gate {
-	if d := (*p.doors.Load())[IngressDoor]; d != nil && d.gate != nil {
-		return d.gate.Gate()
+	if d := (*p.doors.Load())[IngressDoor]; d != nil {
+		return d.gate
 	}
 	return nil
 }

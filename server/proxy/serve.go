@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -29,24 +30,20 @@ type server struct {
 
 // follow counts the connections.
 func (s *server) follow(c net.Conn, state http.ConnState) {
-	d, ok := c.(*doorConn)
-	if !ok {
-		return
+	if d, ok := c.(*doorConn); ok {
+		count(&s.fresh, &d.fresh, state == http.StateNew)
+		count(&s.busy, &d.busy, state == http.StateActive)
 	}
-	for _, count := range [...]struct {
-		is  *bool
-		now bool
-		of  *atomic.Int64
-	}{{&d.fresh, state == http.StateNew, &s.fresh}, {&d.busy, state == http.StateActive, &s.busy}} {
-		switch {
-		case *count.is == count.now:
-		case count.now:
-			count.of.Add(1)
-		default:
-			count.of.Add(-1)
-		}
-		*count.is = count.now
+}
+
+// count adds what has become true, and takes away what has become false.
+func count(n *atomic.Int64, is *bool, now bool) {
+	if now && !*is {
+		n.Add(1)
+	} else if *is && !now {
+		n.Add(-1)
 	}
+	*is = now
 }
 
 // end ends the server when its requests have ended, or ctx has: then it returns an error. http.Server.Shutdown drops a request that
@@ -123,49 +120,31 @@ func (p *Proxy) Serve(ctx context.Context) error {
 }
 
 // openDoors opens what is not open yet. The lock is held.
-func (p *Proxy) openDoors(doors map[string]*door) (err error) {
+func (p *Proxy) openDoors(doors map[string]*door) error {
 	opened := map[string]*server{}
-	defer func() {
-		if err != nil {
-			for _, s := range opened {
-				s.listener.Listener.Close()
-			}
-		}
-	}()
 	for name, d := range doors {
-		files := tlsFiles{}
-		if d.tls != nil {
-			files = *d.tls
-		}
-		if s := p.servers[name]; s != nil && s.address == d.address {
-			if s.limits != d.limits || s.tls != files {
-				return fmt.Errorf("%s: limits and TLS files change with a restart only, which refuses no connection", name)
-			}
+		s := p.servers[name]
+		if s != nil && s.address == d.address && s.limits == d.limits && s.tls == d.tls {
 			continue
 		}
-		s := &server{address: d.address, limits: d.limits, tls: files}
-		l, err := p.wiring.Listen(d.address)
+		var err error
+		if s != nil && s.address == d.address {
+			err = errors.New("limits and TLS files change with a restart only, which refuses no connection")
+		} else {
+			opened[name], err = p.newServer(d)
+		}
 		if err != nil {
+			for _, s := range opened {
+				if s != nil {
+					s.listener.Listener.Close()
+				}
+			}
 			return fmt.Errorf("%s: %w", name, err)
-		}
-		s.listener = newDoorListener(l, d.limits.Connections)
-		s.listener.refused = func(why string) {
-			if p.wiring.Record != nil {
-				p.wiring.Record(&Record{Time: time.Now(), Door: name, Status: http.StatusBadRequest, Own: true, Error: why})
-			}
-		}
-		opened[name] = s
-		s.http = p.newServer(name, d)
-		s.http.ConnState = s.follow
-		if d.tls != nil {
-			if s.listener.tls, err = d.tls.config(); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
 		}
 	}
 	for name, s := range opened {
 		if old := p.servers[name]; old != nil {
-			go p.endLater(old) // its address has changed
+			go p.endLater(old)
 		}
 		p.servers[name] = s
 		go func() {
@@ -180,56 +159,67 @@ func (p *Proxy) openDoors(doors map[string]*door) (err error) {
 	return nil
 }
 
-// closeDoors ends the servers of doors that are gone. The lock is held.
-func (p *Proxy) closeDoors(doors map[string]*door) {
-	for name, s := range p.servers {
-		if doors[name] == nil {
-			delete(p.servers, name)
-			go p.endLater(s)
-		}
-	}
-}
-
-// endLater ends a server whose door is gone.
+// endLater ends a server whose door is gone, or has another address.
 func (p *Proxy) endLater(s *server) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.wiring.Drain)
 	defer cancel()
 	_ = s.end(ctx)
 }
 
-// newServer returns the server of a door, with limits on what a client can hold. It does not know of TLS, which stands
-// below the guard: HTTP/2 is what begins with its preface.
-func (p *Proxy) newServer(name string, d *door) *http.Server {
-	s := &http.Server{
-		Handler:           p.Handler(name),
+// newServer opens the address of a door, and returns the server for it, with limits on what a client can hold. It does not know
+// of TLS, which stands below the guard: HTTP/2 is what begins with its preface.
+func (p *Proxy) newServer(d *door) (*server, error) {
+	secure, err := d.tls.config()
+	if err != nil {
+		return nil, err
+	}
+	l, err := p.wiring.Listen(d.address)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{address: d.address, limits: d.limits, tls: d.tls}
+	s.listener = &doorListener{
+		Listener: l, tls: secure, slots: make(chan struct{}, d.limits.Connections), ending: make(chan struct{}), ended: make(chan struct{}),
+		refused: func(why string) {
+			if p.wiring.Record != nil {
+				p.wiring.Record(&Record{Time: time.Now(), Door: d.name, Status: http.StatusBadRequest, Own: true, Error: why})
+			}
+		},
+	}
+	s.http = &http.Server{
+		Handler:           onOwnStack(p.Handler(d.name)),
 		ReadHeaderTimeout: d.limits.HeaderTime,
 		IdleTimeout:       d.limits.IdleTime,
 		MaxHeaderBytes:    d.limits.HeaderBytes,
 		ErrorLog:          quiet,
 		Protocols:         new(http.Protocols),
+		ConnState:         s.follow,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
 		// The forward door's OPTIONS * is for the proxy itself.
 		DisableGeneralOptionsHandler: true,
 	}
-	s.Protocols.SetHTTP1(true)
-	s.Protocols.SetUnencryptedHTTP2(true)
-	if d.tls != nil {
-		s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, connKey{}, c)
+	s.http.Protocols.SetHTTP1(true)
+	s.http.Protocols.SetUnencryptedHTTP2(true)
+	return s, nil
+}
+
+// onOwnStack runs each request on a goroutine of its own: it needs a deep stack, which the goroutine of an idle connection would keep.
+func onOwnStack(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ended := make(chan any)
+		go func() {
+			defer func() { ended <- recover() }()
+			h.ServeHTTP(w, r)
+		}()
+		if v := <-ended; v != nil {
+			panic(v)
 		}
-	}
-	return s
+	})
 }
 
 type connKey struct{}
-
-// tlsOf returns what a connection of a door that speaks TLS has agreed on.
-func tlsOf(ctx context.Context) *tls.ConnectionState {
-	c, ok := ctx.Value(connKey{}).(*doorConn)
-	if !ok {
-		return nil
-	}
-	return c.state()
-}
 
 // lingering is for how long a draining door takes connections: a part of the drain, and at most this.
 const lingering = 2 * time.Second
@@ -247,28 +237,27 @@ func (p *Proxy) drain() error {
 	case <-time.After(min(p.wiring.Drain/4, lingering)):
 	case <-ctx.Done():
 	}
-	var all sync.WaitGroup
-	errs := make(chan error, len(servers))
+	ends := make(chan error)
 	for name, s := range servers {
-		all.Go(func() {
-			if s.end(ctx) != nil {
-				errs <- fmt.Errorf("%s: requests were cut off after %v", name, p.wiring.Drain)
+		go func() {
+			err := s.end(ctx)
+			if err != nil {
+				err = fmt.Errorf("%s: requests were cut off after %v", name, p.wiring.Drain)
 			}
-		})
+			ends <- err
+		}()
 	}
-	all.Wait()
+	var err error
+	for range servers {
+		err = errors.Join(err, <-ends)
+	}
 	p.tunnels.drain(ctx)
 	p.updating.Lock()
+	defer p.updating.Unlock()
 	for _, base := range p.bases {
 		base.CloseIdleConnections()
 	}
-	p.updating.Unlock()
-	close(errs)
-	var joined error
-	for err := range errs {
-		joined = errors.Join(joined, err)
-	}
-	return joined
+	return err
 }
 
 // A doorListener bounds how many connections are open, and takes those that wait when it is closed.
@@ -281,10 +270,6 @@ type doorListener struct {
 	ended   chan struct{} // closed when the last connection has been taken
 	once    sync.Once
 	last    []net.Conn // that waited when it was closed; of the goroutine that accepts
-}
-
-func newDoorListener(l net.Listener, most int) *doorListener {
-	return &doorListener{Listener: l, slots: make(chan struct{}, most), ending: make(chan struct{}), ended: make(chan struct{})}
 }
 
 func (l *doorListener) closing() bool {
@@ -310,18 +295,15 @@ func (l *doorListener) Accept() (net.Conn, error) {
 		}
 		return nil, err
 	}
-	d := &doorConn{Conn: c, report: l.refused, release: sync.OnceFunc(func() {
+	if l.tls != nil {
+		c = tls.Server(c, l.tls)
+	}
+	return &doorConn{Conn: c, report: l.refused, release: sync.OnceFunc(func() {
 		select {
 		case <-l.slots:
 		default:
 		}
-	})}
-	if l.tls != nil {
-		secure := tls.Server(c, l.tls)
-		d.Conn = secure
-		d.state = sync.OnceValue(func() *tls.ConnectionState { s := secure.ConnectionState(); return &s })
-	}
-	return d, nil
+	})}, nil
 }
 
 func (l *doorListener) accept() (net.Conn, error) {
@@ -363,9 +345,8 @@ type doorConn struct {
 	busy    bool
 	release func()
 	report  func(why string)
-	state   func() *tls.ConnectionState // of TLS, when it has been agreed on
-	guard   guard                       // of what is read
-	midway  atomic.Bool                 // in the body of a request
+	guard   guard       // of what is read
+	midway  atomic.Bool // in the body of a request
 	refused bool
 	poison  string // what is left of it
 }
@@ -386,6 +367,16 @@ func (c *doorConn) Close() error {
 	return c.Conn.Close()
 }
 
+// tls returns what a connection has agreed on; nil without TLS.
+func (c *doorConn) tls() *tls.ConnectionState {
+	secure, ok := c.Conn.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	state := secure.ConnectionState()
+	return &state
+}
+
 func (c *doorConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -396,64 +387,55 @@ func (c *doorConn) CloseWrite() error {
 // tlsFiles are those of a door that speaks TLS.
 type tlsFiles struct{ cert, key, clientCA string }
 
-// config returns the configuration of TLS. The certificate is read again when its file has changed.
-func (f *tlsFiles) config() (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
-	if err != nil {
+// config returns the configuration of TLS; nil without files. The certificate is read again when its file has changed.
+func (f tlsFiles) config() (*tls.Config, error) {
+	if f == (tlsFiles{}) {
+		return nil, nil
+	}
+	latest := &certificate{files: f}
+	if _, err := latest.get(nil); err != nil {
 		return nil, err
 	}
-	c := &tls.Config{NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}
+	c := &tls.Config{NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12, GetCertificate: latest.get}
 	if f.clientCA != "" {
-		if c.ClientCAs, err = certificates(f.clientCA); err != nil {
-			return nil, err
-		}
+		var err error
+		c.ClientCAs, err = certificates(f.clientCA)
 		c.ClientAuth = tls.VerifyClientCertIfGiven
+		return c, err
 	}
-	latest := &reloaded{files: *f, pair: &pair, changed: changedAt(f.cert)}
-	c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return latest.get(), nil }
 	return c, nil
 }
 
-// reloaded is a certificate that follows its file.
-type reloaded struct {
+// A certificate follows its file.
+type certificate struct {
 	files   tlsFiles
 	mu      sync.Mutex
-	pair    *tls.Certificate
+	pair    *tls.Certificate // the latest that was good
 	changed time.Time
 }
 
-func (r *reloaded) get() *tls.Certificate {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if at := changedAt(r.files.cert); at != r.changed {
-		if pair, err := tls.LoadX509KeyPair(r.files.cert, r.files.key); err == nil {
-			r.pair, r.changed = &pair, at
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	info, err := os.Stat(c.files.cert)
+	if err == nil && info.ModTime() != c.changed {
+		var pair tls.Certificate
+		if pair, err = tls.LoadX509KeyPair(c.files.cert, c.files.key); err == nil {
+			c.pair, c.changed = &pair, info.ModTime()
 		}
 	}
-	return r.pair
-}
-
-func changedAt(file string) time.Time {
-	if info, err := os.Stat(file); err == nil {
-		return info.ModTime()
+	if c.pair != nil {
+		return c.pair, nil
 	}
-	return time.Time{}
+	return nil, err
 }
 
 // withDefaults returns l with the defaults for zero fields.
 func (l Limits) withDefaults() Limits {
-	if l.HeaderBytes == 0 {
-		l.HeaderBytes = defaultHeaderBytes
-	}
-	if l.HeaderTime == 0 {
-		l.HeaderTime = defaultHeaderTime
-	}
-	if l.IdleTime == 0 {
-		l.IdleTime = defaultIdleTime
-	}
-	if l.Connections == 0 {
-		l.Connections = defaultConnections
-	}
+	l.HeaderBytes = cmp.Or(l.HeaderBytes, defaultHeaderBytes)
+	l.HeaderTime = cmp.Or(l.HeaderTime, defaultHeaderTime)
+	l.IdleTime = cmp.Or(l.IdleTime, defaultIdleTime)
+	l.Connections = cmp.Or(l.Connections, defaultConnections)
 	return l
 }
 

@@ -11,7 +11,10 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A target is what tells one pool of connections from another.
@@ -22,34 +25,17 @@ type target struct {
 	ca      string // a file
 }
 
-func (t target) with(ca string) target {
-	t.ca = ca
-	return t
-}
-
-// parseTarget reads one of Upstream.To.
-func parseTarget(text string) (*url.URL, target, error) {
+// parseTarget reads one of Upstream.To, which is valid.
+func parseTarget(text string) (*url.URL, target) {
 	if path, ok := strings.CutPrefix(text, "unix:"); ok {
-		if path == "" {
-			return nil, target{}, fmt.Errorf("%q: want the path of a socket, such as unix:/run/app.sock", text)
-		}
-		return &url.URL{Scheme: "http", Host: "localhost"}, target{unix: path}, nil
+		return &url.URL{Scheme: "http", Host: "localhost"}, target{unix: path}
 	}
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return nil, target{}, fmt.Errorf("%q: want a URL such as https://payments.example", text)
-	case u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, target{}, fmt.Errorf("%q: want a URL with a host, and without a user, a query or a fragment", text)
-	}
-	switch u.Scheme {
-	case "http", "https":
-		return u, target{}, nil
-	case "h2c":
+	u := must.Have(url.Parse(text))
+	h2c := u.Scheme == "h2c"
+	if h2c {
 		u.Scheme = "http"
-		return u, target{h2c: true}, nil
 	}
-	return nil, target{}, fmt.Errorf("%q: want http, https, h2c or unix", text)
+	return u, target{h2c: h2c}
 }
 
 // base returns the transport for a target.
@@ -102,7 +88,7 @@ func (p *Proxy) dialer(t target) func(context.Context, string, string) (net.Conn
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		d := d
-		d.ControlContext = func(_ context.Context, _, resolved string, _ syscallConn) error {
+		d.ControlContext = func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
 			return p.mayDial(address, resolved, t.forward)
 		}
 		return d.DialContext(ctx, network, address)

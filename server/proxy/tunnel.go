@@ -21,11 +21,9 @@ var errUpgrade = errors.New("the connection was not switched to another protocol
 
 // upgradeOf returns the protocol that a header asks to switch to, or "".
 func upgradeOf(h http.Header) string {
-	for _, line := range h["Connection"] {
-		for one := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(strings.TrimSpace(one), "upgrade") {
-				return h.Get("Upgrade")
-			}
+	for one := range elements(h["Connection"]) {
+		if strings.EqualFold(one, "upgrade") {
+			return h.Get("Upgrade")
 		}
 	}
 	return ""
@@ -90,42 +88,24 @@ func pass(to io.WriteCloser, in io.Reader, from io.Closer) int64 {
 
 // tunnels are the connections that http.Server does not know any more.
 type tunnels struct {
-	mu    sync.Mutex
-	open  map[*func()]struct{}
-	all   sync.WaitGroup
-	ended bool // the drain is over
+	all sync.WaitGroup
+	ctx context.Context // ends when the drain is over
+	end context.CancelFunc
 }
 
-// add returns what is to be called at the end.
+// add calls end when the drain is over, unless done has been called.
 func (t *tunnels) add(end func()) (done func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.open == nil {
-		t.open = map[*func()]struct{}{}
-	}
-	t.open[&end] = struct{}{}
 	t.all.Add(1)
-	if t.ended {
-		end()
-	}
+	stop := context.AfterFunc(t.ctx, end)
 	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.open, &end)
+		stop()
 		t.all.Done()
 	}
 }
 
 // drain waits for the tunnels until ctx ends, and ends those that are left. No request is in flight that may begin another.
 func (t *tunnels) drain(ctx context.Context) {
-	stop := context.AfterFunc(ctx, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.ended = true
-		for end := range t.open {
-			(*end)()
-		}
-	})
+	stop := context.AfterFunc(ctx, t.end)
 	defer stop()
 	t.all.Wait()
 }

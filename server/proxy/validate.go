@@ -26,24 +26,8 @@ var (
 // String returns the rule as in a file: "by-method", "yes", "no" or "once".
 func (r Repeat) String() string { return choice.Name("repeat", repeatNames, r) }
 
-// MarshalText returns String, or an error for a value that is no rule.
-func (r Repeat) MarshalText() ([]byte, error) { return choice.Marshal("Repeat", repeatNames, r) }
-
-// UnmarshalText reads what MarshalText returns, in any case.
-func (r *Repeat) UnmarshalText(text []byte) error {
-	return choice.Unmarshal("Repeat", repeatNames, r, text)
-}
-
 // String returns the trust as in a file: "nobody", "everybody" or "mutual-tls".
 func (t Trust) String() string { return choice.Name("trust", trustNames, t) }
-
-// MarshalText returns String, or an error for a value that is none.
-func (t Trust) MarshalText() ([]byte, error) { return choice.Marshal("Trust", trustNames, t) }
-
-// UnmarshalText reads what MarshalText returns, in any case.
-func (t *Trust) UnmarshalText(text []byte) error {
-	return choice.Unmarshal("Trust", trustNames, t, text)
-}
 
 const (
 	allowedListen = "127.0.0.1:9001, 0.0.0.0:9001 for all addresses of this machine, or unix:/run/lull/name.sock with a path of at most 107 bytes"
