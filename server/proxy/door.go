@@ -254,12 +254,12 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.body = takeBody(w, r, d.limits)
 	defer c.body.wait(true)
 	if text := refusalOf(r); text != "" {
-		fail(out, r, http.StatusBadRequest, errorText(text), "http_request_error")
+		fail(out, r, http.StatusBadRequest, errors.New(text), "http_request_error")
 		return
 	}
 	if loops(r.Header) {
 		out.Header()["X-Should-Retry"] = []string{"false"}
-		fail(out, r, http.StatusBadGateway, errorText("the request goes round in circles: see its Via header"), "proxy_loop_detected")
+		fail(out, r, http.StatusBadGateway, errors.New("the request goes round in circles: see its Via header"), "proxy_loop_detected")
 		return
 	}
 	if c.body != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,10 +97,7 @@ func newHostList(hosts []string) hostList {
 // allow reports whether the host may be called at that port.
 func (l hostList) allow(host, port string) bool {
 	host = plainHost(host)
-	if host == "" {
-		return false
-	}
-	if l.all || l.exact[host+":"+port] {
+	if l.all && host != "" || l.exact[host+":"+port] {
 		return true
 	}
 	for i := range len(host) {
@@ -173,17 +171,10 @@ func isLocal(a netip.Addr) bool {
 		return true
 	}
 	interfaces, err := net.InterfaceAddrs()
-	if err != nil {
-		return true // nobody knows
-	}
-	for _, i := range interfaces {
-		if n, ok := i.(*net.IPNet); ok {
-			if own, ok := netip.AddrFromSlice(n.IP); ok && own.Unmap() == a {
-				return true
-			}
-		}
-	}
-	return false
+	return err != nil || slices.ContainsFunc(interfaces, func(i net.Addr) bool { // an error: nobody knows
+		n, ok := i.(*net.IPNet)
+		return ok && n.IP.Equal(a.AsSlice())
+	})
 }
 
 // isMetadata reports whether a cloud has its metadata at a, apart from link-local addresses.
@@ -203,7 +194,7 @@ func (d *door) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	host, port, err := net.SplitHostPort(r.Host)
-	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 || host == "" {
+	if err != nil || !validPort(port) || host == "" {
 		fail(w, r, http.StatusBadRequest, errors.New("CONNECT wants a host and a port"), "http_request_error")
 		return
 	}

@@ -104,10 +104,7 @@ func endsHere(w http.ResponseWriter, r *http.Request) bool {
 
 // setTimeLeft sets Grpc-Timeout, if it is there, to what is left of the time.
 func setTimeLeft(ctx context.Context, h http.Header) {
-	if len(h["Grpc-Timeout"]) == 0 {
-		return
-	}
-	if until, bounded := ctx.Deadline(); bounded {
+	if until, bounded := ctx.Deadline(); bounded && len(h["Grpc-Timeout"]) > 0 {
 		h.Set("Grpc-Timeout", grpcTimeout(time.Until(until)))
 	}
 }
@@ -133,13 +130,9 @@ func beforeRetry(next *http.Request, _ error) error {
 
 // modifyResponse adds how the call went to its response.
 func modifyResponse(resp *http.Response) error {
-	h := resp.Header
-	for _, name := range forApplication {
-		delete(h, name)
-		delete(resp.Trailer, name)
-	}
-	giveUp(resp.Request.Context())
-	o := lullhttp.OutcomeOf(resp)
+	removeOurs(resp)
+	c, h, o := callOf(resp.Request.Context()), resp.Header, lullhttp.OutcomeOf(resp)
+	giveUp(c)
 	h[attemptsHeader] = oneAttempt
 	if o.Attempts != 1 {
 		h[attemptsHeader] = []string{strconv.Itoa(o.Attempts)}
@@ -147,18 +140,25 @@ func modifyResponse(resp *http.Response) error {
 	if o.Reason != engine.Success {
 		h[reasonHeader] = []string{o.Reason.String()}
 	}
-	if callOf(resp.Request.Context()).in.GaveUp() && isGRPC(resp.Request) {
+	if c.in.GaveUp() && isGRPC(resp.Request) {
 		stopGRPC(h)
 		stopGRPC(resp.Trailer)
 	}
-	if o.Stale {
-		callOf(resp.Request.Context()).Stale = true
+	if c.Stale = o.Stale; c.Stale {
 		h[staleHeader] = []string{"?1"}
 	}
-	if c := callOf(resp.Request.Context()); c.door.target == nil {
+	if c.door.target == nil {
 		h.Add("Via", via(resp.Proto))
 	}
 	return passable(resp)
+}
+
+// removeOurs removes what the proxy alone may set.
+func removeOurs(resp *http.Response) {
+	for _, name := range forApplication {
+		delete(resp.Header, name)
+		delete(resp.Trailer, name)
+	}
 }
 
 // passable takes from a response what the door's client cannot be sent.
@@ -223,25 +223,7 @@ func setPath(u *url.URL, in *http.Request, base *url.URL) {
 	case path == "" || u.EscapedPath() == path:
 		return
 	}
-	u.RawPath = escaped(path)
+	// net/url lets bytes pass that may not stand in a path. EscapedPath would then write it anew, with a slash for each "%2F".
+	u.RawPath = percentEncoded(path, " \"<>\\^`{|}")
 	u.Path, _ = url.PathUnescape(u.RawPath) // what is escaped was parsed before
-}
-
-// escaped escapes bytes that may not stand in a path and that net/url lets pass. (URL.EscapedPath would then write the
-// path anew, with a slash for each "%2F".)
-func escaped(path string) string {
-	var b strings.Builder
-	for i := range len(path) {
-		switch c := path[i]; {
-		case c > ' ' && c <= '~' && !strings.ContainsRune("\"<>\\^`{|}", rune(c)):
-			b.WriteByte(c)
-		default:
-			b.WriteString(percent(c))
-		}
-	}
-	return b.String()
-}
-
-func percent(c byte) string {
-	return "%" + strings.ToUpper(strconv.FormatUint(uint64(c)|0x100, 16)[1:])
 }

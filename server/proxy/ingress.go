@@ -15,9 +15,8 @@ import (
 )
 
 func (n *plan) ingress(d *door, i Ingress) error {
-	var at target
-	d.target, at = parseTarget(i.To)
-	d.keep = true
+	to, at := parseTarget(i.To)
+	d.target, d.keep = to, true
 	base, err := n.base(at)
 	if err != nil {
 		return err
@@ -116,9 +115,6 @@ func isInner(name string, _ []string) bool {
 
 // fromIngress passes the application's response on.
 func fromIngress(resp *http.Response) error {
-	for _, name := range forApplication {
-		delete(resp.Header, name)
-		delete(resp.Trailer, name)
-	}
+	removeOurs(resp)
 	return passable(resp)
 }
