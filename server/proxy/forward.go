@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -33,28 +34,30 @@ func (d *door) mayForward(w http.ResponseWriter, r *http.Request) bool {
 		fail(w, r, http.StatusBadRequest, errors.New("this is a proxy: it takes requests with the whole URL, as clients send them that have HTTP_PROXY"), "http_request_error")
 	case r.URL.Scheme != "http" && r.URL.Scheme != "https":
 		fail(w, r, http.StatusBadRequest, errors.New("want a URL of http or https"), "http_request_error")
-	case !d.hosts.allow(r.URL.Hostname(), portOf(r.URL)):
-		fail(w, r, http.StatusForbidden, errors.New("the forward door may not call "+r.URL.Host+": name it under forward.hosts"), "http_request_denied")
 	default:
-		return true
+		return d.mayCall(w, r, r.URL.Hostname(), portOf(r.URL))
 	}
 	return false
 }
 
-func portOf(u *url.URL) string {
-	switch {
-	case u.Port() != "":
-		return u.Port()
-	case u.Scheme == "https":
-		return "443"
+func (d *door) mayCall(w http.ResponseWriter, r *http.Request, host, port string) bool {
+	if d.hosts.allow(host, port) {
+		return true
 	}
-	return "80"
+	fail(w, r, http.StatusForbidden, errors.New("the forward door may not call "+r.Host+": name it under forward.hosts"), "http_request_denied")
+	return false
+}
+
+var usualPorts = map[string]string{"http": "80", "https": "443"}
+
+func portOf(u *url.URL) string {
+	return cmp.Or(u.Port(), usualPorts[u.Scheme])
 }
 
 // hostName returns the host of u as the name of a dependency: in lower case, without the usual port.
 func hostName(u *url.URL) string {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	if p := u.Port(); p != "" && !(p == "80" && u.Scheme == "http") && !(p == "443" && u.Scheme == "https") {
+	if p := portOf(u); p != usualPorts[u.Scheme] {
 		return net.JoinHostPort(host, p)
 	}
 	if strings.Contains(host, ":") {
@@ -198,8 +201,7 @@ func (d *door) connect(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, http.StatusBadRequest, errors.New("CONNECT wants a host and a port"), "http_request_error")
 		return
 	}
-	if !d.hosts.allow(host, port) {
-		fail(w, r, http.StatusForbidden, errors.New("the forward door may not call "+r.Host+": name it under forward.hosts"), "http_request_denied")
+	if !d.mayCall(w, r, host, port) {
 		return
 	}
 	address := net.JoinHostPort(host, port)

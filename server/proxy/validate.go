@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -173,32 +172,26 @@ func (v *validation) routes(field string, routes []Route, hosts bool) {
 		if _, after, ok := strings.Cut(pattern, " "); ok {
 			pattern = strings.TrimLeft(after, " \t")
 		}
-		var alone http.ServeMux
-		err := handle(&alone, r.Match)
-		ok := err == nil && strings.HasPrefix(pattern, "/") != hosts
-		if err != nil {
-			_, reason, _ := strings.Cut(err.Error(), `": `)
+		wrong := handle(&all, r.Match)
+		if _, other, ok := strings.Cut(wrong, "conflicts with pattern "); ok {
+			other, _, _ = strings.Cut(other, " (registered")
+			allowed = "a pattern that is not the same as " + other + " for some requests, unless it is the same or stricter for all of them"
+		} else if _, reason, ok := strings.Cut(wrong, `": `); ok {
 			allowed += ": " + reason
 		}
-		if v.text(ok, at+".Match", r.Match, allowed); !ok {
-			continue
-		}
-		if err := handle(&all, r.Match); err != nil {
-			_, other, _ := strings.Cut(err.Error(), "conflicts with pattern ")
-			other, _, _ = strings.Cut(other, " (registered")
-			v.text(false, at+".Match", r.Match, "a pattern that is not the same as "+other+" for some requests, unless it is the same or stricter for all of them")
-		}
+		v.text(wrong == "" && strings.HasPrefix(pattern, "/") != hosts, at+".Match", r.Match, allowed)
 	}
 }
 
-func handle(mux *http.ServeMux, pattern string) (err error) {
+// handle returns what mux has against a pattern.
+func handle(mux *http.ServeMux, pattern string) (wrong string) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.New(fmt.Sprint(r))
+			wrong = fmt.Sprint(r)
 		}
 	}()
 	mux.Handle(pattern, http.NotFoundHandler())
-	return nil
+	return ""
 }
 
 func (v *validation) forward(f Forward) {
