@@ -64,11 +64,10 @@ func (d *door) outgoing(out, in *http.Request) {
 // via returns what Via says of a message that has come by that protocol (RFC 9110, 7.6.3).
 func via(protocol string) string { return strings.TrimPrefix(protocol, "HTTP/") + " " + pseudonym }
 
-// pseudonym stands for the proxy in Via.
-const pseudonym = "lull"
-
-// mostVia is how many proxies of this kind a request may have passed.
-const mostVia = 8
+const (
+	pseudonym = "lull" // of the proxy in Via
+	mostVia   = 8      // proxies of this kind that a request may have passed
+)
 
 // loops reports whether a request goes round in circles.
 func loops(h http.Header) bool {
@@ -133,7 +132,7 @@ func modifyResponse(resp *http.Response) error {
 	removeOurs(resp)
 	c, h, o := callOf(resp.Request.Context()), resp.Header, lullhttp.OutcomeOf(resp)
 	giveUp(c)
-	h[attemptsHeader] = oneAttempt
+	h[attemptsHeader] = one
 	if o.Attempts != 1 {
 		h[attemptsHeader] = []string{strconv.Itoa(o.Attempts)}
 	}
@@ -181,7 +180,7 @@ func passable(resp *http.Response) error {
 	return nil
 }
 
-var oneAttempt = []string{"1"}
+var one = []string{"1"}
 
 // hopByHop are the headers of one connection (RFC 9110, 7.6.1), beside those that Connection names.
 var hopByHop = [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
