@@ -292,7 +292,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *call) begin(h http.Header, status int) {
 	if c.in != nil {
 		c.in.Began()
-		h[lullhttp.AnnounceHeader] = one
+		h[lullhttp.AnnounceHeader] = oneText
 		if status >= 500 && c.in.GaveUp() {
 			if _, hinted := lullhttp.ParseHint(h, status, c.Time); !hinted {
 				h["X-Should-Retry"] = []string{"false"} // a retry from further up would multiply those made here

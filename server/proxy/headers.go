@@ -17,14 +17,10 @@ import (
 
 // The headers between an application and its proxy.
 const (
-	// retryHeader is of a request: "?1" if carrying it out twice is the same as once, "?0" if it must have one attempt.
-	retryHeader = "Lull-Retry"
-	// attemptsHeader is of a response: how many attempts the call took.
-	attemptsHeader = "Lull-Attempts"
-	// reasonHeader is of a response that is no success: why no further attempt was made.
-	reasonHeader = "Lull-Reason"
-	// staleHeader is of a response that is an older one: "?1".
-	staleHeader = "Lull-Stale"
+	retryHeader    = "Lull-Retry"    // of a request: "?1" if carrying it out twice is the same as once, "?0" if it must have one attempt
+	attemptsHeader = "Lull-Attempts" // of a response: how many attempts the call took
+	reasonHeader   = "Lull-Reason"   // of a response that is no success: why no further attempt was made
+	staleHeader    = "Lull-Stale"    // of a response that is an older one: "?1"
 )
 
 // fromApplication are the headers of a request that are meant for the proxy alone.
@@ -132,7 +128,7 @@ func modifyResponse(resp *http.Response) error {
 	removeOurs(resp)
 	c, h, o := callOf(resp.Request.Context()), resp.Header, lullhttp.OutcomeOf(resp)
 	giveUp(c)
-	h[attemptsHeader] = one
+	h[attemptsHeader] = oneText
 	if o.Attempts != 1 {
 		h[attemptsHeader] = []string{strconv.Itoa(o.Attempts)}
 	}
@@ -180,17 +176,14 @@ func passable(resp *http.Response) error {
 	return nil
 }
 
-var one = []string{"1"}
+var oneText = []string{"1"}
 
-// hopByHop are the headers of one connection (RFC 9110, 7.6.1), beside those that Connection names.
-var hopByHop = [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
-
-// removeHopByHop removes the headers of one connection.
+// removeHopByHop removes the headers of one connection (RFC 9110, 7.6.1).
 func removeHopByHop(h http.Header) {
 	for name := range elements(h["Connection"]) {
 		h.Del(name)
 	}
-	for _, name := range hopByHop {
+	for _, name := range [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
 		delete(h, name)
 	}
 }
