@@ -143,14 +143,13 @@ func (observer) Observe(ctx context.Context, e event.Event) {
 type writer struct {
 	http.ResponseWriter
 	call   *call
-	old    bool // HTTP/1.0
 	status int
 	bytes  int64
 }
 
 func (w *writer) WriteHeader(status int) {
 	if status < 200 {
-		if w.old {
+		if w.call.Protocol == "HTTP/1.0" {
 			return // RFC 9110, 15.2
 		}
 		for _, name := range forApplication {

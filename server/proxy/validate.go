@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -127,7 +126,8 @@ func (v *validation) target(field, to, listen string) string {
 	}
 	u, err := url.Parse(to)
 	ok := err == nil && slices.Contains([]string{"http", "https", "h2c"}, u.Scheme) && u.Hostname() != "" && u.User == nil &&
-		u.RawQuery == "" && u.Fragment == "" && !strings.ContainsAny(to, "?#") && portOrNone(u.Port(), u.Host)
+		u.RawQuery == "" && u.Fragment == "" && !strings.ContainsAny(to, "?#") &&
+		(validPort(u.Port()) || u.Port() == "" && !strings.HasSuffix(u.Host, ":"))
 	if v.text(ok, field, to, allowedTo); !ok {
 		return ""
 	}
@@ -135,11 +135,6 @@ func (v *validation) target(field, to, listen string) string {
 	own, ownOK := listenAddress(listen)
 	v.text(!atOK || !ownOK || at != own, field, to, "another address than that of the door")
 	return strings.TrimRight(u.Scheme+"://..."+u.Path, "/")
-}
-
-func portOrNone(port, host string) bool {
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0 || port == "" && !strings.HasSuffix(host, ":")
 }
 
 func (v *validation) upstream(field string, u Upstream) {
@@ -177,32 +172,26 @@ func (v *validation) routes(field string, routes []Route, hosts bool) {
 		if _, after, ok := strings.Cut(pattern, " "); ok {
 			pattern = strings.TrimLeft(after, " \t")
 		}
-		var alone http.ServeMux
-		err := handle(&alone, r.Match)
-		ok := err == nil && strings.HasPrefix(pattern, "/") != hosts
-		if err != nil {
-			_, reason, _ := strings.Cut(err.Error(), `": `)
+		wrong := handle(&all, r.Match)
+		if _, other, ok := strings.Cut(wrong, "conflicts with pattern "); ok {
+			other, _, _ = strings.Cut(other, " (registered")
+			allowed = "a pattern that is not the same as " + other + " for some requests, unless it is the same or stricter for all of them"
+		} else if _, reason, ok := strings.Cut(wrong, `": `); ok {
 			allowed += ": " + reason
 		}
-		if v.text(ok, at+".Match", r.Match, allowed); !ok {
-			continue
-		}
-		if err := handle(&all, r.Match); err != nil {
-			_, other, _ := strings.Cut(err.Error(), "conflicts with pattern ")
-			other, _, _ = strings.Cut(other, " (registered")
-			v.text(false, at+".Match", r.Match, "a pattern that is not the same as "+other+" for some requests, unless it is the same or stricter for all of them")
-		}
+		v.text(wrong == "" && strings.HasPrefix(pattern, "/") != hosts, at+".Match", r.Match, allowed)
 	}
 }
 
-func handle(mux *http.ServeMux, pattern string) (err error) {
+// handle returns what mux has against a pattern.
+func handle(mux *http.ServeMux, pattern string) (wrong string) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.New(fmt.Sprint(r))
+			wrong = fmt.Sprint(r)
 		}
 	}()
 	mux.Handle(pattern, http.NotFoundHandler())
-	return nil
+	return ""
 }
 
 func (v *validation) forward(f Forward) {
@@ -235,9 +224,11 @@ func validHost(pattern string) bool {
 	if err != nil {
 		host, port = strings.Trim(pattern, "[]"), "1"
 	}
-	n, noPort := strconv.ParseUint(port, 10, 16)
+	if !validPort(port) {
+		return false
+	}
 	if _, err := netip.ParseAddr(host); err == nil {
-		return noPort == nil && n > 0
+		return true
 	}
 	for label := range strings.SplitSeq(strings.TrimPrefix(host, "*."), ".") {
 		if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(c rune) bool {
@@ -247,7 +238,7 @@ func validHost(pattern string) bool {
 		}
 	}
 	last := host[strings.LastIndexByte(host, '.')+1:]
-	return noPort == nil && n > 0 && len(host) <= 253 && strings.Trim(last, "0123456789") != "" // else it is a wrong IP address
+	return len(host) <= 253 && strings.Trim(last, "0123456789") != "" // else it is a wrong IP address
 }
 
 func (v *validation) ingress(g Ingress) {
@@ -258,19 +249,13 @@ func (v *validation) ingress(g Ingress) {
 	v.Check(!g.Admission.Off || g.Admission.Max == 0, "Ingress.Admission.Max", g.Admission.Max, "none, since admission is off")
 
 	keys := g.Keys
-	v.text(keys.Scope == "" || keys.Store != "" && validToken(keys.Scope), "Ingress.Keys.Scope", keys.Scope, "the name of a header, beside a store")
+	v.text(keys.Scope == "" || keys.Store != "" && hasOnly(keys.Scope, tokenByte), "Ingress.Keys.Scope", keys.Scope, "the name of a header, beside a store")
 	v.Check(!keys.Required || keys.Store != "", "Ingress.Keys.Required", keys.Required, "a store beside it: "+allowedStore)
 
 	v.text((g.Cert == "") == (g.Key == ""), "Ingress.Cert", g.Cert, "two files, cert and key, or none")
 	v.Check(g.Trust <= MutualTLS, "Ingress.Trust", g.Trust, choice.List(trustNames))
 	v.Check(g.Trust != MutualTLS || g.Cert != "" && g.ClientCA != "", "Ingress.Trust", g.Trust, "nobody or everybody, or cert, key and client_ca beside it")
 	v.text(g.ClientCA == "" || g.Trust == MutualTLS, "Ingress.ClientCA", g.ClientCA, "trust: mutual-tls beside it, or none")
-}
-
-func validToken(name string) bool {
-	return !strings.ContainsFunc(name, func(c rune) bool {
-		return c <= ' ' || c >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
-	})
 }
 
 func (v *validation) limits(l Limits) {
