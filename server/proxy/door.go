@@ -334,10 +334,10 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	c.route = d.routeOf(r)
 	options := c.route.options
-	switch r.Header.Get(retryHeader) {
-	case "?1":
+	switch said := r.Header.Get(retryHeader); {
+	case said == "?1" && !c.route.once: // the file has the last word
 		options = append(options[:len(options):len(options)], lull.Idempotent())
-	case "?0":
+	case said == "?0":
 		options, c.once = append(options[:len(options):len(options)], lull.Once()), true
 	}
 	c.once = c.once || c.route.once || c.route.dependency.Plan().Attempts() == 1

@@ -92,9 +92,20 @@ func (v *validation) listen(field, address string) {
 	if other := v.doors[normal]; other != "" {
 		v.text(false, field, address, "an address of its own: "+other+" is the same")
 	}
+	for other, at := range v.doors {
+		v.text(!overlap(normal, other) || normal == other, field, address, "an address of its own: that of "+at+" includes it, or is included")
+	}
 	if !strings.HasSuffix(normal, ":0") { // 0 is any free port
 		v.doors[normal] = field
 	}
+}
+
+// overlap reports whether one of two addresses is all those of this machine, at the port of the other.
+func overlap(a, b string) bool {
+	host, port, _ := net.SplitHostPort(a)
+	otherHost, otherPort, _ := net.SplitHostPort(b)
+	all := func(host string) bool { return host == "0.0.0.0" || host == "::" }
+	return port != "" && port == otherPort && (all(host) || all(otherHost))
 }
 
 // listenAddress returns the one form of an address to listen at.
@@ -163,15 +174,21 @@ func (v *validation) routes(field string, routes []Route, hosts bool) {
 	for i, r := range routes {
 		at := fmt.Sprintf("%s.Routes[%d]", field, i)
 		v.Check(r.Repeat <= Once, at+".Repeat", r.Repeat, choice.List(repeatNames))
-		v.text(r.Policy != "" || r.Repeat != ByMethod, at+".Match", r.Match, "a policy or repeat beside it: without them the route has no effect")
+		exception := slices.ContainsFunc(routes, func(other Route) bool { // from a wider pattern
+			_, path, _ := strings.Cut(other.Match, "/")
+			return other.Repeat != ByMethod && strings.HasSuffix(other.Match, "/") && strings.Contains(r.Match, "/"+path)
+		})
+		v.text(r.Policy != "" || r.Repeat != ByMethod || exception, at+".Match", r.Match, "a policy or repeat beside it: without them the route has no effect")
 		allowed := `a pattern such as "POST /charges/{id}" or /v1/`
 		if hosts {
 			allowed = `a pattern with a host, such as "POST api.example.com/v1/"`
 		}
 		pattern := r.Match
-		if _, after, ok := strings.Cut(pattern, " "); ok {
+		if method, after, ok := strings.Cut(pattern, " "); ok {
 			pattern = strings.TrimLeft(after, " \t")
+			v.text(method == strings.ToUpper(method), at+".Match", r.Match, "a method in capitals: "+strings.ToUpper(method))
 		}
+		v.text(!strings.Contains(pattern, "?"), at+".Match", r.Match, "a path without a query: patterns do not see it")
 		wrong := handle(&all, r.Match)
 		if _, other, ok := strings.Cut(wrong, "conflicts with pattern "); ok {
 			other, _, _ = strings.Cut(other, " (registered")
