@@ -62,7 +62,8 @@ type Stale struct {
 // GET is answered by what may not be stored, or a GET, HEAD or DELETE of its URL by 404 or 410, and when
 // a request that may change it (POST, PUT, ...) succeeds for its URL or for one that the response names.
 // Requests with a Range, a condition or a key that is not canonical neither fill the store nor are
-// served from it. Cookies are not stored.
+// served from it. Cookies are not stored. A response with neither Vary nor an age is served only to
+// callers whose headers are the same, unless Private is set.
 //
 // The error is nil and the body in memory, even if the deadline of the request's context has passed.
 // A body that is stored is copied once as it is read.
@@ -315,17 +316,17 @@ func (s *staleResponses) mayStore(req *http.Request, resp *http.Response, c cach
 }
 
 // selecting returns the names of the request's fields that choose a response with the header h; false
-// if nothing can choose it. In a shared store that is every field that may name the caller, such as
-// X-Api-Key, unless the response is for everybody (public, s-maxage): a service without a cache before
-// it has no reason to send Vary. A response with a Content-Encoding is for those who asked as its caller
-// did: http.Transport decompresses for a caller that did not ask.
+// if nothing can choose it. If the service says nothing to caches, neither Vary nor how long the
+// response is fresh, then in a shared store that is every field that may name the caller, such as
+// X-Api-Key. A response with a Content-Encoding is for those who asked as its caller did:
+// http.Transport decompresses for a caller that did not ask.
 func (s *staleResponses) selecting(req *http.Request, h http.Header) ([]string, bool) {
 	names, ok := varyNames(h)
 	switch c := parseCacheControl(h); {
 	case !ok:
 	case s.Private:
 		names = withName(names, "Authorization")
-	case !c.public && c.sharedMaxAge == absent:
+	case len(h["Vary"])+len(h["Expires"]) == 0 && !c.public && c.sharedMaxAge == absent && c.maxAge == absent && c.staleIfError == absent:
 		for name := range req.Header {
 			if !namesNobody(name) {
 				names = withName(names, name)

@@ -339,7 +339,7 @@ func TestWhatIsGoneIsDropped(t *testing.T) {
 			switch n++; {
 			case n == 1:
 				io.WriteString(w, "stored")
-			case r.Header.Get("Fail") == "":
+			case r.Header.Get("Lull-Fail") == "":
 				w.WriteHeader(404)
 			default:
 				panic(http.ErrAbortHandler)
@@ -350,7 +350,7 @@ func TestWhatIsGoneIsDropped(t *testing.T) {
 			req := must(http.NewRequest(c.method, host, nil))
 			setHeader(req.Header, c.header)
 			must(client.Do(req)).Body.Close()
-			if _, _, err := getWith(t, client, host, "Fail: 1"); (err != nil) != c.dropped {
+			if _, _, err := getWith(t, client, host, "Lull-Fail: 1"); (err != nil) != c.dropped {
 				t.Errorf("%+v: %v", c, err)
 			}
 		}, append(c.opts, lullhttp.WithStale(lullhttp.Stale{For: time.Hour}))...)
@@ -419,7 +419,7 @@ func TestALaterAnswerReplaces(t *testing.T) {
 			switch n++; {
 			case n == 1:
 				io.WriteString(w, "old")
-			case r.Header.Get("Fail") != "":
+			case r.Header.Get("Lull-Fail") != "":
 				panic(http.ErrAbortHandler)
 			default:
 				setHeader(w.Header(), c.header)
@@ -430,7 +430,7 @@ func TestALaterAnswerReplaces(t *testing.T) {
 		inBubble(t, eager, handler, func(t *testing.T, client *http.Client, _ *atomic.Int64) {
 			getWith(t, client, host)
 			getWith(t, client, host)
-			_, body, _ := getWith(t, client, host, "Fail: 1")
+			_, body, _ := getWith(t, client, host, "Lull-Fail: 1")
 			if body != c.want {
 				t.Errorf("%+v: %q", c, body)
 			}

@@ -73,11 +73,6 @@ func bareConfig(doors []door, ca, _ string) (string, []string) {
 
 // lullConfig is the zero policy.
 func lullConfig(doors []door, ca, folder string) (string, []string) {
-	if options.lull == "library" {
-		t, c := bareConfig(doors, ca, folder)
-		c[1] = "library"
-		return t, c
-	}
 	text, upstreams := "version: 1\nlog: {to: none}\n", ""
 	for i, d := range doors {
 		switch {

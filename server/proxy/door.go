@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -308,13 +309,19 @@ func (c *call) begin(h http.Header, status int) {
 	}
 }
 
-// cut sends what there is of an answer that breaks off, so that the client does not take the request for one without any.
+// cut sends what there is of an answer that breaks off, so that the client does not take the request for one without any, and
+// resets the connection: some clients take half an answer for a whole one if the connection ends in order.
 func (c *call) cut() {
 	if c.writer.status < 200 {
 		return
 	}
 	if v := recover(); v != nil {
 		_ = http.NewResponseController(c.writer.ResponseWriter).Flush()
+		if conn, ok := c.Value(connKey{}).(*doorConn); ok && c.Protocol != "HTTP/2.0" {
+			if tcp, ok := conn.Conn.(*net.TCPConn); ok {
+				_ = tcp.SetLinger(0)
+			}
+		}
 		panic(v)
 	}
 }

@@ -17,25 +17,25 @@ import (
 
 // A Record is what became of one request, for an access log.
 type Record struct {
-	Time     time.Time // when it came
-	Took     time.Duration
-	Door     string
-	Method   string
-	Host     string
-	Path     string
-	Protocol string // "HTTP/1.1", "HTTP/2.0"
-	Status   int    // of the answer; statusClientGone, or 0: there was none
-	BytesIn  int64  // of the request's body, as far as it was read
-	BytesOut int64  // of the answer's body
+	Time     time.Time     `json:"time"` // when it came
+	Took     time.Duration `json:"-"`
+	Door     string        `json:"door,omitempty"`
+	Method   string        `json:"method,omitempty"`
+	Host     string        `json:"host,omitempty"`
+	Path     string        `json:"path,omitempty"`
+	Protocol string        `json:"protocol,omitempty"` // "HTTP/1.1", "HTTP/2.0"
+	Status   int           `json:"status,omitempty"`   // of the answer; statusClientGone, or 0: there was none
+	BytesIn  int64         `json:"bytes_in"`           // of the request's body, as far as it was read
+	BytesOut int64         `json:"bytes_out"`          // of the answer's body
 
 	// Of the call; empty if there was none.
-	Dependency string
-	Operation  string
-	Reason     engine.Reason // why no further attempt was made
-	Attempts   []Attempt     // in their order
-	Stale      bool          // an older response was served
-	Own        bool          // the answer is the proxy's own
-	Error      string        // what the last attempt failed with, if it had no response, or what its response broke off with
+	Dependency string        `json:"dependency,omitempty"`
+	Operation  string        `json:"operation,omitempty"`
+	Reason     engine.Reason `json:"-"`               // why no further attempt was made
+	Attempts   []Attempt     `json:"-"`               // in their order
+	Stale      bool          `json:"stale,omitempty"` // an older response was served
+	Own        bool          `json:"own,omitempty"`   // the answer is the proxy's own
+	Error      string        `json:"error,omitempty"` // what the last attempt failed with, if it had no response, or what its response broke off with
 }
 
 // An Attempt is one attempt of a call.

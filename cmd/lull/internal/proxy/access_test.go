@@ -44,8 +44,8 @@ func TestALineHasTheRequestWithItsAttempts(t *testing.T) {
 		Attempts: []proxy.Attempt{{Code: "503", Took: time.Second, Waited: 100 * time.Millisecond}, {Code: "503", Took: 400 * time.Millisecond}},
 	})
 	log.close(time.Minute)
-	if want := `{"time":"2026-11-29T15:00:00Z","door":"payments","method":"POST","host":"a","path":"/<charges>\n","protocol":"HTTP/1.1","status":503,"bytes_in":3,"bytes_out":4,"seconds":1.5,` +
-		`"dependency":"charges","operation":"POST /charges","attempts":[{"code":"503","seconds":1,"waited":0.1},{"code":"503","seconds":0.4}],"reason":"budget_exhausted","own":true,"error":"full"}` + "\n"; out.String() != want {
+	if want := `{"time":"2026-11-29T15:00:00Z","door":"payments","method":"POST","host":"a","path":"/<charges>\n","protocol":"HTTP/1.1","status":503,"bytes_in":3,"bytes_out":4,` +
+		`"dependency":"charges","operation":"POST /charges","own":true,"error":"full","seconds":1.5,"attempts":[{"code":"503","seconds":1,"waited":0.1},{"code":"503","seconds":0.4}],"reason":"budget_exhausted"}` + "\n"; out.String() != want {
 		t.Errorf("got\n%swant\n%s", &out, want)
 	}
 }

@@ -14,27 +14,20 @@ import (
 // serveAdmin serves h at l until the function that it returns is called.
 func serveAdmin(l net.Listener, h http.Handler) (stop func()) {
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = s.Serve(l) // it ends with stop
-	}()
+	go s.Serve(l) // until stop
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if s.Shutdown(ctx) != nil {
 			s.Close()
 		}
-		<-ended
 	}
 }
 
 func (r *running) adminHandler(page, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", page)
-	if metrics != nil {
-		mux.Handle("GET /metrics", metrics)
-	}
+	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "healthy\n") })
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, req *http.Request) {
 		if !r.ready.Load() {

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,69 +16,43 @@ import (
 
 // An opener opens the listeners of the doors: those that a manager has opened already, by the names of doors, or new ones.
 type opener struct {
-	say func(any)
-
-	given map[string]*os.File // by name
+	say     func(any)
+	replace bool                // another process has the addresses, and will end
+	given   map[string]*os.File // by name
+	doors   map[string]string   // addresses by name; guarded by running.reloading
 
 	mu     sync.Mutex
-	doors  map[string]string  // names by address
 	shared []*net.TCPListener // that another process may share
 }
 
-func newOpener(getenv func(string) string, say func(any)) (*opener, error) {
-	given, err := givenListeners(getenv)
-	return &opener{say: say, given: given}, err
-}
-
-// givenListeners returns the sockets that the manager has opened (sd_listen_fds).
-func givenListeners(getenv func(string) string) (map[string]*os.File, error) {
+// newOpener has the sockets that the manager has opened (sd_listen_fds).
+func newOpener(doors map[string]string, getenv func(string) string, say func(any)) (*opener, error) {
+	o := &opener{say: say, given: map[string]*os.File{}, doors: doors}
 	count, err := strconv.Atoi(getenv("LISTEN_FDS"))
 	if err != nil || getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
-		return nil, nil
+		return o, nil
 	}
 	names := strings.Split(getenv("LISTEN_FDNAMES"), ":")
 	if len(names) != count {
 		return nil, fmt.Errorf("LISTEN_FDNAMES is %q: want the names of %d doors, as FileDescriptorName= of a socket unit has them", getenv("LISTEN_FDNAMES"), count)
 	}
-	given := map[string]*os.File{}
 	for i, name := range names {
-		closeOnExec(3 + i)
-		given[name] = os.NewFile(uintptr(3+i), name)
-	}
-	return given, nil
-}
-
-// expect sets the doors, names with their addresses, and returns what to do if they do not come into force.
-func (o *opener) expect(doors map[string]string) (undo func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	before := o.doors
-	o.doors = map[string]string{}
-	for name, address := range doors {
-		o.doors[address] = name
-	}
-	return func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.doors = before
-	}
-}
-
-// unused says which sockets no door has.
-func (o *opener) unused(doors map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(o.given)) {
+		o.given[name] = os.NewFile(uintptr(3+i), name)
 		if doors[name] == "" && name != "admin" {
-			o.say(fmt.Sprintf("the socket %s was given, and no door has that name", name))
+			say(fmt.Sprintf("the socket %s was given, and no door has that name", name))
 		}
 	}
+	return o, nil
 }
 
 // listen is for package proxy.
 func (o *opener) listen(address string) (net.Listener, error) {
-	o.mu.Lock()
-	name := o.doors[address]
-	o.mu.Unlock()
-	return o.open(name, address)
+	for name, at := range o.doors {
+		if at == address {
+			return o.open(name, address)
+		}
+	}
+	return nil, fmt.Errorf("no door has the address %s", address)
 }
 
 func (o *opener) open(name, address string) (net.Listener, error) {
@@ -100,7 +72,17 @@ func (o *opener) listener(name, address string) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(path)
 	}
-	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error { return shareAddress(c) }}
+	if !o.replace { // two processes that share an address by mistake would get half of the requests each
+		l, err := net.Listen("tcp", address)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%w: --replace takes the place of another lull proxy", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		l.Close()
+	}
+	config := net.ListenConfig{Control: shareAddress}
 	config.SetMultipathTCP(false) // giveToNext is for plain TCP
 	l, err := config.Listen(context.Background(), "tcp", address)
 	if tcp, ok := l.(*net.TCPListener); ok {

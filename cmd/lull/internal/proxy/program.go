@@ -5,16 +5,19 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
+	"os"
+	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/proxy/file"
@@ -39,6 +42,7 @@ type Program struct {
 	File       string // path
 	To, Listen string // instead of a file: one door
 	Check      bool   // the file only
+	Replace    bool   // another process has the addresses of doors, and will end
 
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
@@ -48,33 +52,39 @@ const defaultListen = "127.0.0.1:9001"
 
 // Run runs until ctx ends and all requests have been answered, and returns the exit code.
 func (p Program) Run(ctx context.Context) int {
+	signal.Ignore(syscall.SIGPIPE) // the reader of the log may end, and the proxy does not
+	if p.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // most memory is that of connections, which lives long
+	}
 	r := &running{Program: p}
-	var f *file.File
+	code := exitWrong
 	err := p.flags()
 	if err == nil {
-		f, err = r.load()
+		r.file, err = r.load()
 	}
-	if err != nil {
-		r.say(err)
-		return exitWrong
+	switch {
+	case err != nil:
+	case p.Check:
+		code, err = r.check()
+	default:
+		code, err = r.run(ctx)
 	}
-	if p.Check {
-		store := must.Have(idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{}))
-		if _, err := proxy.New(f.Config(), proxy.Wiring{Store: store}); err != nil { // files that it names
-			r.say(fmt.Errorf("%s: %w", p.File, err))
-			return exitWrong
-		}
-		if _, err := io.WriteString(p.Stdout, describe(f)); err != nil {
-			r.say(err)
-			return exitFailed
-		}
-		return exitDrained
-	}
-	code, err := r.run(ctx, f)
 	if err != nil {
 		r.say(err)
 	}
 	return code
+}
+
+// check prints what the file means.
+func (r *running) check() (code int, err error) {
+	store := must.Have(idempotency.NewMemoryStore(idempotency.MemoryStoreConfig{}))
+	if _, err := proxy.New(r.file.Config(), proxy.Wiring{Store: store}); err != nil { // files that it names
+		return exitWrong, fmt.Errorf("%s: %w", r.File, err)
+	}
+	if _, err := io.WriteString(r.Stdout, describe(r.file)); err != nil {
+		return exitFailed, err
+	}
+	return exitDrained, nil
 }
 
 func (p Program) flags() error {
@@ -106,17 +116,17 @@ func (p Program) direct() (*file.File, error) {
 // A running is a Program that runs.
 type running struct {
 	Program
-	startedWith *file.File // its sections that need a restart are in force
-	proxy       *proxy.Proxy
-	log         *accessLog
-	open        *opener
-	wiring      *wiring.Wiring
-	manager     manager // that has started the process
-	drain       context.CancelFunc
-	ready       atomic.Bool // all doors are open, and the drain has not begun
+	file    *file.File // at the start: what needs a restart is in force
+	proxy   *proxy.Proxy
+	log     *accessLog
+	open    *opener
+	wiring  *wiring.Wiring
+	manager manager // that has started the process
+	drain   context.CancelFunc
+	ready   atomic.Bool // all doors are open, and the drain has not begun
 
 	reloading sync.Mutex
-	seen      [sha256.Size]byte // what was put in force or refused last; guarded by reloading
+	seen      string // the content that was put in force or refused last; guarded by reloading
 
 	saying sync.Mutex // Stderr
 }
@@ -135,37 +145,30 @@ func (r *running) load() (*file.File, error) {
 		return r.direct()
 	}
 	data, err := codec.ReadRegular(r.File)
-	r.seen = checksum(data, err)
+	r.seen = content(data, err)
 	if err != nil {
 		return nil, err
 	}
-	return file.Parse(r.File, data, checkWiring)
+	return file.Parse(r.File, data, wiring.Check)
 }
 
-func checksum(data []byte, err error) [sha256.Size]byte {
-	if err != nil {
-		return sha256.Sum256([]byte("cannot be read: " + err.Error()))
-	}
-	return sha256.Sum256(data)
-}
+// content is what a look at a file has found.
+func content(data []byte, err error) string { return fmt.Sprint(string(data), err) }
 
-func (r *running) run(ctx context.Context, f *file.File) (code int, err error) {
+func (r *running) run(ctx context.Context) (code int, err error) {
 	ctx, r.drain = context.WithCancel(ctx)
 	defer r.drain()
-	r.startedWith = f
+	f := r.file
 	r.manager = manager(r.Getenv("NOTIFY_SOCKET"))
 	if r.log, err = openLog(f.Log.To, r.Stdout, r.Stderr, r.say); err != nil {
 		return exitFailed, err
 	}
 	defer r.log.close(time.Second)
-	if r.open, err = newOpener(r.Getenv, r.say); err != nil {
+	if r.open, err = newOpener(f.Doors(), r.Getenv, r.say); err != nil {
 		return exitFailed, err
 	}
-	r.open.expect(f.Doors())
-	r.open.unused(f.Doors())
-	from := wiringOf(f)
-	from.Say = r.say
-	if r.wiring, err = wiring.Start(ctx, from, r.log.lost.Load); err != nil {
+	r.open.replace = r.Replace
+	if r.wiring, err = wiring.Start(ctx, f, r.log.lost.Load, r.say); err != nil {
 		return exitFailed, err
 	}
 	defer r.closeWiring()
@@ -194,55 +197,56 @@ func (r *running) run(ctx context.Context, f *file.File) (code int, err error) {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer r.drain()
-	if r.File != "" {
-		background.Go(func() { r.watch(ctx, time.Second) })
-	}
-	background.Go(func() { r.hangups(ctx) })
-	stop := context.AfterFunc(ctx, func() {
+	background.Go(func() { r.follow(ctx) })
+	defer context.AfterFunc(ctx, func() {
 		r.ready.Store(false)
 		r.manager.tell("STOPPING=1")
 		r.open.retire()
 		r.say(fmt.Sprintf("draining: requests in flight have at most %v", drain))
-	})
-	defer stop()
+	})()
 	if err := r.proxy.Serve(ctx); err != nil {
 		return exitFailed, err
 	}
 	return exitDrained, nil
 }
 
-// hangups reloads the file and opens the log again upon each SIGHUP.
-func (r *running) hangups(ctx context.Context) {
-	hangups := onHangup()
-	for {
+// record is called at the end of each request.
+func (r *running) record(one *proxy.Record) {
+	r.wiring.Count(one)
+	r.log.record(one)
+}
+
+func (r *running) closeWiring() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if err := r.wiring.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		r.say(err)
+	}
+}
+
+// follow reloads the file upon SIGHUP, which ends the process no more, also while it drains, and when two looks in a row have found
+// the same new content: a file that is being written may look complete.
+func (r *running) follow(ctx context.Context) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	var looks <-chan time.Time
+	if r.File != "" {
+		looks = time.Tick(time.Second)
+	}
+	for last := ""; ; {
+		changed := r.File != ""
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangups:
+		case <-looks:
+			now := content(codec.ReadRegular(r.File))
+			r.reloading.Lock()
+			changed = now == last && now != r.seen
+			r.reloading.Unlock()
+			last = now
 		}
-		r.log.reopen()
-		if r.File != "" {
-			_ = r.reload() // the error is said
-		}
-	}
-}
-
-// watch reloads the file when two looks in a row have found the same new content: a file that is being written may look complete.
-func (r *running) watch(ctx context.Context, every time.Duration) {
-	ticks := time.NewTicker(every)
-	defer ticks.Stop()
-	last := r.seen
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
-		}
-		now := checksum(codec.ReadRegular(r.File))
-		r.reloading.Lock()
-		changed := now == last && now != r.seen
-		r.reloading.Unlock()
-		if last = now; changed {
+		if changed {
 			_ = r.reload() // the error is said
 		}
 	}
@@ -256,19 +260,18 @@ func (r *running) reload() error {
 	defer r.manager.tell("READY=1")
 	f, err := r.load()
 	if err == nil {
-		undo := r.open.expect(f.Doors())
-		if err = r.proxy.Update(f.Config()); err != nil {
-			undo()
-		}
+		r.open.doors = f.Doors()
+		err = r.proxy.Update(f.Config())
 	}
-	r.wiring.Reloaded(r.proxy, err)
+	r.wiring.Watch(r.proxy)
+	r.wiring.Reloaded(err)
 	if err != nil {
 		r.say(err)
 		r.say(fmt.Sprintf("%s changes nothing: what was in force stays in force", r.File))
 		return err
 	}
 	r.say(r.File + " is in force")
-	for _, path := range needRestart(r.startedWith, f) {
+	for _, path := range needRestart(r.file, f) {
 		r.say(fmt.Sprintf("%v: %s needs a restart: until then it is as it was", f.Position(path), path))
 	}
 	return nil

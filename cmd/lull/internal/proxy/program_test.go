@@ -33,7 +33,7 @@ func TestCheckPrintsWhatAFileMeans(t *testing.T) {
 func TestCheckPrintsAllMistakes(t *testing.T) {
 	code, out, errs := check(Program{File: "file/testdata/rules.yaml"})
 	want := must.Have(os.ReadFile("file/testdata/rules.txt"))
-	if code != exitWrong || out != "" || strings.Count(errs, "\n") != bytes.Count(bytes.TrimSpace(want), []byte("\n"))+1+3 /* of package wiring */ || !strings.HasPrefix(errs, "lull: file/testdata/rules.yaml:3:13: ") {
+	if code != exitWrong || out != "" || strings.Count(errs, "\n") != bytes.Count(bytes.TrimSpace(want), []byte("\n"))+1+1 /* of package wiring */ || !strings.HasPrefix(errs, "lull: file/testdata/rules.yaml:3:13: ") {
 		t.Errorf("exit code %d, %s%s", code, out, errs)
 	}
 }
@@ -73,7 +73,7 @@ func TestWhatNeedsARestart(t *testing.T) {
 func TestTheAdminAnswersThisMachineAlone(t *testing.T) {
 	drained := 0
 	r := &running{drain: func() { drained++ }}
-	h := r.adminHandler(http.NotFoundHandler(), nil)
+	h := r.adminHandler(http.NotFoundHandler(), http.NotFoundHandler())
 	ask := func(method, path, host string, headers ...string) int {
 		req := httptest.NewRequest(method, path, nil)
 		req.Host = host

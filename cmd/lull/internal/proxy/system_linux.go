@@ -8,7 +8,7 @@ import (
 )
 
 // shareAddress lets another process listen at the same address: after a restart the new one is there before the old one goes.
-func shareAddress(c syscall.RawConn) error {
+func shareAddress(_, _ string, c syscall.RawConn) error {
 	return onSocket(c, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) })
 }
 

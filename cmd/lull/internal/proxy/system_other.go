@@ -7,6 +7,6 @@ import (
 	"time"
 )
 
-func shareAddress(syscall.RawConn) error { return nil }
-func giveToNext(syscall.RawConn) error   { return nil }
-func monotonic() time.Duration           { return 0 }
+func shareAddress(_, _ string, _ syscall.RawConn) error { return nil }
+func giveToNext(syscall.RawConn) error                  { return nil }
+func monotonic() time.Duration                          { return 0 }

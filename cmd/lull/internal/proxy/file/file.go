@@ -36,40 +36,31 @@ type File struct {
 	policies *config.PolicyFile // nil: the zero policy
 }
 
-// Admin is the listener for operators. Empty: there is none.
-type Admin struct{ Listen string }
-
-// Log is the access log.
-type Log struct {
-	// To is stdout, stderr, none or the path of a file. Empty means stdout.
-	To string
-}
-
-// Traces are sent with OTLP over HTTP. Without an address there are none.
-type Traces struct {
-	OTLP string
-	// Share is how many of the requests without a trace begin one. Zero: 1 %.
-	Share float64
-}
-
-// Fleet is what sidecars share.
-type Fleet struct {
-	// Redis has the budgets.
-	Redis string
-}
+type (
+	// Admin is the listener for operators. Empty: there is none.
+	Admin struct{ Listen string }
+	// Log is the access log: stdout, stderr, none or the path of a file. Empty means stdout.
+	Log struct{ To string }
+	// Traces has the URL of a collector that takes OTLP over HTTP. Empty: there are no traces. Share is how many of the traces that
+	// begin here are sent. Zero means 1 %, negative none.
+	Traces struct {
+		OTLP  string
+		Share float64
+	}
+	// Fleet has the URL of the Redis where proxies share budgets. Empty: the budgets are the proxy's own.
+	Fleet struct{ Redis string }
+)
 
 func init() {
 	codec.Register(codec.Kinds{Forms: map[reflect.Type]map[string]codec.Form{reflect.TypeFor[Traces](): {"Share": codec.Share}}})
 }
 
 // Parse reads the file of a proxy. check reports what else is wrong in it, as Validate does. The error is config.Mistakes.
-func Parse(name string, data []byte, check func(*File) error) (*File, error) {
-	f := &File{check: check}
-	policies, err := config.ParsePolicyFile(name, data, f)
-	if err != nil {
+func Parse(name string, data []byte, check func(*File) error) (f *File, err error) {
+	f = &File{check: check}
+	if f.policies, err = config.ParsePolicyFile(name, data, f); err != nil {
 		return nil, err
 	}
-	f.policies = policies
 	return f, nil
 }
 
@@ -97,13 +88,8 @@ func (f *File) Config() proxy.Config {
 	return c
 }
 
-// Position returns where the field at path stands in the file.
-func (f *File) Position(path string) config.Position {
-	if f.policies == nil {
-		return config.Position{}
-	}
-	return f.policies.Position(path)
-}
+// Position returns where the field at path stands in a file that was parsed.
+func (f *File) Position(path string) config.Position { return f.policies.Position(path) }
 
 // Doors returns the names of the doors that have an address, and their addresses.
 func (f *File) Doors() map[string]string {
@@ -120,42 +106,41 @@ func (f *File) Doors() map[string]string {
 	return doors
 }
 
-const longestDrain = time.Hour
-
 // Validate returns what is wrong with the sections. The policies of the file are those that doors may name.
 func (f *File) Validate(policies *config.PolicyFile) error {
-	err := f.Config().Validate()
-	l, _ := errors.AsType[problem.List](err)
-	l.Check(f.Drain >= 0 && f.Drain <= longestDrain, "Drain", f.Drain, fmt.Sprintf("0 to %v", longestDrain))
+	l, _ := errors.AsType[problem.List](f.Config().Validate())
 	if f.check != nil {
 		more, _ := errors.AsType[problem.List](f.check(f))
 		l = append(l, more...)
 	}
-	to := f.Log.To
-	l.Check(to == "" || to == "stdout" || to == "stderr" || to == "none" || strings.ContainsAny(to, `/\`), "Log.To", quoted(to), "stdout, stderr, none or the path of a file, such as ./access.log")
+	l.Check(f.Drain >= 0 && f.Drain <= longestDrain, "Drain", f.Drain, fmt.Sprintf("0 to %v", longestDrain))
+	l.Check(slices.Contains([]string{"", "stdout", "stderr", "none"}, f.Log.To) || strings.ContainsAny(f.Log.To, `/\`), "Log.To", quoted(f.Log.To), "stdout, stderr, none or the path of a file, such as ./access.log")
+	l.Share(f.Traces.Share <= 1, "Traces.Share", f.Traces.Share, "zero (1 %), a share up to 1, or negative for none")
+	l.Check(f.Traces.OTLP != "" || f.Traces.Share == 0, "Traces.Share", f.Traces.Share, "nothing without otlp, the URL of a collector")
 	f.admin(&l)
-	for _, name := range slices.Sorted(maps.Keys(f.Upstreams)) {
-		u, field := f.Upstreams[name], fmt.Sprintf("Upstreams[%q]", name)
-		listed(&l, policies, field+".Policy", u.Policy)
-		listedRoutes(&l, policies, field, u.Routes)
+
+	named := func(field, name string) {
+		_, ok := policies.Dependency(name)
+		l.Check(ok || name == "", field, name, "the name of a policy under dependencies")
 	}
-	listedRoutes(&l, policies, "Forward", f.Forward.Routes)
+	routes := func(door string, routes []proxy.Route) {
+		for i, r := range routes {
+			named(fmt.Sprintf("%s.Routes[%d].Policy", door, i), r.Policy)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Upstreams)) {
+		u, door := f.Upstreams[name], fmt.Sprintf("Upstreams[%q]", name)
+		named(door+".Policy", u.Policy)
+		routes(door, u.Routes)
+	}
+	routes("Forward", f.Forward.Routes)
 	return l.Err()
 }
 
-func listedRoutes(l *problem.List, policies *config.PolicyFile, field string, routes []proxy.Route) {
-	for i, r := range routes {
-		listed(l, policies, fmt.Sprintf("%s.Routes[%d].Policy", field, i), r.Policy)
-	}
-}
+const longestDrain = time.Hour
 
-func listed(l *problem.List, policies *config.PolicyFile, field, name string) {
-	if _, ok := policies.Dependency(name); !ok && name != "" {
-		l.Add(field, name, "the name of a policy under dependencies")
-	}
-}
-
-// admin checks the address of the admin listener: nobody else may reach it.
+// admin checks the address of the admin listener: nobody else may reach it, and no door leads there. (proxy.Config.Private is for
+// TCP.)
 func (f *File) admin(l *problem.List) {
 	address := f.Admin.Listen
 	if address == "" {
@@ -166,23 +151,16 @@ func (f *File) admin(l *problem.List) {
 		ok = at.Addr().Unmap().IsLoopback()
 	}
 	l.Check(ok, "Admin.Listen", quoted(address), "an address that only this machine reaches, such as 127.0.0.1:9900 or unix:/run/lull/admin.sock: whoever reaches it can drain the proxy")
-	f.noneLeadsTo(l, address)
 	for name, door := range f.Doors() {
 		l.Check(loopback(door) != loopback(address), "Admin.Listen", quoted(address), "an address of its own: the door "+name+" has the same")
 	}
-}
-
-// noneLeadsTo checks that no door leads to the socket of the admin listener. proxy.Config.Private is for TCP.
-func (f *File) noneLeadsTo(l *problem.List, address string) {
-	leads := func(field, to string) {
-		l.Check(to != address, field, quoted(to), "another address than that of the admin listener")
-	}
-	for _, name := range slices.Sorted(maps.Keys(f.Upstreams)) {
-		for i, to := range f.Upstreams[name].To {
-			leads(fmt.Sprintf("Upstreams[%q].To[%d]", name, i), to)
+	const another = "another address than that of the admin listener"
+	for name, u := range f.Upstreams {
+		for i, to := range u.To {
+			l.Check(to != address, fmt.Sprintf("Upstreams[%q].To[%d]", name, i), quoted(to), another)
 		}
 	}
-	leads("Ingress.To", f.Ingress.To)
+	l.Check(f.Ingress.To != address, "Ingress.To", quoted(f.Ingress.To), another)
 }
 
 // loopback returns an address with localhost as a number.

@@ -7,38 +7,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/integrations/lullredis"
-	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/must"
 )
 
-// Fleet is where proxies share one budget for the retries of each dependency.
-type Fleet struct {
-	// Redis is its URL: "redis://127.0.0.1:6379/0", "rediss://..." with TLS, or "unix:///run/redis.sock". Empty: the proxy's
-	// budgets are its own.
-	Redis string
-}
-
-// Validate reports every mistake at once.
-func (c Fleet) Validate() error {
-	var l problem.List
-	if c.Redis != "" {
-		if _, err := redisOptions(c.Redis); err != nil {
-			l.Add("Redis", shown(c.Redis), "redis://, rediss:// or unix:// ("+err.Error()+")")
-		}
-	}
-	return l.Err()
-}
-
-// Budgets are those that the proxy shares with its fleet.
-type Budgets struct {
-	client *redis.Client
-	fleet  *lullredis.Fleet
-	stop   func()
+// A fleet has the budgets that proxies share.
+type fleet struct {
+	*lullredis.Fleet
 
 	mu    sync.Mutex
 	names map[string]bool // of dependencies
@@ -47,31 +29,27 @@ type Budgets struct {
 // maxBudgets bounds the hosts of a forward door. Dependencies beyond it have budgets of their own.
 const maxBudgets = 1000
 
-// OpenBudgets returns the budgets of the fleet. Redis need not be there yet: until it answers, the tokens that calls earn pay
-// for retries. say is told when Redis does not answer, and when it does again.
-func OpenBudgets(c Fleet, say func(any)) (*Budgets, error) {
-	if c.Redis == "" {
-		return nil, errors.New("a fleet needs the URL of a Redis")
-	}
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	client, err := redisClient(c.Redis)
+// join shares the budgets of the fleet whose Redis is at address.
+func (w *Wiring) join(address string, say func(any)) error {
+	o, err := redisOptions(address)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	fleet, err := lullredis.Open(client, lullredis.FleetConfig{})
-	if err != nil {
-		return nil, errors.Join(err, client.Close())
-	}
+	client := redis.NewClient(o)
+	shared := must.Have(lullredis.Open(client, lullredis.FleetConfig{}))
+	w.fleet = &fleet{Fleet: shared, names: map[string]bool{}}
+	inStep := promauto.With(w.registry).NewGauge(prometheus.GaugeOpts{Name: "proxy_fleet_in_step", Help: "1 if Redis has answered lately for all budgets of the fleet."})
 	watching, stop := context.WithCancel(context.Background())
-	b := &Budgets{client: client, fleet: fleet, stop: stop, names: map[string]bool{}}
-	go b.watch(watching, shown(c.Redis), say)
-	return b, nil
+	go w.fleet.watch(watching, shown(address), inStep, say)
+	w.closers = append(w.closers, func(ctx context.Context) error {
+		stop()
+		return errors.Join(shared.Close(ctx), client.Close())
+	})
+	return nil
 }
 
-// watch says when Redis does not answer.
-func (b *Budgets) watch(ctx context.Context, redis string, say func(any)) {
+// watch shows whether Redis has answered lately for all budgets, and says when it does not.
+func (f *fleet) watch(ctx context.Context, redis string, inStep prometheus.Gauge, say func(any)) {
 	ticks := time.NewTicker(lullredis.DefaultSyncEvery)
 	defer ticks.Stop()
 	for away := false; ; {
@@ -80,56 +58,40 @@ func (b *Budgets) watch(ctx context.Context, redis string, say func(any)) {
 			return
 		case <-ticks.C:
 		}
-		now, why := b.away()
-		if now && !away && why != nil {
+		is, why := 1.0, error(nil)
+		for _, s := range f.Snapshots() {
+			if s.Mode != lullredis.ModeInStep {
+				is, why = 0, s.Err
+			}
+		}
+		inStep.Set(is)
+		switch {
+		case why != nil && !away:
 			say(fmt.Sprintf("fleet: %s does not answer: %v", redis, why))
 			away = true
-		} else if !now && away {
+		case is == 1 && away:
 			say(fmt.Sprintf("fleet: %s answers again", redis))
 			away = false
 		}
 	}
 }
 
-// away reports whether Redis has not answered lately for one of the budgets, and why.
-func (b *Budgets) away() (bool, error) {
-	for _, s := range b.fleet.Snapshots() {
-		if s.Mode != lullredis.ModeInStep {
-			return true, s.Err
-		}
-	}
-	return false, nil
-}
-
-// Options gives the dependency of that name the fleet's budget, in the place of its policy's. It is for proxy.Wiring.
-func (b *Budgets) Options(name string) []lull.Option {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.names[name] && len(b.names) == maxBudgets {
+// options gives the dependency of that name the fleet's budget, in the place of its policy's.
+func (f *fleet) options(name string) []lull.Option {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.names[name] && len(f.names) == maxBudgets {
 		return nil
 	}
-	b.names[name] = true
-	shared, err := b.fleet.Budget(name, lullredis.BudgetConfig{})
-	if err != nil { // b was closed, or the name is empty
+	f.names[name] = true
+	shared, err := f.Budget(name, lullredis.BudgetConfig{})
+	if err != nil { // f was closed, or the name is empty
 		return nil
 	}
 	return []lull.Option{lull.WithBudget(func() budget.Budget { return shared })}
 }
 
-// Close hands tokens back to the fleet, for as long as ctx allows.
-func (b *Budgets) Close(ctx context.Context) error {
-	b.stop()
-	return errors.Join(b.fleet.Close(ctx), b.client.Close())
-}
-
-func redisClient(address string) (*redis.Client, error) {
-	o, err := redisOptions(address)
-	if err != nil {
-		return nil, err
-	}
-	logging.Disable() // it would write to stderr, where the access log may be
-	return redis.NewClient(o), nil
-}
+func init() { logging.Disable() } // it would write to stderr, where the access log may be
 
 func redisOptions(address string) (*redis.Options, error) {
 	if _, err := parse(address); err != nil {

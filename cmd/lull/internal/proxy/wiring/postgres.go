@@ -10,31 +10,27 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lullgo/lull/integrations/postgres/lullpostgres"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
 const (
 	migrateTime = 10 * time.Second
 	sweepEvery  = time.Minute
-
-	connectionLife = time.Hour
-	connectionIdle = 30 * time.Minute
-	trustedFor     = time.Second // a connection that was used lately is not pinged
-	goodbyeTime    = time.Second
+	trustedFor  = time.Second // a connection that was used lately is not pinged
 )
 
 // postgres connects database/sql to a server. It is all that the statements of lullpostgres need: pgx's pool would make the
 // program 3 MB larger, with every type that PostgreSQL has.
 type postgres struct {
-	config *pgconn.Config
-	most   int // connections
+	config      *pgconn.Config
+	connections int // at most
 }
 
 // parsePostgres reads the URL. pgx's own error has the URL in it, so only the fault below is returned.
@@ -46,39 +42,25 @@ func parsePostgres(address string) (*postgres, error) {
 	if wrong, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 		err = cmp.Or(wrong.Unwrap(), errors.New("want postgres://USER@HOST/DATABASE"))
 	}
-	if err != nil {
-		return nil, err
-	}
-	p := &postgres{c, max(4, runtime.NumCPU())}
-	const most = "pool_max_conns" // as pgx names it
-	if s, ok := c.RuntimeParams[most]; ok {
-		if p.most, err = strconv.Atoi(s); err != nil || p.most < 1 {
-			return nil, fmt.Errorf("%s is %q: want 1 or more", most, s)
-		}
-		delete(c.RuntimeParams, most)
-	}
-	return p, nil
+	return &postgres{c, max(4, runtime.NumCPU())}, err
 }
 
 // open opens the store. It makes the table, if it is not there.
 func (p *postgres) open(ctx context.Context) (idempotency.Store, func() error, error) {
 	db := sql.OpenDB(p)
-	db.SetMaxOpenConns(p.most)
-	db.SetMaxIdleConns(p.most)
-	db.SetConnMaxLifetime(connectionLife)
-	db.SetConnMaxIdleTime(connectionIdle)
-	s, err := lullpostgres.NewSQL(db, lullpostgres.Config{})
-	if err == nil {
-		migrating, cancel := context.WithTimeout(ctx, migrateTime)
-		err = s.Migrate(migrating)
-		cancel()
-	}
-	if err != nil {
+	db.SetMaxOpenConns(p.connections)
+	db.SetMaxIdleConns(p.connections)
+	db.SetConnMaxLifetime(time.Hour)
+	db.SetConnMaxIdleTime(30 * time.Minute)
+	s := must.Have(lullpostgres.NewSQL(db, lullpostgres.Config{}))
+	migrating, cancel := context.WithTimeout(ctx, migrateTime)
+	defer cancel()
+	if err := s.Migrate(migrating); err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
-	sweeping, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	sweeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go s.SweepEvery(sweeping, sweepEvery, nil)
-	return s, func() error { cancel(); return db.Close() }, nil
+	return s, func() error { stop(); return db.Close() }, nil
 }
 
 // Connect implements driver.Connector.
@@ -99,8 +81,6 @@ type connection struct {
 	used time.Time
 }
 
-func (c *connection) IsValid() bool { return !c.pg.IsClosed() }
-
 func (c *connection) ResetSession(ctx context.Context) error {
 	const idle = 'I' // outside of transactions
 	if c.pg.IsClosed() || c.pg.TxStatus() != idle || time.Since(c.used) > trustedFor && c.pg.Ping(ctx) != nil {
@@ -111,7 +91,7 @@ func (c *connection) ResetSession(ctx context.Context) error {
 }
 
 func (c *connection) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	return c.pg.Close(ctx)
 }
@@ -138,10 +118,7 @@ func (c *connection) end(ctx context.Context, statement string) error {
 	return r.Err
 }
 
-const (
-	text  = 0
-	plain = 1 // binary
-)
+const binaryFormat = 1
 
 // QueryContext implements driver.QueryerContext, in one round trip. Statements are not prepared: poolers between may give each
 // transaction another connection.
@@ -151,14 +128,14 @@ func (c *connection) QueryContext(ctx context.Context, query string, args []driv
 		switch v := a.Value.(type) {
 		case nil:
 		case []byte:
-			values[i], formats[i] = v, plain
+			values[i], formats[i] = v, binaryFormat
 		case bool, int64, string:
 			values[i] = fmt.Append(nil, v)
 		default:
 			return nil, fmt.Errorf("parameter %d is a %T: want a bool, an integer, a text or bytes", i+1, v)
 		}
 	}
-	r := c.pg.ExecParams(ctx, query, values, nil, formats, []int16{plain}).Read()
+	r := c.pg.ExecParams(ctx, query, values, nil, formats, []int16{binaryFormat}).Read()
 	return &answer{r}, r.Err
 }
 
@@ -173,8 +150,7 @@ func (a *answer) Next(row []driver.Value) error {
 		return io.EOF
 	}
 	for i, b := range a.Rows[0] {
-		kind := a.FieldDescriptions[i].DataTypeOID
-		switch {
+		switch kind := a.FieldDescriptions[i].DataTypeOID; {
 		case b == nil:
 			row[i] = nil
 		case kind == pgtype.BoolOID && len(b) == 1:

@@ -13,13 +13,15 @@ import (
 	"github.com/lullgo/lull/server/idempotency/storetest"
 )
 
-func postgresAt(addr string, options string) *postgres {
-	return must.Have(parsePostgres("postgres://postgres@" + addr + "/postgres?sslmode=disable" + options))
+func postgresAt(addr string, connections int) *postgres {
+	p := must.Have(parsePostgres("postgres://postgres@" + addr + "/postgres?sslmode=disable"))
+	p.connections = connections
+	return p
 }
 
 // The store keeps its contract over the proxy's own connections.
 func TestPostgres(t *testing.T) {
-	s, stop, err := postgresAt(databases.Addr(t), "&pool_max_conns=16").open(t.Context())
+	s, stop, err := postgresAt(databases.Addr(t), 16).open(t.Context())
 	must.Succeed(err)
 	defer stop()
 	storetest.Run(t, func(*testing.T) idempotency.Store { return s }, storetest.Options{})
@@ -28,7 +30,7 @@ func TestPostgres(t *testing.T) {
 // A connection that a restart of the server has ended fails one call at most, and none if it was unused for a while.
 func TestPostgresRestarts(t *testing.T) {
 	server := databases.Own(t)
-	s, stop, err := postgresAt(server.Addr(), "&pool_max_conns=1").open(t.Context())
+	s, stop, err := postgresAt(server.Addr(), 1).open(t.Context())
 	must.Succeed(err)
 	defer stop()
 	claim := func(key string) error {
@@ -50,7 +52,7 @@ func TestPostgresRestarts(t *testing.T) {
 
 // A transaction in which a statement has failed is not committed, and a type that nobody knows is not guessed.
 func TestPostgresFails(t *testing.T) {
-	db := sql.OpenDB(postgresAt(databases.Addr(t), ""))
+	db := sql.OpenDB(postgresAt(databases.Addr(t), 2))
 	defer db.Close()
 	var n int64
 	tx := must.Have(db.BeginTx(t.Context(), nil))

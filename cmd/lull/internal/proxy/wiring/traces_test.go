@@ -3,33 +3,31 @@ package wiring
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/proxy/file"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lullhttp"
 )
 
-type tripper func(*http.Request) (*http.Response, error)
-
-func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-// traced returns telemetry whose spans end in memory.
-func traced(t *testing.T, share float64) (*Telemetry, *tracetest.InMemoryExporter) {
-	telemetry, to := must.Have(NewTelemetry(Traces{}, none, nobody)), tracetest.NewInMemoryExporter()
-	telemetry.spans = must.Have(startSpans(kept{to}, share, telemetry.drop, nobody))
-	must.Succeed(telemetry.start())
-	return telemetry, to
+// traced returns a Wiring whose spans end in memory.
+func traced(share float64) (*Wiring, *tracetest.InMemoryExporter) {
+	w, to := newMetrics(none), tracetest.NewInMemoryExporter()
+	must.Succeed(w.traceTo(kept{to}, share, nobody))
+	w.observe()
+	return w, to
 }
 
 // kept spans survive Shutdown.
@@ -49,9 +47,9 @@ func get(header http.Header) *http.Request {
 // span as the parent of what follows.
 func TestSpansOfACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		telemetry, to := traced(t, 1)
+		w, to := traced(1)
 		var sent []string
-		base := telemetry.Attempts(tripper(func(req *http.Request) (*http.Response, error) {
+		base := w.attempts(roundTripper(func(req *http.Request) (*http.Response, error) {
 			check.Equal(t, req.Header.Get("Tracestate"), "vendor=1", "tracestate")
 			if sent = append(sent, req.Header.Get("Traceparent")); len(sent) == 1 {
 				return &http.Response{StatusCode: 503, Body: http.NoBody, Request: req}, nil
@@ -60,7 +58,7 @@ func TestSpansOfACall(t *testing.T) {
 			}
 			return &http.Response{StatusCode: 200, Body: http.NoBody, Request: req}, nil
 		}))
-		calls := must.Have(lullhttp.New(lull.Policy{}, lullhttp.WithBase(base), lullhttp.With(telemetry.Options()...),
+		calls := must.Have(lullhttp.New(lull.Policy{}, lullhttp.WithBase(base), lullhttp.With(w.lull.Options()...),
 			lullhttp.WithClassifier(func(resp *http.Response, err error) lull.Verdict {
 				if err != nil {
 					return lull.Verdict{Kind: lull.KindTransient, Code: "broken"}
@@ -68,9 +66,9 @@ func TestSpansOfACall(t *testing.T) {
 				return lullhttp.ClassifyStatus(resp.StatusCode)
 			})))
 		header := http.Header{"Traceparent": {parent + "01"}, "Tracestate": {"vendor=1"}}
-		must.Have(telemetry.Calls(calls).RoundTrip(get(header)))
+		must.Have(w.calls(calls).RoundTrip(get(header)))
 		check.Equal(t, header.Get("Traceparent"), parent+"01", "the application's header")
-		must.Succeed(telemetry.Close(t.Context()))
+		must.Succeed(w.Close(t.Context()))
 
 		spans := to.GetSpans()
 		check.Equal(t, len(spans), 4, "spans")
@@ -108,18 +106,18 @@ func TestWhoSamples(t *testing.T) {
 	}{
 		{parent + "01", -1, 2, "01"}, {parent + "00", 1, 0, "00"}, {"", 1, 2, "01"}, {"", -1, 0, "00"}, {"nonsense", 1, 2, "01"},
 	} {
-		telemetry, to := traced(t, c.share)
+		w, to := traced(c.share)
 		header, sent := http.Header{}, ""
 		if c.traceparent != "" {
 			header.Set("Traceparent", c.traceparent)
 		}
-		base := telemetry.Attempts(tripper(func(req *http.Request) (*http.Response, error) {
+		base := w.attempts(roundTripper(func(req *http.Request) (*http.Response, error) {
 			sent = req.Header.Get("Traceparent")
 			return &http.Response{StatusCode: 200, Body: http.NoBody, Request: req}, nil
 		}))
-		calls := must.Have(lullhttp.New(lull.Policy{}, lullhttp.WithBase(base), lullhttp.With(telemetry.Options()...)))
-		must.Have(telemetry.Calls(calls).RoundTrip(get(header)))
-		must.Succeed(telemetry.Close(t.Context()))
+		calls := must.Have(lullhttp.New(lull.Policy{}, lullhttp.WithBase(base), lullhttp.With(w.lull.Options()...)))
+		must.Have(w.calls(calls).RoundTrip(get(header)))
+		must.Succeed(w.Close(t.Context()))
 		check.Equal(t, len(to.GetSpans()), c.spans, "spans of %+v", c)
 		check.Equal(t, sent[len(sent)-2:], c.flags, "flags of %+v", c)
 		if strings.HasPrefix(c.traceparent, parent) {
@@ -130,67 +128,73 @@ func TestWhoSamples(t *testing.T) {
 
 // The body of a response is what the base returned, so that an upgraded connection can be closed in one direction.
 func TestBodiesAreNotWrapped(t *testing.T) {
-	telemetry, _ := traced(t, 1)
+	w, _ := traced(1)
 	body := io.NopCloser(strings.NewReader("x"))
-	base := tripper(func(req *http.Request) (*http.Response, error) {
+	base := roundTripper(func(req *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusSwitchingProtocols, Body: body, Request: req}, nil
 	})
-	resp := must.Have(telemetry.Calls(telemetry.Attempts(base)).RoundTrip(get(nil)))
+	resp := must.Have(w.calls(w.attempts(base)).RoundTrip(get(http.Header{})))
 	check.Equal(t, resp.Body, body, "body")
-	must.Succeed(telemetry.Close(t.Context()))
+	must.Succeed(w.Close(t.Context()))
 }
 
 // Without a collector nothing stands between the proxy and its calls.
 func TestWithoutTraces(t *testing.T) {
-	telemetry := must.Have(NewTelemetry(Traces{}, none, nobody))
+	w := must.Have(Start(t.Context(), &file.File{}, none, nobody))
 	base := http.DefaultTransport
-	check.Equal(t, telemetry.Calls(base), base, "calls")
-	check.Equal(t, telemetry.Attempts(base), base, "attempts")
-	must.Succeed(telemetry.Close(t.Context()))
+	check.Equal(t, w.calls(base), base, "calls")
+	check.Equal(t, w.attempts(base), base, "attempts")
+	must.Succeed(w.Close(t.Context()))
 }
 
 // stuck takes spans only when it is released, and fails then.
-type stuck struct{ release chan struct{} }
+type stuck struct{ release chan error }
 
 func (s stuck) ExportSpans(ctx context.Context, all []sdktrace.ReadOnlySpan) error {
 	select {
-	case <-s.release:
-		return errors.New("it takes none")
+	case err := <-s.release:
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 func (stuck) Shutdown(context.Context) error { return nil }
 
-// Each span that was not taken is counted: those without room in the queue, those that the collector has refused, and those that
-// are left when the proxy has no more time.
+// Each span that was to be sent is counted, and each that the collector has taken. A collector that takes none is reported once, and
+// delays no request.
 func TestLostSpansAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var dropped atomic.Int64
-		said := 0
-		lost := func() int { return int(dropped.Load()) }
-		end := func(s *spans, n int) {
+		w, to := newMetrics(none), stuck{make(chan error)}
+		var said []any
+		must.Succeed(w.traceTo(to, 1, func(what any) { said = append(said, what) }))
+		end := func(n int) {
 			for range n {
-				_, span := s.provider.Tracer("").Start(context.Background(), "x")
+				_, span := w.tracers.Tracer("").Start(t.Context(), "x")
 				span.End()
 			}
 			synctest.Wait()
 		}
-		to := stuck{make(chan struct{})}
-		s := must.Have(startSpans(to, 1, func(n int) { dropped.Add(int64(n)) }, func(any) { said++ }))
-		end(s, spansSent) // they are being sent
-		end(s, spansQueued)
-		check.Equal(t, lost(), 0, "lost as long as there is room")
-		end(s, 3)
-		check.Equal(t, lost(), 3, "lost without room")
-		to.release <- struct{}{}
+		counted := func(ended, sent int) {
+			t.Helper()
+			for _, want := range []string{fmt.Sprintf("proxy_spans_ended_total %d\n", ended), fmt.Sprintf("proxy_spans_sent_total %d\n", sent)} {
+				if is := page(w); !strings.Contains(is, "\n"+want) {
+					t.Errorf("want %sgot\n%s", want, is)
+				}
+			}
+		}
+		const batch, room = sdktrace.DefaultMaxExportBatchSize, sdktrace.DefaultMaxQueueSize
+		end(batch) // they are being sent
+		end(room + 3)
+		counted(batch+room+3, 0)
+		to.release <- errors.New("it takes none")
+		to.release <- nil
 		synctest.Wait()
-		check.Equal(t, lost(), 3+spansSent, "lost by the collector")
+		counted(batch+room+3, batch)
+		check.Equal(t, fmt.Sprint(said), "[traces: spans are lost: it takes none traces: the collector takes spans again]", "said")
 
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		check.Is(t, s.Shutdown(ctx), context.Canceled, "Shutdown")
-		check.Equal(t, lost(), 3+spansSent+spansQueued, "lost at the end")
-		check.Equal(t, said, 1, "how often that is said")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		check.Is(t, w.Close(ctx), context.DeadlineExceeded, "Close")
+		close(to.release)
 	})
 }

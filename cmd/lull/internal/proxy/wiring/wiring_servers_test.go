@@ -28,6 +28,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/proxy/file"
 	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/child"
 	"github.com/lullgo/lull/internal/dbserver"
@@ -79,14 +80,13 @@ func retries(d *lull.Dependency, n int) (paid int) {
 func TestFleet(t *testing.T) {
 	var port int
 	must.Succeed(ports.Free(&port))
-	c := Config{Fleet: Fleet{fmt.Sprintf("redis://:secret@127.0.0.1:%d/1", port)}}
-	must.Succeed(c.Fleet.Validate())
+	f := &file.File{Fleet: file.Fleet{Redis: fmt.Sprintf("redis://:secret@127.0.0.1:%d/1", port)}}
+	must.Succeed(Check(f))
 	var all []*Wiring
 	var calls []*lull.Dependency
 	said := make(chan any, 100)
-	c.Say = func(what any) { said <- what }
 	for range 5 {
-		w := must.Have(Start(t.Context(), c, none))
+		w := must.Have(Start(t.Context(), f, none, func(what any) { said <- what }))
 		policy := lull.Policy{Attempts: 2}
 		policy.Backoff.Base, policy.Breaker.Off = time.Millisecond, true
 		all, calls = append(all, w), append(calls, must.Have(lull.NewDependency("payments", policy, w.dependency("payments")...)))
@@ -94,7 +94,7 @@ func TestFleet(t *testing.T) {
 	for _, d := range calls {
 		check.Equal(t, retries(d, 3), 0, "retries before Redis has come")
 	}
-	if !strings.Contains(page(all[0].Telemetry), "\nproxy_fleet_in_step 0\n") {
+	if !strings.Contains(page(all[0]), "\nproxy_fleet_in_step 0\n") {
 		t.Error("the metrics do not show that Redis is away")
 	}
 	if is := fmt.Sprint(<-said); !strings.HasPrefix(is, "fleet: redis://127.0.0.1:") || strings.Contains(is, "secret") {
@@ -103,7 +103,7 @@ func TestFleet(t *testing.T) {
 	began := time.Now()
 	startRedis(t, port)
 	for _, w := range all {
-		until(t, "in step", func() bool { return strings.Contains(page(w.Telemetry), "\nproxy_fleet_in_step 1\n") })
+		until(t, "in step", func() bool { return strings.Contains(page(w), "\nproxy_fleet_in_step 1\n") })
 	}
 	paid := 0
 	until(t, "retries", func() bool {
@@ -120,9 +120,9 @@ func TestFleet(t *testing.T) {
 	}
 	check.Equal(t, retries(calls[0], 3), 0, "retries after Close")
 	for i := range maxBudgets {
-		all[0].budgets.Options(fmt.Sprint(i))
+		all[0].fleet.options(fmt.Sprint(i))
 	}
-	check.Equal(t, len(all[0].budgets.names), maxBudgets, "budgets")
+	check.Equal(t, len(all[0].fleet.names), maxBudgets, "budgets")
 }
 
 func TestMain(m *testing.M) {
@@ -147,12 +147,12 @@ func TestStores(t *testing.T) {
 		name, _, _ := strings.Cut(address, ":")
 		t.Run(name, func(t *testing.T) {
 			claim := idempotency.Claim{Key: "k", Token: idempotency.FencingToken{1}, Lease: time.Minute, Retention: time.Hour}
-			must.Succeed(CheckStore(address))
+			must.Succeed(Check(keys(address)))
 			for i, want := range []idempotency.KeyState{idempotency.Claimed, idempotency.Replay} {
 				if name == "memory" {
 					want = idempotency.Claimed
 				}
-				w := must.Have(Start(t.Context(), Config{Store: address}, none))
+				w := must.Have(Start(t.Context(), keys(address), none, nobody))
 				check.Equal(t, must.Have(w.store.Claim(t.Context(), claim)).State, want, "claim %d", i)
 				if want == idempotency.Claimed {
 					must.Succeed(w.store.Complete(t.Context(), "k", claim.Token, []byte("done"), time.Hour))
@@ -168,10 +168,10 @@ func TestStoresThatFail(t *testing.T) {
 	var port int
 	must.Succeed(ports.Free(&port))
 	busy := "bolt:" + filepath.Join(t.TempDir(), "keys")
-	w := must.Have(Start(t.Context(), Config{Store: busy}, none))
+	w := must.Have(Start(t.Context(), keys(busy), none, nobody))
 	defer w.Close(t.Context())
 	for _, address := range []string{busy, fmt.Sprintf("postgres://user:secret@127.0.0.1:%d/db", port)} {
-		_, err := Start(t.Context(), Config{Store: address}, none)
+		_, err := Start(t.Context(), keys(address), none, nobody)
 		if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), shown(address)) {
 			t.Errorf("%s: %v", shown(address), err)
 		}
@@ -227,13 +227,13 @@ func TestProxy(t *testing.T) {
 		}
 	}))
 	defer upstream.Close()
-	c := Config{Traces: Traces{OTLP: collects.URL}}
-	must.Succeed(c.Traces.Validate())
-	w := must.Have(Start(t.Context(), c, none))
+	f := &file.File{Traces: file.Traces{OTLP: collects.URL}}
+	must.Succeed(Check(f))
+	w := must.Have(Start(t.Context(), f, none, nobody))
 	p := must.Have(proxy.New(proxy.Config{Upstreams: map[string]proxy.Upstream{"payments": {Listen: "127.0.0.1:0", To: []string{upstream.URL}}},
 		Ingress: proxy.Ingress{Listen: "127.0.0.1:0", To: upstream.URL}}, w.Proxy()))
 	w.Watch(p)
-	w.Reloaded(p, nil)
+	w.Watch(p)
 	door, ingress := httptest.NewServer(p.Handler("payments")), httptest.NewServer(p.Handler(proxy.IngressDoor))
 	defer door.Close()
 	defer ingress.Close()
@@ -246,7 +246,7 @@ func TestProxy(t *testing.T) {
 	}
 	var is string
 	until(t, "counted", func() bool {
-		is = page(w.Telemetry)
+		is = page(w)
 		return strings.Contains(is, `proxy_requests_total{door="ingress",status="2xx"} 1`)
 	})
 	for _, want := range []string{`proxy_requests_total{door="payments",status="2xx"} 1`, `retry_calls_total{dependency="payments",operation="GET",outcome="success_retry"} 1`,
@@ -256,8 +256,8 @@ func TestProxy(t *testing.T) {
 		}
 	}
 	must.Succeed(w.Close(t.Context()))
-	if strings.Contains(page(w.Telemetry), "\nproxy_spans_dropped_total 0\n") != true {
-		t.Error("spans were dropped")
+	if !strings.Contains(page(w), "\nproxy_spans_sent_total 3\n") {
+		t.Error("the spans are not counted")
 	}
 	check.Equal(t, len(collects.spans), 3, "spans")
 	check.Equal(t, collects.services[0], "lull-proxy", "service")
@@ -274,15 +274,15 @@ func TestProxy(t *testing.T) {
 func TestWithoutCollector(t *testing.T) {
 	var port int
 	must.Succeed(ports.Free(&port))
-	w := must.Have(Start(t.Context(), Config{Traces: Traces{OTLP: fmt.Sprintf("http://127.0.0.1:%d", port), Share: 1}}, none))
-	base := tripper(func(req *http.Request) (*http.Response, error) {
+	w := must.Have(Start(t.Context(), &file.File{Traces: file.Traces{OTLP: fmt.Sprintf("http://127.0.0.1:%d", port), Share: 1}}, none, nobody))
+	base := roundTripper(func(req *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: http.NoBody, Request: req}, nil
 	})
-	must.Have(w.Attempts(base).RoundTrip(get(nil)))
+	must.Have(w.attempts(base).RoundTrip(get(http.Header{})))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	must.Succeed(w.Close(ctx))
-	if !strings.Contains(page(w.Telemetry), "\nproxy_spans_dropped_total 1\n") {
+	if is := page(w); !strings.Contains(is, "\nproxy_spans_ended_total 1\n") || !strings.Contains(is, "\nproxy_spans_sent_total 0\n") {
 		t.Error("the span is not counted")
 	}
 }
@@ -297,10 +297,10 @@ func TestDashboard(t *testing.T) {
 	if err != nil {
 		dbserver.Need(t, fmt.Errorf("%w: prometheus: run .ci/install-prometheus, or have LULL_PROMETHEUS name a folder with it: %w", dbserver.ErrAbsent, err))
 	}
-	telemetry := must.Have(NewTelemetry(Traces{}, none, nobody))
-	metrics := httptest.NewServer(telemetry.Metrics())
+	w := must.Have(Start(t.Context(), &file.File{}, none, nobody))
+	metrics := httptest.NewServer(w.Metrics())
 	defer metrics.Close()
-	s := openShop(t, telemetry)
+	s := openShop(t, w)
 
 	var port int
 	must.Succeed(ports.Free(&port))
