@@ -9,6 +9,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.10
 	github.com/aws/smithy-go v1.28.8
 	github.com/jackc/pgx/v5 v5.12.0
+	github.com/lib/pq v1.12.3
 	github.com/lullgo/lull v0.0.0
 	github.com/lullgo/lull/config v0.0.0
 	github.com/lullgo/lull/integrations/lullamqp v0.0.0

@@ -15,12 +15,6 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/proxy"
 )
 
-const usage = `Usage: lull-proxy FILE, or lull-proxy --to URL
-
-It is lull proxy alone: lull help proxy has more.
-
-`
-
 func main() {
 	p := proxy.Program{Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
 	version := flag.Bool("version", false, "print the version")
@@ -30,7 +24,7 @@ func main() {
 	flag.StringVar(&p.Listen, "listen", "", "the `address` of that door (default 127.0.0.1:9001)")
 	probed := flag.String("probe", "", "request this `URL` of the admin listener, and exit with 0 if the answer is 200 and with 1 if not")
 	flag.Usage = func() {
-		fmt.Fprint(flag.CommandLine.Output(), usage)
+		fmt.Fprint(flag.CommandLine.Output(), "Usage: lull-proxy FILE, or lull-proxy --to URL\n\nIt is lull proxy alone: lull help proxy has more.\n\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()

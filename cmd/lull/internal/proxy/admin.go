@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
+	"net/url"
 	"time"
 )
 
@@ -58,10 +58,7 @@ func (r *running) adminHandler(page, metrics http.Handler) http.Handler {
 // onlyLocal refuses hosts that are not this machine: a name of somebody else may lead here (DNS rebinding), and so may a door.
 func onlyLocal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = strings.Trim(r.Host, "[]")
-		}
+		host := (&url.URL{Host: r.Host}).Hostname()
 		if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
 			http.Error(w, fmt.Sprintf("the host is %q: want localhost or a loopback address", r.Host), http.StatusForbidden)
 			return

@@ -142,7 +142,3 @@ func (m manager) tell(state string) {
 		c.Close()
 	}
 }
-
-func (m manager) reloading() {
-	m.tell(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic().Microseconds()))
-}

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,8 +47,6 @@ type Program struct {
 	Getenv         func(string) string
 }
 
-const defaultListen = "127.0.0.1:9001"
-
 // Run runs until ctx ends and all requests have been answered, and returns the exit code.
 func (p Program) Run(ctx context.Context) int {
 	signal.Ignore(syscall.SIGPIPE) // the reader of the log may end, and the proxy does not
@@ -58,15 +55,10 @@ func (p Program) Run(ctx context.Context) int {
 	}
 	r := &running{Program: p}
 	code := exitWrong
-	err := p.flags()
-	if err == nil {
-		r.file, err = r.load()
-	}
-	switch {
-	case err != nil:
-	case p.Check:
+	var err error
+	if r.file, err = r.load(); err == nil && p.Check {
 		code, err = r.check()
-	default:
+	} else if err == nil {
 		code, err = r.run(ctx)
 	}
 	if err != nil {
@@ -87,28 +79,19 @@ func (r *running) check() (code int, err error) {
 	return exitDrained, nil
 }
 
-func (p Program) flags() error {
-	var l problem.List
-	l.Check((p.File == "") != (p.To == ""), "FILE", strconv.Quote(p.File), "the file of a proxy, or --to URL instead")
-	l.Check(p.Listen == "" || p.To != "", "--listen", strconv.Quote(p.Listen), "--to URL beside it")
-	return l.Err()
-}
-
 // direct returns the file that --to and --listen stand for.
 func (p Program) direct() (*file.File, error) {
 	name := "upstream"
 	if u, err := url.Parse(p.To); err == nil && u.Hostname() != "" {
 		name = u.Hostname()
 	}
-	f := &file.File{Upstreams: map[string]proxy.Upstream{name: {Listen: cmp.Or(p.Listen, defaultListen), To: []string{p.To}}}}
-	var wrong problem.List
-	problems, _ := errors.AsType[problem.List](f.Config().Validate())
-	for _, one := range problems {
-		flag := "--to"
+	f := &file.File{Upstreams: map[string]proxy.Upstream{name: {Listen: cmp.Or(p.Listen, "127.0.0.1:9001"), To: []string{p.To}}}}
+	wrong, _ := errors.AsType[problem.List](f.Config().Validate())
+	for i, one := range wrong {
+		wrong[i].Field = "--to"
 		if strings.HasSuffix(one.Field, ".Listen") {
-			flag = "--listen"
+			wrong[i].Field = "--listen"
 		}
-		wrong.Add(flag, one.Value, one.Allowed)
 	}
 	return f, wrong.Err()
 }
@@ -141,6 +124,12 @@ func (r *running) say(what any) {
 }
 
 func (r *running) load() (*file.File, error) {
+	var flags problem.List
+	flags.Check((r.File == "") != (r.To == ""), "FILE", strconv.Quote(r.File), "the file of a proxy, or --to URL instead")
+	flags.Check(r.Listen == "" || r.To != "", "--listen", strconv.Quote(r.Listen), "--to URL beside it")
+	if err := flags.Err(); err != nil {
+		return nil, err
+	}
 	if r.To != "" {
 		return r.direct()
 	}
@@ -175,21 +164,22 @@ func (r *running) run(ctx context.Context) (code int, err error) {
 	page := &status.Page{ForceCircuits: true}
 	drain := cmp.Or(f.Drain, proxy.DefaultDrain)
 	w := r.wiring.Proxy()
-	w.Record, w.Observe, w.Listen, w.Drain = r.record, page, r.open.listen, drain
+	w.Record = func(one *proxy.Record) { r.wiring.Count(one); r.log.record(one) }
+	w.Observe, w.Listen, w.Drain = page, r.open.listen, drain
 	if r.proxy, err = proxy.New(f.Config(), w); err != nil {
 		return exitWrong, err
 	}
 	page.WatchAll(r.proxy.Dependencies)
 	r.wiring.Watch(r.proxy)
+	if err := r.proxy.Listen(); err != nil {
+		return exitFailed, err
+	}
 	if f.Admin.Listen != "" {
 		l, err := r.open.open("admin", f.Admin.Listen)
 		if err != nil {
 			return exitFailed, fmt.Errorf("admin: %w", err)
 		}
 		defer serveAdmin(l, r.adminHandler(page, r.wiring.Metrics()))() // after the drain: /ready answers until then
-	}
-	if err := r.proxy.Listen(); err != nil {
-		return exitFailed, err
 	}
 	r.ready.Store(true)
 	r.say("open")
@@ -208,12 +198,6 @@ func (r *running) run(ctx context.Context) (code int, err error) {
 		return exitFailed, err
 	}
 	return exitDrained, nil
-}
-
-// record is called at the end of each request.
-func (r *running) record(one *proxy.Record) {
-	r.wiring.Count(one)
-	r.log.record(one)
 }
 
 func (r *running) closeWiring() {
@@ -256,7 +240,7 @@ func (r *running) follow(ctx context.Context) {
 func (r *running) reload() error {
 	r.reloading.Lock()
 	defer r.reloading.Unlock()
-	r.manager.reloading()
+	r.manager.tell(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonic().Microseconds()))
 	defer r.manager.tell("READY=1")
 	f, err := r.load()
 	if err == nil {
@@ -279,15 +263,16 @@ func (r *running) reload() error {
 
 // needRestart returns the sections of a file that differ, and are read at the start alone, sorted.
 func needRestart(before, after *file.File) (paths []string) {
-	for path, same := range map[string]bool{
-		"admin": before.Admin == after.Admin, "log": before.Log == after.Log, "traces": before.Traces == after.Traces,
-		"fleet": before.Fleet == after.Fleet, "drain": before.Drain == after.Drain,
-		"ingress.keys.store": before.Ingress.Keys.Store == after.Ingress.Keys.Store,
-	} {
+	read := func(path string, same bool) {
 		if !same {
 			paths = append(paths, path)
 		}
 	}
-	slices.Sort(paths)
+	read("admin", before.Admin == after.Admin)
+	read("drain", before.Drain == after.Drain)
+	read("fleet", before.Fleet == after.Fleet)
+	read("ingress.keys.store", before.Ingress.Keys.Store == after.Ingress.Keys.Store)
+	read("log", before.Log == after.Log)
+	read("traces", before.Traces == after.Traces)
 	return paths
 }

@@ -93,16 +93,11 @@ func (f *File) Position(path string) config.Position { return f.policies.Positio
 
 // Doors returns the names of the doors that have an address, and their addresses.
 func (f *File) Doors() map[string]string {
-	doors := map[string]string{}
+	doors := map[string]string{proxy.ForwardDoor: f.Forward.Listen, proxy.IngressDoor: f.Ingress.Listen}
 	for name, u := range f.Upstreams {
 		doors[name] = u.Listen
 	}
-	if f.Forward.Listen != "" {
-		doors[proxy.ForwardDoor] = f.Forward.Listen
-	}
-	if f.Ingress.Listen != "" {
-		doors[proxy.IngressDoor] = f.Ingress.Listen
-	}
+	maps.DeleteFunc(doors, func(_, address string) bool { return address == "" })
 	return doors
 }
 
@@ -113,7 +108,7 @@ func (f *File) Validate(policies *config.PolicyFile) error {
 		more, _ := errors.AsType[problem.List](f.check(f))
 		l = append(l, more...)
 	}
-	l.Check(f.Drain >= 0 && f.Drain <= longestDrain, "Drain", f.Drain, fmt.Sprintf("0 to %v", longestDrain))
+	l.Check(f.Drain >= 0 && f.Drain <= time.Hour, "Drain", f.Drain, "0 to 1h0m0s")
 	l.Check(slices.Contains([]string{"", "stdout", "stderr", "none"}, f.Log.To) || strings.ContainsAny(f.Log.To, `/\`), "Log.To", quoted(f.Log.To), "stdout, stderr, none or the path of a file, such as ./access.log")
 	l.Share(f.Traces.Share <= 1, "Traces.Share", f.Traces.Share, "zero (1 %), a share up to 1, or negative for none")
 	l.Check(f.Traces.OTLP != "" || f.Traces.Share == 0, "Traces.Share", f.Traces.Share, "nothing without otlp, the URL of a collector")
@@ -136,8 +131,6 @@ func (f *File) Validate(policies *config.PolicyFile) error {
 	routes("Forward", f.Forward.Routes)
 	return l.Err()
 }
-
-const longestDrain = time.Hour
 
 // admin checks the address of the admin listener: nobody else may reach it, and no door leads there. (proxy.Config.Private is for
 // TCP.)

@@ -2,6 +2,7 @@ package wiring
 
 import (
 	"net/http"
+	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -51,15 +52,13 @@ func (w *Wiring) Metrics() http.Handler {
 	return promhttp.HandlerFor(w.registry, promhttp.HandlerOpts{})
 }
 
-var classes = [...]string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"}
-
 // Count counts a request. It is for proxy.Wiring.
 func (w *Wiring) Count(r *proxy.Record) {
-	class := r.Status / 100
-	if class < 1 || class >= len(classes) { // 0: the client has left before
-		class = 0
+	class := "other" // the client has left before
+	if r.Status >= 100 && r.Status < 600 {
+		class = strconv.Itoa(r.Status/100) + "xx"
 	}
-	w.requests.WithLabelValues(r.Door, classes[class]).Inc()
+	w.requests.WithLabelValues(r.Door, class).Inc()
 }
 
 // Reloaded counts that the file was read again, and put in force or, with err, refused.

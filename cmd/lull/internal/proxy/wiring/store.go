@@ -12,7 +12,7 @@ import (
 	"github.com/lullgo/lull/server/idempotency"
 )
 
-// openStore opens the store at address. In PostgreSQL it makes the table, if it is not there.
+// openStore opens the store at address.
 func (w *Wiring) openStore(ctx context.Context, address string) error {
 	open, err := storeAt(address)
 	if err != nil {
@@ -51,8 +51,8 @@ func storeAt(address string) (opener, error) {
 			return s, client.Close, err
 		}, err
 	case kind == "postgres" || kind == "postgresql":
-		p, err := parsePostgres(address)
-		return p.open, err
+		c, err := parsePostgres(address)
+		return func(ctx context.Context) (idempotency.Store, func() error, error) { return openPostgres(ctx, c) }, err
 	}
 	return nil, errors.New("want memory, bolt:PATH, redis://HOST:PORT/DATABASE (rediss:// with TLS, unix:// for a socket) or postgres://USER@HOST/DATABASE")
 }

@@ -151,8 +151,7 @@ func (w *Wiring) attempts(next http.RoundTripper) http.RoundTripper {
 		ctx, span := tracer.Start(req.Context(), req.Method, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 			attribute.String("http.request.method", req.Method), attribute.String("server.address", req.URL.Hostname()), attribute.String("url.full", url)))
 		defer span.End()
-		sent := req.WithContext(ctx)
-		sent.Header = req.Header.Clone()
+		sent := req.Clone(ctx)
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(sent.Header))
 		resp, err := next.RoundTrip(sent)
 		failure := ""

@@ -143,7 +143,7 @@ var databases = dbserver.Shared{Start: func() (*dbserver.Server, error) {
 // Each store has what another proxy has written: memory in this process alone.
 func TestStores(t *testing.T) {
 	_, cache := startRedis(t, 0)
-	for _, address := range []string{"memory", "bolt:" + filepath.Join(t.TempDir(), "keys"), cache, "postgres://postgres:secret@" + databases.Addr(t) + "/postgres?sslmode=disable"} {
+	for _, address := range []string{"memory", "bolt:" + filepath.Join(t.TempDir(), "keys"), cache, "postgres://postgres:secret@" + databases.Addr(t) + "/postgres"} {
 		name, _, _ := strings.Cut(address, ":")
 		t.Run(name, func(t *testing.T) {
 			claim := idempotency.Claim{Key: "k", Token: idempotency.FencingToken{1}, Lease: time.Minute, Retention: time.Hour}
