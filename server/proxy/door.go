@@ -190,7 +190,7 @@ func (d *door) setRoutes(n *plan, routes []Route) error {
 
 // setCalls makes what makes the calls of the door, and the handler that uses it.
 func (d *door) setCalls(replay int64, stale time.Duration, resume bool, opts ...lullhttp.Option) error {
-	opts = append(opts, lullhttp.WithReplay(cmp.Or(replay, defaultReplay)), lullhttp.WithDependencies(dependencyOf), lullhttp.WithBeforeRetry(beforeRetry))
+	opts = append(opts, lullhttp.WithReplay(cmp.Or(replay, defaultReplay)), lullhttp.WithDependencies(dependencyOf), lullhttp.WithBeforeRetry(setTimeLeft))
 	if d.limits.BodyIdle > 0 {
 		opts = append(opts, lullhttp.WithBodyIdleTimeout(d.limits.BodyIdle))
 	}

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"iter"
 	"net/http"
@@ -54,7 +53,7 @@ func (d *door) outgoing(out, in *http.Request) {
 	}
 	out.Header.Add("Via", via(in.Proto))
 	out.URL.User = nil
-	setTimeLeft(in.Context(), out.Header)
+	_ = setTimeLeft(out, nil)
 }
 
 // via returns what Via says of a message that has come by that protocol (RFC 9110, 7.6.3).
@@ -97,11 +96,12 @@ func endsHere(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// setTimeLeft sets Grpc-Timeout, if it is there, to what is left of the time.
-func setTimeLeft(ctx context.Context, h http.Header) {
-	if until, bounded := ctx.Deadline(); bounded && len(h["Grpc-Timeout"]) > 0 {
-		h.Set("Grpc-Timeout", grpcTimeout(time.Until(until)))
+// setTimeLeft sets Grpc-Timeout, if it is there, to what is left of the time. It is called for each attempt.
+func setTimeLeft(r *http.Request, _ error) error {
+	if until, bounded := r.Context().Deadline(); bounded && len(r.Header["Grpc-Timeout"]) > 0 {
+		r.Header.Set("Grpc-Timeout", grpcTimeout(time.Until(until)))
 	}
+	return nil
 }
 
 // grpcTimeout returns d as gRPC writes it: at most eight digits and a unit.
@@ -115,12 +115,6 @@ func grpcTimeout(d time.Duration) string {
 		}
 	}
 	return strconv.FormatInt(int64(d/time.Hour), 10) + "H"
-}
-
-// beforeRetry is lullhttp's: less time is left.
-func beforeRetry(next *http.Request, _ error) error {
-	setTimeLeft(next.Context(), next.Header)
-	return nil
 }
 
 // modifyResponse adds how the call went to its response.

@@ -24,7 +24,7 @@ type Record struct {
 	Host     string        `json:"host,omitempty"`
 	Path     string        `json:"path,omitempty"`
 	Protocol string        `json:"protocol,omitempty"` // "HTTP/1.1", "HTTP/2.0"
-	Status   int           `json:"status,omitempty"`   // of the answer; statusClientGone, or 0: there was none
+	Status   int           `json:"status,omitempty"`   // of the answer; 499: the client went away before it; 0: there was none
 	BytesIn  int64         `json:"bytes_in"`           // of the request's body, as far as it was read
 	BytesOut int64         `json:"bytes_out"`          // of the answer's body
 
@@ -94,14 +94,11 @@ func (c *call) end() {
 	if c.Status < 200 && c.Status != http.StatusSwitchingProtocols {
 		c.Status = 0
 		if c.clientHasLeft() {
-			c.Status = statusClientGone
+			c.Status = 499
 		}
 	}
 	c.door.proxy.wiring.Record(&c.Record)
 }
-
-// statusClientGone is the status in the Record of a request whose client went away before there was an answer.
-const statusClientGone = 499
 
 // observer completes the record of the call that an event belongs to.
 type observer struct{}
