@@ -523,10 +523,11 @@ func (out *outgoing) detached() driver.Detached {
 	return driver.Detach(out.progress.Context)
 }
 
-// lastError returns the error of the last attempt for observers.
+// lastError returns the error of the last attempt for observers, and for the breaker, which keeps it.
+// The caller may change the response's header.
 func (x *exchange) lastError() error {
 	if x.resp != nil {
-		return &StatusError{StatusCode: x.resp.StatusCode, Header: grpcHeader(x.resp)}
+		return &StatusError{StatusCode: x.resp.StatusCode, Header: grpcHeader(x.resp).Clone()}
 	}
 	return x.err
 }
