@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -31,23 +33,21 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 	if callOf(r.Context()).clientHasLeft() {
 		panic(http.ErrAbortHandler)
 	}
-	status, kind := http.StatusBadGateway, ""
+	status, h := http.StatusBadGateway, w.Header()
 	var call *lull.Error
 	called := errors.As(err, &call)
-	h := w.Header()
+	verdict := lullhttp.ClassifyError(err)
 	if called {
-		giveUp(r.Context())
+		giveUp(callOf(r.Context()))
 		h.Set(attemptsHeader, strconv.Itoa(call.Attempts))
 		h.Set(reasonHeader, call.Reason.String())
-		kind = proxyError(call.Verdict)
-	} else {
-		kind = proxyError(lullhttp.ClassifyError(err))
+		verdict = call.Verdict
 	}
-	tooLarge := new(http.MaxBytesError)
+	kind := proxyError(verdict)
 	switch failed := bodyFailure(r); {
 	case called && call.Verdict.CallerSide() && callOf(r.Context()).body.awaited() && call.Timeout() && !call.Verdict.NeverSent:
 		status, kind = http.StatusRequestTimeout, "http_request_error"
-	case errors.As(err, &tooLarge):
+	case errors.As(err, new(*http.MaxBytesError)):
 		status, kind = http.StatusRequestEntityTooLarge, "http_request_denied"
 	case failed > 0:
 		status, kind = failed, "http_request_error"
@@ -178,25 +178,21 @@ func isGRPC(r *http.Request) bool {
 	return r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
 }
 
-// failGRPC answers with a status of gRPC in a header alone (Trailers-Only), by gRPC's table for the statuses of HTTP.
+// grpcStatuses are gRPC's for those of HTTP. Others are UNAVAILABLE.
+var grpcStatuses = map[int]string{
+	http.StatusBadRequest:            "13", // INTERNAL
+	http.StatusForbidden:             "7",  // PERMISSION_DENIED
+	http.StatusMethodNotAllowed:      "12", // UNIMPLEMENTED
+	http.StatusRequestEntityTooLarge: "8",  // RESOURCE_EXHAUSTED
+	http.StatusGatewayTimeout:        "4",  // DEADLINE_EXCEEDED
+}
+
+// failGRPC answers with a status of gRPC in a header alone (Trailers-Only).
 func failGRPC(w http.ResponseWriter, status int, text string, gaveUp bool) {
-	code := "14" // UNAVAILABLE
-	switch status {
-	case http.StatusBadRequest:
-		code = "13" // INTERNAL
-	case http.StatusForbidden:
-		code = "7" // PERMISSION_DENIED
-	case http.StatusMethodNotAllowed:
-		code = "12" // UNIMPLEMENTED
-	case http.StatusRequestEntityTooLarge:
-		code = "8" // RESOURCE_EXHAUSTED
-	case http.StatusGatewayTimeout:
-		code = "4" // DEADLINE_EXCEEDED
-	}
 	h := w.Header()
 	h.Set("Content-Type", "application/grpc")
-	h.Set("Grpc-Status", code)
-	h.Set("Grpc-Message", percentEncoded(text))
+	h.Set("Grpc-Status", cmp.Or(grpcStatuses[status], "14"))
+	h.Set("Grpc-Message", percentEncoded(text, "%"))
 	if gaveUp {
 		stopGRPC(h)
 	}
@@ -210,22 +206,18 @@ func stopGRPC(h http.Header) {
 	}
 }
 
-// percentEncoded returns text as Grpc-Message has it.
-func percentEncoded(text string) string {
+// percentEncoded returns text with its control characters, bytes beyond ASCII and those of more as "%20".
+func percentEncoded(text, more string) string {
 	var b strings.Builder
 	for i := range len(text) {
-		if c := text[i]; c >= ' ' && c <= '~' && c != '%' {
+		if c := text[i]; c >= ' ' && c <= '~' && strings.IndexByte(more, c) < 0 {
 			b.WriteByte(c)
 		} else {
-			b.WriteString(percent(c))
+			fmt.Fprintf(&b, "%%%02X", c)
 		}
 	}
 	return b.String()
 }
-
-type errorText string
-
-func (e errorText) Error() string { return string(e) }
 
 // quiet is for httputil.ReverseProxy: a failure is in the record of its request.
 var quiet = log.New(io.Discard, "", 0)
@@ -254,14 +246,14 @@ func answerIngress(w http.ResponseWriter, r *http.Request, err error) {
 	case v.NeverSent:
 		idempotency.NoEffect(r.Context())
 		response.SetRetryAfter(w.Header(), time.Second)
-		fail(w, r, http.StatusServiceUnavailable, errorText("the application is not there"), "connection_refused")
+		fail(w, r, http.StatusServiceUnavailable, errors.New("the application is not there"), "connection_refused")
 	case keyed:
 		c.Error = err.Error()
 		panic(http.ErrAbortHandler) // so nothing is recorded as the key's answer: the next request with it learns that nobody knows
 	case errors.Is(err, context.DeadlineExceeded):
-		fail(w, r, unlessSafe(w, r, http.StatusGatewayTimeout), errorText("the application has not answered in time"), "http_response_timeout")
+		fail(w, r, unlessSafe(w, r, http.StatusGatewayTimeout), errors.New("the application has not answered in time"), "http_response_timeout")
 	default:
-		fail(w, r, unlessSafe(w, r, http.StatusBadGateway), errorText("the application has not answered"), proxyError(v))
+		fail(w, r, unlessSafe(w, r, http.StatusBadGateway), errors.New("the application has not answered"), proxyError(v))
 	}
 	c.Error = err.Error()
 }

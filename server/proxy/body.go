@@ -100,12 +100,10 @@ func (b *requestBody) whole() bool {
 
 // failure returns the error of the client, or nil.
 func (b *requestBody) failure() error {
-	if b != nil {
-		if err := b.failed.Load(); err != nil {
-			return *err
-		}
+	if b == nil || b.failed.Load() == nil {
+		return nil
 	}
-	return nil
+	return *b.failed.Load()
 }
 
 func (b *requestBody) bytes() int64 {

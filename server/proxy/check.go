@@ -57,7 +57,7 @@ func isLength(values []string, length int64) bool {
 		return true
 	}
 	n, err := strconv.ParseUint(values[0], 10, 63)
-	return len(values) == 1 && err == nil && int64(n) == length && values[0][0] != '+'
+	return len(values) == 1 && err == nil && int64(n) == length
 }
 
 // hasOnly reports whether text has bytes of a class alone, and at least one.
@@ -70,6 +70,11 @@ func hasOnly[T string | []byte](text T, class uint8) bool {
 	return len(text) > 0
 }
 
+func validPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
+}
+
 // isAuthority reports whether text is a host, with or without a port. Of a name's characters (RFC 3986, 3.2.2) those are
 // left out that separate something elsewhere. A percent sign is for paths of Unix sockets.
 func isAuthority(text string) bool {
@@ -77,7 +82,7 @@ func isAuthority(text string) bool {
 	if i := strings.LastIndexByte(text, ':'); i > strings.LastIndexByte(text, ']') {
 		host, port, cut = text[:i], text[i+1:], true
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); cut && (err != nil || n == 0 || port[0] == '+') {
+	if cut && !validPort(port) {
 		return false
 	}
 	if inner, ok := strings.CutPrefix(host, "["); ok {

@@ -190,7 +190,7 @@ func (d *door) setRoutes(n *plan, routes []Route) error {
 
 // setCalls makes what makes the calls of the door, and the handler that uses it.
 func (d *door) setCalls(replay int64, stale time.Duration, resume bool, opts ...lullhttp.Option) error {
-	opts = append(opts, lullhttp.WithReplay(cmp.Or(replay, defaultReplay)), lullhttp.WithDependencies(dependencyOf), lullhttp.WithBeforeRetry(beforeRetry))
+	opts = append(opts, lullhttp.WithReplay(cmp.Or(replay, defaultReplay)), lullhttp.WithDependencies(dependencyOf), lullhttp.WithBeforeRetry(setTimeLeft))
 	if d.limits.BodyIdle > 0 {
 		opts = append(opts, lullhttp.WithBodyIdleTimeout(d.limits.BodyIdle))
 	}
@@ -231,7 +231,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	dropH2C(r.Header)
 	c := &call{Context: r.Context(), door: d}
 	c.Record = Record{Time: time.Now(), Door: d.name, Method: r.Method, Host: r.Host, Path: r.URL.Path, Protocol: r.Proto}
-	c.writer = writer{ResponseWriter: w, call: c, old: !r.ProtoAtLeast(1, 1)}
+	c.writer = writer{ResponseWriter: w, call: c}
 	out := &c.writer
 	c.last = maySwitch(r)
 	if d.proxy.wiring.Record != nil {
@@ -255,12 +255,12 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.body = takeBody(w, r, d.limits)
 	defer c.body.wait(true)
 	if text := refusalOf(r); text != "" {
-		fail(out, r, http.StatusBadRequest, errorText(text), "http_request_error")
+		fail(out, r, http.StatusBadRequest, errors.New(text), "http_request_error")
 		return
 	}
 	if loops(r.Header) {
 		out.Header()["X-Should-Retry"] = []string{"false"}
-		fail(out, r, http.StatusBadGateway, errorText("the request goes round in circles: see its Via header"), "proxy_loop_detected")
+		fail(out, r, http.StatusBadGateway, errors.New("the request goes round in circles: see its Via header"), "proxy_loop_detected")
 		return
 	}
 	if c.body != nil {
@@ -277,6 +277,10 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).EnableFullDuplex()
 		}
 	}
+	if r.Method == http.MethodConnect && d.reverse != nil { // a door that is gone has none
+		d.connect(out, r)
+		return
+	}
 	d.handler.ServeHTTP(out, r)
 	if c.resp != nil && len(c.resp.Trailer) > 0 {
 		for _, name := range forApplication {
@@ -289,7 +293,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *call) begin(h http.Header, status int) {
 	if c.in != nil {
 		c.in.Began()
-		h[lullhttp.AnnounceHeader] = announcement
+		h[lullhttp.AnnounceHeader] = oneText
 		if status >= 500 && c.in.GaveUp() {
 			if _, hinted := lullhttp.ParseHint(h, status, c.Time); !hinted {
 				h["X-Should-Retry"] = []string{"false"} // a retry from further up would multiply those made here
@@ -304,8 +308,6 @@ func (c *call) begin(h http.Header, status int) {
 		h["Connection"] = []string{"close"}
 	}
 }
-
-var announcement = []string{"1"}
 
 // cut sends what there is of an answer that breaks off, so that the client does not take the request for one without any, and
 // resets the connection: some clients take half an answer for a whole one if the connection ends in order.
@@ -327,19 +329,15 @@ func (c *call) cut() {
 // serve makes the request of an upstream or of the forward door.
 func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	c := callOf(r.Context())
-	if r.Method == http.MethodConnect {
-		d.connect(w, r)
-		return
-	}
 	if d.target == nil && !d.mayForward(w, r) || endsHere(w, r) {
 		return
 	}
 	c.route = d.routeOf(r)
 	options := c.route.options
-	switch r.Header.Get(retryHeader) {
-	case "?1":
+	switch said := r.Header.Get(retryHeader); {
+	case said == "?1" && !c.route.once: // the file has the last word
 		options = append(options[:len(options):len(options)], lull.Idempotent())
-	case "?0":
+	case said == "?0":
 		options, c.once = append(options[:len(options):len(options)], lull.Once()), true
 	}
 	c.once = c.once || c.route.once || c.route.dependency.Plan().Attempts() == 1

@@ -1,12 +1,14 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,28 +34,30 @@ func (d *door) mayForward(w http.ResponseWriter, r *http.Request) bool {
 		fail(w, r, http.StatusBadRequest, errors.New("this is a proxy: it takes requests with the whole URL, as clients send them that have HTTP_PROXY"), "http_request_error")
 	case r.URL.Scheme != "http" && r.URL.Scheme != "https":
 		fail(w, r, http.StatusBadRequest, errors.New("want a URL of http or https"), "http_request_error")
-	case !d.hosts.allow(r.URL.Hostname(), portOf(r.URL)):
-		fail(w, r, http.StatusForbidden, errors.New("the forward door may not call "+r.URL.Host+": name it under forward.hosts"), "http_request_denied")
 	default:
-		return true
+		return d.mayCall(w, r, r.URL.Hostname(), portOf(r.URL))
 	}
 	return false
 }
 
-func portOf(u *url.URL) string {
-	switch {
-	case u.Port() != "":
-		return u.Port()
-	case u.Scheme == "https":
-		return "443"
+func (d *door) mayCall(w http.ResponseWriter, r *http.Request, host, port string) bool {
+	if d.hosts.allow(host, port) {
+		return true
 	}
-	return "80"
+	fail(w, r, http.StatusForbidden, errors.New("the forward door may not call "+r.Host+": name it under forward.hosts"), "http_request_denied")
+	return false
+}
+
+var usualPorts = map[string]string{"http": "80", "https": "443"}
+
+func portOf(u *url.URL) string {
+	return cmp.Or(u.Port(), usualPorts[u.Scheme])
 }
 
 // hostName returns the host of u as the name of a dependency: in lower case, without the usual port.
 func hostName(u *url.URL) string {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	if p := u.Port(); p != "" && !(p == "80" && u.Scheme == "http") && !(p == "443" && u.Scheme == "https") {
+	if p := portOf(u); p != usualPorts[u.Scheme] {
 		return net.JoinHostPort(host, p)
 	}
 	if strings.Contains(host, ":") {
@@ -96,10 +100,7 @@ func newHostList(hosts []string) hostList {
 // allow reports whether the host may be called at that port.
 func (l hostList) allow(host, port string) bool {
 	host = plainHost(host)
-	if host == "" {
-		return false
-	}
-	if l.all || l.exact[host+":"+port] {
+	if l.all && host != "" || l.exact[host+":"+port] {
 		return true
 	}
 	for i := range len(host) {
@@ -173,17 +174,10 @@ func isLocal(a netip.Addr) bool {
 		return true
 	}
 	interfaces, err := net.InterfaceAddrs()
-	if err != nil {
-		return true // nobody knows
-	}
-	for _, i := range interfaces {
-		if n, ok := i.(*net.IPNet); ok {
-			if own, ok := netip.AddrFromSlice(n.IP); ok && own.Unmap() == a {
-				return true
-			}
-		}
-	}
-	return false
+	return err != nil || slices.ContainsFunc(interfaces, func(i net.Addr) bool { // an error: nobody knows
+		n, ok := i.(*net.IPNet)
+		return ok && n.IP.Equal(a.AsSlice())
+	})
 }
 
 // isMetadata reports whether a cloud has its metadata at a, apart from link-local addresses.
@@ -203,12 +197,11 @@ func (d *door) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	host, port, err := net.SplitHostPort(r.Host)
-	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 || host == "" {
+	if err != nil || !validPort(port) || host == "" {
 		fail(w, r, http.StatusBadRequest, errors.New("CONNECT wants a host and a port"), "http_request_error")
 		return
 	}
-	if !d.hosts.allow(host, port) {
-		fail(w, r, http.StatusForbidden, errors.New("the forward door may not call "+r.Host+": name it under forward.hosts"), "http_request_denied")
+	if !d.mayCall(w, r, host, port) {
 		return
 	}
 	address := net.JoinHostPort(host, port)

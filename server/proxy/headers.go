@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"iter"
 	"net/http"
@@ -17,14 +16,10 @@ import (
 
 // The headers between an application and its proxy.
 const (
-	// retryHeader is of a request: "?1" if carrying it out twice is the same as once, "?0" if it must have one attempt.
-	retryHeader = "Lull-Retry"
-	// attemptsHeader is of a response: how many attempts the call took.
-	attemptsHeader = "Lull-Attempts"
-	// reasonHeader is of a response that is no success: why no further attempt was made.
-	reasonHeader = "Lull-Reason"
-	// staleHeader is of a response that is an older one: "?1".
-	staleHeader = "Lull-Stale"
+	retryHeader    = "Lull-Retry"    // of a request: "?1" if carrying it out twice is the same as once, "?0" if it must have one attempt
+	attemptsHeader = "Lull-Attempts" // of a response: how many attempts the call took
+	reasonHeader   = "Lull-Reason"   // of a response that is no success: why no further attempt was made
+	staleHeader    = "Lull-Stale"    // of a response that is an older one: "?1"
 )
 
 // fromApplication are the headers of a request that are meant for the proxy alone.
@@ -58,17 +53,16 @@ func (d *door) outgoing(out, in *http.Request) {
 	}
 	out.Header.Add("Via", via(in.Proto))
 	out.URL.User = nil
-	setTimeLeft(in.Context(), out.Header)
+	_ = setTimeLeft(out, nil)
 }
 
 // via returns what Via says of a message that has come by that protocol (RFC 9110, 7.6.3).
 func via(protocol string) string { return strings.TrimPrefix(protocol, "HTTP/") + " " + pseudonym }
 
-// pseudonym stands for the proxy in Via.
-const pseudonym = "lull"
-
-// mostVia is how many proxies of this kind a request may have passed.
-const mostVia = 8
+const (
+	pseudonym = "lull" // of the proxy in Via
+	mostVia   = 8      // proxies of this kind that a request may have passed
+)
 
 // loops reports whether a request goes round in circles.
 func loops(h http.Header) bool {
@@ -102,14 +96,12 @@ func endsHere(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// setTimeLeft sets Grpc-Timeout, if it is there, to what is left of the time.
-func setTimeLeft(ctx context.Context, h http.Header) {
-	if len(h["Grpc-Timeout"]) == 0 {
-		return
+// setTimeLeft sets Grpc-Timeout, if it is there, to what is left of the time. It is called for each attempt.
+func setTimeLeft(r *http.Request, _ error) error {
+	if until, bounded := r.Context().Deadline(); bounded && len(r.Header["Grpc-Timeout"]) > 0 {
+		r.Header.Set("Grpc-Timeout", grpcTimeout(time.Until(until)))
 	}
-	if until, bounded := ctx.Deadline(); bounded {
-		h.Set("Grpc-Timeout", grpcTimeout(time.Until(until)))
-	}
+	return nil
 }
 
 // grpcTimeout returns d as gRPC writes it: at most eight digits and a unit.
@@ -125,40 +117,37 @@ func grpcTimeout(d time.Duration) string {
 	return strconv.FormatInt(int64(d/time.Hour), 10) + "H"
 }
 
-// beforeRetry is lullhttp's: less time is left.
-func beforeRetry(next *http.Request, _ error) error {
-	setTimeLeft(next.Context(), next.Header)
-	return nil
-}
-
 // modifyResponse adds how the call went to its response.
 func modifyResponse(resp *http.Response) error {
-	h := resp.Header
-	for _, name := range forApplication {
-		delete(h, name)
-		delete(resp.Trailer, name)
-	}
-	giveUp(resp.Request.Context())
-	o := lullhttp.OutcomeOf(resp)
-	h[attemptsHeader] = oneAttempt
+	removeOurs(resp)
+	c, h, o := callOf(resp.Request.Context()), resp.Header, lullhttp.OutcomeOf(resp)
+	giveUp(c)
+	h[attemptsHeader] = oneText
 	if o.Attempts != 1 {
 		h[attemptsHeader] = []string{strconv.Itoa(o.Attempts)}
 	}
 	if o.Reason != engine.Success {
 		h[reasonHeader] = []string{o.Reason.String()}
 	}
-	if callOf(resp.Request.Context()).in.GaveUp() && isGRPC(resp.Request) {
+	if c.in.GaveUp() && isGRPC(resp.Request) {
 		stopGRPC(h)
 		stopGRPC(resp.Trailer)
 	}
-	if o.Stale {
-		callOf(resp.Request.Context()).Stale = true
+	if c.Stale = o.Stale; c.Stale {
 		h[staleHeader] = []string{"?1"}
 	}
-	if c := callOf(resp.Request.Context()); c.door.target == nil {
+	if c.door.target == nil {
 		h.Add("Via", via(resp.Proto))
 	}
 	return passable(resp)
+}
+
+// removeOurs removes what the proxy alone may set.
+func removeOurs(resp *http.Response) {
+	for _, name := range forApplication {
+		delete(resp.Header, name)
+		delete(resp.Trailer, name)
+	}
 }
 
 // passable takes from a response what the door's client cannot be sent.
@@ -181,17 +170,14 @@ func passable(resp *http.Response) error {
 	return nil
 }
 
-var oneAttempt = []string{"1"}
+var oneText = []string{"1"}
 
-// hopByHop are the headers of one connection (RFC 9110, 7.6.1), beside those that Connection names.
-var hopByHop = [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
-
-// removeHopByHop removes the headers of one connection.
+// removeHopByHop removes the headers of one connection (RFC 9110, 7.6.1).
 func removeHopByHop(h http.Header) {
 	for name := range elements(h["Connection"]) {
 		h.Del(name)
 	}
-	for _, name := range hopByHop {
+	for _, name := range [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
 		delete(h, name)
 	}
 }
@@ -223,25 +209,7 @@ func setPath(u *url.URL, in *http.Request, base *url.URL) {
 	case path == "" || u.EscapedPath() == path:
 		return
 	}
-	u.RawPath = escaped(path)
+	// net/url lets bytes pass that may not stand in a path. EscapedPath would then write it anew, with a slash for each "%2F".
+	u.RawPath = percentEncoded(path, " \"<>\\^`{|}")
 	u.Path, _ = url.PathUnescape(u.RawPath) // what is escaped was parsed before
-}
-
-// escaped escapes bytes that may not stand in a path and that net/url lets pass. (URL.EscapedPath would then write the
-// path anew, with a slash for each "%2F".)
-func escaped(path string) string {
-	var b strings.Builder
-	for i := range len(path) {
-		switch c := path[i]; {
-		case c > ' ' && c <= '~' && !strings.ContainsRune("\"<>\\^`{|}", rune(c)):
-			b.WriteByte(c)
-		default:
-			b.WriteString(percent(c))
-		}
-	}
-	return b.String()
-}
-
-func percent(c byte) string {
-	return "%" + strings.ToUpper(strconv.FormatUint(uint64(c)|0x100, 16)[1:])
 }

@@ -15,15 +15,14 @@ import (
 )
 
 func (n *plan) ingress(d *door, i Ingress) error {
-	var at target
-	d.target, at = parseTarget(i.To)
-	d.keep = true
+	to, at := parseTarget(i.To)
+	d.target, d.keep = to, true
 	base, err := n.base(at)
 	if err != nil {
 		return err
 	}
 	d.tls = tlsFiles{cert: i.Cert, key: i.Key, clientCA: i.ClientCA}
-	trusted := trustOf(i.Trust)
+	trusted := trusts[i.Trust]
 	rewrite := func(r *httputil.ProxyRequest) { d.toApplication(r, trusted(r.In)) }
 	d.reverse = reverseProxy(&onceTransport{base: base}, rewrite, fromIngress, answerIngress)
 	var inner http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,29 +50,11 @@ func (n *plan) ingress(d *door, i Ingress) error {
 	if i.MaxTimeout > 0 {
 		opts = append(opts, lullhttp.LimitTimeout(0, i.MaxTimeout))
 	}
-	handler, err := lullhttp.NewHandler(inner, opts...)
-	if err != nil {
-		return err
-	}
-	d.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodConnect {
-			d.connect(w, r)
-			return
-		}
-		handler.ServeHTTP(w, r)
-	})
-	return nil
+	d.handler, err = lullhttp.NewHandler(inner, opts...)
+	return err
 }
 
-func trustOf(t Trust) func(*http.Request) bool {
-	switch t {
-	case Everybody:
-		return lullhttp.TrustEverybody
-	case MutualTLS:
-		return lullhttp.TrustMutualTLS
-	}
-	return lullhttp.TrustNobody
-}
+var trusts = map[Trust]func(*http.Request) bool{Nobody: lullhttp.TrustNobody, Everybody: lullhttp.TrustEverybody, MutualTLS: lullhttp.TrustMutualTLS}
 
 func (p *Proxy) withKeys(next http.Handler, k Keys) (http.Handler, error) {
 	if p.wiring.Store == nil {
@@ -116,9 +97,6 @@ func isInner(name string, _ []string) bool {
 
 // fromIngress passes the application's response on.
 func fromIngress(resp *http.Response) error {
-	for _, name := range forApplication {
-		delete(resp.Header, name)
-		delete(resp.Trailer, name)
-	}
+	removeOurs(resp)
 	return passable(resp)
 }

@@ -69,8 +69,8 @@ func (l *layers) above(r *http.Request) (all []layer) {
 }
 
 // giveUp records that a call of the application has been given up, if it has, before the application learns of it.
-func giveUp(ctx context.Context) {
-	if c := callOf(ctx); c != nil && len(c.above) > 0 && inbound.From(ctx).GaveUp() {
+func giveUp(c *call) {
+	if len(c.above) > 0 && c.in.GaveUp() {
 		for _, one := range c.above {
 			one.in.GiveUp()
 		}

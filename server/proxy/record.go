@@ -24,7 +24,7 @@ type Record struct {
 	Host     string        `json:"host,omitempty"`
 	Path     string        `json:"path,omitempty"`
 	Protocol string        `json:"protocol,omitempty"` // "HTTP/1.1", "HTTP/2.0"
-	Status   int           `json:"status,omitempty"`   // of the answer; statusClientGone, or 0: there was none
+	Status   int           `json:"status,omitempty"`   // of the answer; 499: the client went away before it; 0: there was none
 	BytesIn  int64         `json:"bytes_in"`           // of the request's body, as far as it was read
 	BytesOut int64         `json:"bytes_out"`          // of the answer's body
 
@@ -94,14 +94,11 @@ func (c *call) end() {
 	if c.Status < 200 && c.Status != http.StatusSwitchingProtocols {
 		c.Status = 0
 		if c.clientHasLeft() {
-			c.Status = statusClientGone
+			c.Status = 499
 		}
 	}
 	c.door.proxy.wiring.Record(&c.Record)
 }
-
-// statusClientGone is the status in the Record of a request whose client went away before there was an answer.
-const statusClientGone = 499
 
 // observer completes the record of the call that an event belongs to.
 type observer struct{}
@@ -143,14 +140,13 @@ func (observer) Observe(ctx context.Context, e event.Event) {
 type writer struct {
 	http.ResponseWriter
 	call   *call
-	old    bool // HTTP/1.0
 	status int
 	bytes  int64
 }
 
 func (w *writer) WriteHeader(status int) {
 	if status < 200 {
-		if w.old {
+		if w.call.Protocol == "HTTP/1.0" {
 			return // RFC 9110, 15.2
 		}
 		for _, name := range forApplication {

@@ -178,13 +178,12 @@ func (p *Proxy) newServer(d *door) (*server, error) {
 		return nil, err
 	}
 	s := &server{address: d.address, limits: d.limits, tls: d.tls}
-	s.listener = &doorListener{
-		Listener: l, tls: secure, slots: make(chan struct{}, d.limits.Connections), ending: make(chan struct{}), ended: make(chan struct{}),
-		refused: func(why string) {
-			if p.wiring.Record != nil {
-				p.wiring.Record(&Record{Time: time.Now(), Door: d.name, Status: http.StatusBadRequest, Own: true, Error: why})
-			}
-		},
+	s.listener = &doorListener{Listener: l, tls: secure, slots: make(chan struct{}, d.limits.Connections), ended: make(chan struct{})}
+	s.listener.open, s.listener.close = context.WithCancel(context.Background())
+	s.listener.refused = func(why string) {
+		if p.wiring.Record != nil {
+			p.wiring.Record(&Record{Time: time.Now(), Door: d.name, Status: http.StatusBadRequest, Own: true, Error: why})
+		}
 	}
 	s.http = &http.Server{
 		Handler:           onOwnStack(p.Handler(d.name)),
@@ -266,31 +265,22 @@ type doorListener struct {
 	tls     *tls.Config      // nil: no TLS
 	refused func(why string) // is called when the guard has refused a request
 	slots   chan struct{}
-	ending  chan struct{} // closed by Close
+	open    context.Context // until Close
+	close   context.CancelFunc
 	ended   chan struct{} // closed when the last connection has been taken
-	once    sync.Once
-	last    []net.Conn // that waited when it was closed; of the goroutine that accepts
+	last    []net.Conn    // that waited when it was closed; of the goroutine that accepts
 }
 
-func (l *doorListener) closing() bool {
-	select {
-	case <-l.ending:
-		return true
-	default:
-		return false
-	}
-}
+func (l *doorListener) closing() bool { return l.open.Err() != nil }
 
 func (l *doorListener) Accept() (net.Conn, error) {
 	select {
 	case l.slots <- struct{}{}:
-	case <-l.ending: // the last connections may be more than the slots
+	case <-l.open.Done(): // the last connections may be more than the slots
 	}
 	c, err := l.accept()
 	if err != nil {
-		if l.closing() {
-			err = net.ErrClosed
-		} else {
+		if !l.closing() {
 			<-l.slots
 		}
 		return nil, err
@@ -329,12 +319,10 @@ func (l *doorListener) accept() (net.Conn, error) {
 
 // Close ends the listener when it has taken the connections that wait.
 func (l *doorListener) Close() error {
-	l.once.Do(func() {
-		close(l.ending)
-		if d, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); !ok || d.SetDeadline(time.Unix(1, 0)) != nil {
-			l.Listener.Close()
-		}
-	})
+	l.close()
+	if d, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); !ok || d.SetDeadline(time.Unix(1, 0)) != nil {
+		l.Listener.Close()
+	}
 	return nil
 }
 

@@ -82,12 +82,11 @@ func certificates(file string) (*x509.CertPool, error) {
 
 // dialer returns what opens the connections of a target.
 func (p *Proxy) dialer(t target) func(context.Context, string, string) (net.Conn, error) {
-	d := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
-	if t.unix != "" {
-		return func(ctx context.Context, _, _ string) (net.Conn, error) { return d.DialContext(ctx, "unix", t.unix) }
-	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		d := d
+		d := net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
+		if t.unix != "" {
+			return d.DialContext(ctx, "unix", t.unix)
+		}
 		d.ControlContext = func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
 			return p.mayDial(address, resolved, t.forward)
 		}

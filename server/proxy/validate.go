@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -93,9 +92,20 @@ func (v *validation) listen(field, address string) {
 	if other := v.doors[normal]; other != "" {
 		v.text(false, field, address, "an address of its own: "+other+" is the same")
 	}
+	for other, at := range v.doors {
+		v.text(!overlap(normal, other) || normal == other, field, address, "an address of its own: that of "+at+" includes it, or is included")
+	}
 	if !strings.HasSuffix(normal, ":0") { // 0 is any free port
 		v.doors[normal] = field
 	}
+}
+
+// overlap reports whether one of two addresses is all those of this machine, at the port of the other.
+func overlap(a, b string) bool {
+	host, port, _ := net.SplitHostPort(a)
+	otherHost, otherPort, _ := net.SplitHostPort(b)
+	all := func(host string) bool { return host == "0.0.0.0" || host == "::" }
+	return port != "" && port == otherPort && (all(host) || all(otherHost))
 }
 
 // listenAddress returns the one form of an address to listen at.
@@ -127,7 +137,8 @@ func (v *validation) target(field, to, listen string) string {
 	}
 	u, err := url.Parse(to)
 	ok := err == nil && slices.Contains([]string{"http", "https", "h2c"}, u.Scheme) && u.Hostname() != "" && u.User == nil &&
-		u.RawQuery == "" && u.Fragment == "" && !strings.ContainsAny(to, "?#") && portOrNone(u.Port(), u.Host)
+		u.RawQuery == "" && u.Fragment == "" && !strings.ContainsAny(to, "?#") &&
+		(validPort(u.Port()) || u.Port() == "" && !strings.HasSuffix(u.Host, ":"))
 	if v.text(ok, field, to, allowedTo); !ok {
 		return ""
 	}
@@ -135,11 +146,6 @@ func (v *validation) target(field, to, listen string) string {
 	own, ownOK := listenAddress(listen)
 	v.text(!atOK || !ownOK || at != own, field, to, "another address than that of the door")
 	return strings.TrimRight(u.Scheme+"://..."+u.Path, "/")
-}
-
-func portOrNone(port, host string) bool {
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0 || port == "" && !strings.HasSuffix(host, ":")
 }
 
 func (v *validation) upstream(field string, u Upstream) {
@@ -168,41 +174,41 @@ func (v *validation) routes(field string, routes []Route, hosts bool) {
 	for i, r := range routes {
 		at := fmt.Sprintf("%s.Routes[%d]", field, i)
 		v.Check(r.Repeat <= Once, at+".Repeat", r.Repeat, choice.List(repeatNames))
-		v.text(r.Policy != "" || r.Repeat != ByMethod, at+".Match", r.Match, "a policy or repeat beside it: without them the route has no effect")
+		exception := slices.ContainsFunc(routes, func(other Route) bool { // from a wider pattern
+			_, path, _ := strings.Cut(other.Match, "/")
+			return other.Repeat != ByMethod && strings.HasSuffix(other.Match, "/") && strings.Contains(r.Match, "/"+path)
+		})
+		v.text(r.Policy != "" || r.Repeat != ByMethod || exception, at+".Match", r.Match, "a policy or repeat beside it: without them the route has no effect")
 		allowed := `a pattern such as "POST /charges/{id}" or /v1/`
 		if hosts {
 			allowed = `a pattern with a host, such as "POST api.example.com/v1/"`
 		}
 		pattern := r.Match
-		if _, after, ok := strings.Cut(pattern, " "); ok {
+		if method, after, ok := strings.Cut(pattern, " "); ok {
 			pattern = strings.TrimLeft(after, " \t")
+			v.text(method == strings.ToUpper(method), at+".Match", r.Match, "a method in capitals: "+strings.ToUpper(method))
 		}
-		var alone http.ServeMux
-		err := handle(&alone, r.Match)
-		ok := err == nil && strings.HasPrefix(pattern, "/") != hosts
-		if err != nil {
-			_, reason, _ := strings.Cut(err.Error(), `": `)
+		v.text(!strings.Contains(pattern, "?"), at+".Match", r.Match, "a path without a query: patterns do not see it")
+		wrong := handle(&all, r.Match)
+		if _, other, ok := strings.Cut(wrong, "conflicts with pattern "); ok {
+			other, _, _ = strings.Cut(other, " (registered")
+			allowed = "a pattern that is not the same as " + other + " for some requests, unless it is the same or stricter for all of them"
+		} else if _, reason, ok := strings.Cut(wrong, `": `); ok {
 			allowed += ": " + reason
 		}
-		if v.text(ok, at+".Match", r.Match, allowed); !ok {
-			continue
-		}
-		if err := handle(&all, r.Match); err != nil {
-			_, other, _ := strings.Cut(err.Error(), "conflicts with pattern ")
-			other, _, _ = strings.Cut(other, " (registered")
-			v.text(false, at+".Match", r.Match, "a pattern that is not the same as "+other+" for some requests, unless it is the same or stricter for all of them")
-		}
+		v.text(wrong == "" && strings.HasPrefix(pattern, "/") != hosts, at+".Match", r.Match, allowed)
 	}
 }
 
-func handle(mux *http.ServeMux, pattern string) (err error) {
+// handle returns what mux has against a pattern.
+func handle(mux *http.ServeMux, pattern string) (wrong string) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.New(fmt.Sprint(r))
+			wrong = fmt.Sprint(r)
 		}
 	}()
 	mux.Handle(pattern, http.NotFoundHandler())
-	return nil
+	return ""
 }
 
 func (v *validation) forward(f Forward) {
@@ -235,9 +241,11 @@ func validHost(pattern string) bool {
 	if err != nil {
 		host, port = strings.Trim(pattern, "[]"), "1"
 	}
-	n, noPort := strconv.ParseUint(port, 10, 16)
+	if !validPort(port) {
+		return false
+	}
 	if _, err := netip.ParseAddr(host); err == nil {
-		return noPort == nil && n > 0
+		return true
 	}
 	for label := range strings.SplitSeq(strings.TrimPrefix(host, "*."), ".") {
 		if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(c rune) bool {
@@ -247,7 +255,7 @@ func validHost(pattern string) bool {
 		}
 	}
 	last := host[strings.LastIndexByte(host, '.')+1:]
-	return noPort == nil && n > 0 && len(host) <= 253 && strings.Trim(last, "0123456789") != "" // else it is a wrong IP address
+	return len(host) <= 253 && strings.Trim(last, "0123456789") != "" // else it is a wrong IP address
 }
 
 func (v *validation) ingress(g Ingress) {
@@ -258,19 +266,13 @@ func (v *validation) ingress(g Ingress) {
 	v.Check(!g.Admission.Off || g.Admission.Max == 0, "Ingress.Admission.Max", g.Admission.Max, "none, since admission is off")
 
 	keys := g.Keys
-	v.text(keys.Scope == "" || keys.Store != "" && validToken(keys.Scope), "Ingress.Keys.Scope", keys.Scope, "the name of a header, beside a store")
+	v.text(keys.Scope == "" || keys.Store != "" && hasOnly(keys.Scope, tokenByte), "Ingress.Keys.Scope", keys.Scope, "the name of a header, beside a store")
 	v.Check(!keys.Required || keys.Store != "", "Ingress.Keys.Required", keys.Required, "a store beside it: "+allowedStore)
 
 	v.text((g.Cert == "") == (g.Key == ""), "Ingress.Cert", g.Cert, "two files, cert and key, or none")
 	v.Check(g.Trust <= MutualTLS, "Ingress.Trust", g.Trust, choice.List(trustNames))
 	v.Check(g.Trust != MutualTLS || g.Cert != "" && g.ClientCA != "", "Ingress.Trust", g.Trust, "nobody or everybody, or cert, key and client_ca beside it")
 	v.text(g.ClientCA == "" || g.Trust == MutualTLS, "Ingress.ClientCA", g.ClientCA, "trust: mutual-tls beside it, or none")
-}
-
-func validToken(name string) bool {
-	return !strings.ContainsFunc(name, func(c rune) bool {
-		return c <= ' ' || c >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
-	})
 }
 
 func (v *validation) limits(l Limits) {

@@ -116,3 +116,26 @@ func TestNamesOfRepeatAndTrust(t *testing.T) {
 		}
 	}
 }
+
+// Patterns that match nothing, and doors at one port of all addresses and of one, are mistakes. An exception from a wider pattern is none.
+func TestPatternsAndPorts(t *testing.T) {
+	with := func(routes ...Route) Config {
+		return Config{Upstreams: map[string]Upstream{"a": {Listen: "127.0.0.1:9001", To: []string{"http://b"}, Routes: routes}}}
+	}
+	two := with()
+	two.Upstreams["b"] = Upstream{Listen: "0.0.0.0:9001", To: []string{"http://b"}}
+	for name, tt := range map[string]struct {
+		config Config
+		ok     bool
+	}{
+		"a method in small letters": {with(Route{Match: "post /x", Repeat: Yes}), false},
+		"a query":                   {with(Route{Match: "GET /x?y=1", Repeat: Yes}), false},
+		"no effect":                 {with(Route{Match: "/x"}), false},
+		"an exception":              {with(Route{Match: "/", Repeat: Yes}, Route{Match: "/x"}), true},
+		"all addresses":             {two, false},
+	} {
+		if err := tt.config.Validate(); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

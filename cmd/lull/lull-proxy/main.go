@@ -19,6 +19,7 @@ func main() {
 	p := proxy.Program{Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
 	version := flag.Bool("version", false, "print the version")
 	flag.BoolVar(&p.Check, "check", false, "print what the file means, or all mistakes in it, and exit")
+	flag.BoolVar(&p.Replace, "replace", false, "take the place of another lull-proxy: listen at its addresses, and get its new connections when it ends")
 	flag.StringVar(&p.To, "to", "", "without a file: one door that leads to this `URL`")
 	flag.StringVar(&p.Listen, "listen", "", "the `address` of that door (default 127.0.0.1:9001)")
 	probed := flag.String("probe", "", "request this `URL` of the admin listener, and exit with 0 if the answer is 200 and with 1 if not")

@@ -16,9 +16,10 @@ import (
 
 // An opener opens the listeners of the doors: those that a manager has opened already, by the names of doors, or new ones.
 type opener struct {
-	say   func(any)
-	given map[string]*os.File // by name
-	doors map[string]string   // addresses by name; guarded by running.reloading
+	say     func(any)
+	replace bool                // another process has the addresses, and will end
+	given   map[string]*os.File // by name
+	doors   map[string]string   // addresses by name; guarded by running.reloading
 
 	mu     sync.Mutex
 	shared []*net.TCPListener // that another process may share
@@ -70,6 +71,16 @@ func (o *opener) listener(name, address string) (net.Listener, error) {
 	}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(path)
+	}
+	if !o.replace { // two processes that share an address by mistake would get half of the requests each
+		l, err := net.Listen("tcp", address)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("%w: --replace takes the place of another lull proxy", err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		l.Close()
 	}
 	config := net.ListenConfig{Control: shareAddress}
 	config.SetMultipathTCP(false) // giveToNext is for plain TCP

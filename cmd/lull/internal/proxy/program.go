@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,6 +41,7 @@ type Program struct {
 	File       string // path
 	To, Listen string // instead of a file: one door
 	Check      bool   // the file only
+	Replace    bool   // another process has the addresses of doors, and will end
 
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
@@ -47,6 +49,10 @@ type Program struct {
 
 // Run runs until ctx ends and all requests have been answered, and returns the exit code.
 func (p Program) Run(ctx context.Context) int {
+	signal.Ignore(syscall.SIGPIPE) // the reader of the log may end, and the proxy does not
+	if p.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // most memory is that of connections, which lives long
+	}
 	r := &running{Program: p}
 	code := exitWrong
 	var err error
@@ -150,6 +156,7 @@ func (r *running) run(ctx context.Context) (code int, err error) {
 	if r.open, err = newOpener(f.Doors(), r.Getenv, r.say); err != nil {
 		return exitFailed, err
 	}
+	r.open.replace = r.Replace
 	if r.wiring, err = wiring.Start(ctx, f, r.log.lost.Load, r.say); err != nil {
 		return exitFailed, err
 	}

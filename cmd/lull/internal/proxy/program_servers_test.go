@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv("LULL_TEST_PROXY"); path != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		context.AfterFunc(ctx, stop)
-		os.Exit(Program{File: path, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}.Run(ctx))
+		os.Exit(Program{File: path, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Replace: os.Getenv("LULL_TEST_REPLACE") != ""}.Run(ctx))
 	}
 	pace.Overlap(4)
 	m.Run()
@@ -308,7 +308,7 @@ func TestRestartUnderLoad(t *testing.T) {
 	for range 3 {
 		p.await("some requests", func() bool { return a.requests.Load() > 100 })
 		folder = t.TempDir()
-		next := start(t, folder, fileFor(folder, address, a.URL, ""))
+		next := start(t, folder, fileFor(folder, address, a.URL, ""), func(c *exec.Cmd) { c.Env = append(c.Env, "LULL_TEST_REPLACE=1") })
 		p.signal(syscall.SIGTERM)
 		if code := p.end(); code != exitDrained {
 			t.Errorf("exit code %d", code)
@@ -319,6 +319,42 @@ func TestRestartUnderLoad(t *testing.T) {
 	clients.Wait()
 	if sent.Load() != a.requests.Load() {
 		t.Errorf("%d requests were sent, %d arrived", sent.Load(), a.requests.Load())
+	}
+}
+
+// A second proxy at the same address, started by mistake, would get half of the requests.
+func TestAnAddressInUseIsRefused(t *testing.T) {
+	t.Parallel()
+	a, folder, address := startApp(t), t.TempDir(), freeAddress()
+	start(t, folder, fileFor(folder, address, a.URL, ""))
+	folder = t.TempDir()
+	file := filepath.Join(folder, "proxy.yaml")
+	must.Succeed(os.WriteFile(file, []byte(fileFor(folder, address, a.URL, "")), 0o600))
+	second := exec.CommandContext(t.Context(), must.Have(os.Executable()))
+	second.Env = append(os.Environ(), "LULL_TEST_PROXY="+file)
+	out, _ := second.CombinedOutput()
+	if second.ProcessState.ExitCode() != exitFailed || !strings.Contains(string(out), address+": ") || !strings.Contains(string(out), "--replace") {
+		t.Errorf("exit code %d, it said:\n%s", second.ProcessState.ExitCode(), out)
+	}
+}
+
+// The reader of the access log may end: requests go on.
+func TestTheReaderOfTheLogEnds(t *testing.T) {
+	t.Parallel()
+	a, folder, address := startApp(t), t.TempDir(), freeAddress()
+	reader, writer, err := os.Pipe()
+	must.Succeed(err)
+	p := start(t, folder, fileFor(folder, address, a.URL, "log: {to: stdout}\n"), func(c *exec.Cmd) { c.Stdout = writer })
+	writer.Close()
+	reader.Close()
+	for range 20 {
+		if got, err := get(fresh(), "http://"+address+"/"); err != nil || !strings.HasPrefix(got, "200 ") {
+			t.Fatalf("%s, %v", got, err)
+		}
+	}
+	p.signal(syscall.SIGTERM)
+	if code := p.end(); code != exitDrained {
+		t.Errorf("exit code %d", code)
 	}
 }
 

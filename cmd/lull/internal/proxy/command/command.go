@@ -10,10 +10,11 @@ import (
 
 // Command is lull proxy.
 type Command struct {
-	File   string `arg:"" optional:"" name:"file" help:"The file with the doors and policies. The word demo: show a client before and after the proxy (a file of that name is ./demo)."`
-	To     string `placeholder:"URL" help:"Without a file: one door that leads to this address, with the recommended policy."`
-	Listen string `placeholder:"ADDRESS" help:"The address of that door. Default: 127.0.0.1:9001."`
-	Check  bool   `help:"Print what the file means, or all mistakes in it, and exit."`
+	File    string `arg:"" optional:"" name:"file" help:"The file with the doors and policies. The word demo: show a client before and after the proxy (a file of that name is ./demo)."`
+	To      string `placeholder:"URL" help:"Without a file: one door that leads to this address, with the recommended policy."`
+	Listen  string `placeholder:"ADDRESS" help:"The address of that door. Default: 127.0.0.1:9001."`
+	Replace bool   `help:"Take the place of another lull proxy: listen at its addresses, and get its new connections when it ends."`
+	Check   bool   `help:"Print what the file means, or all mistakes in it, and exit."`
 }
 
 func (Command) Help() string {
@@ -55,7 +56,7 @@ func (c Command) Run(env cli.Env) error {
 	if c.File == "demo" {
 		return runDemo(env)
 	}
-	code := proxy.Program{File: c.File, To: c.To, Listen: c.Listen, Check: c.Check, Stdout: env.Stdout, Stderr: env.Stderr, Getenv: env.Getenv}.Run(env.Context)
+	code := proxy.Program{File: c.File, To: c.To, Listen: c.Listen, Check: c.Check, Replace: c.Replace, Stdout: env.Stdout, Stderr: env.Stderr, Getenv: env.Getenv}.Run(env.Context)
 	if code == cli.OK {
 		return nil
 	}

@@ -6,7 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,9 +24,23 @@ import (
 	"github.com/lullgo/lull/server/proxy"
 )
 
-// Check returns what is wrong with the addresses in f. It calls nothing.
+// Check returns what is wrong with the addresses in f, and with the files that it names. It calls nothing.
 func Check(f *file.File) error {
 	var l problem.List
+	exists := func(field, path string) {
+		_, err := os.Stat(path)
+		l.Check(path == "" || err == nil, field, fmt.Sprintf("%q", path), fmt.Sprintf("a file that can be read (%v)", err))
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Upstreams)) {
+		exists(fmt.Sprintf("Upstreams[%q].CA", name), f.Upstreams[name].CA)
+	}
+	exists("Forward.CA", f.Forward.CA)
+	exists("Ingress.Cert", f.Ingress.Cert)
+	exists("Ingress.Key", f.Ingress.Key)
+	exists("Ingress.ClientCA", f.Ingress.ClientCA)
+	if to := f.Log.To; strings.ContainsAny(to, `/\\`) {
+		exists("Log.To", filepath.Dir(to))
+	}
 	if at := f.Traces.OTLP; at != "" {
 		u, err := parse(at)
 		l.Check(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "", "Traces.OTLP", shown(at), "the URL of a collector, such as http://127.0.0.1:4318")
