@@ -13,10 +13,8 @@ import (
 	"github.com/lullgo/lull/server/proxy"
 )
 
-const (
-	waitingLines = 4096 // that may wait to be written
-	writtenBytes = 64 << 10
-)
+// waitingLines is how many lines of the access log may wait to be written.
+const waitingLines = 4096
 
 // An accessLog has a line of JSON for each request. One goroutine writes them: a slow disk delays no request. Lines that find
 // no room are counted.
@@ -145,7 +143,7 @@ func (a *accessLog) write() {
 		select {
 		case r := <-a.records:
 			_ = to.Encode(lineOf(r)) // into memory
-			if lines++; len(a.records) == 0 || text.Len() > writtenBytes {
+			if lines++; len(a.records) == 0 || text.Len() > 64<<10 {
 				flush()
 			}
 		case <-a.closing:
