@@ -37,11 +37,14 @@ type peer struct {
 	reload syscall.Signal // zero: it is not reloaded by a signal
 }
 
+// Those of Linux: Windows has no names for them.
+const sigUSR1, sigUSR2 = syscall.Signal(10), syscall.Signal(12)
+
 var peers = []peer{
 	{"bare", bareConfig, syscall.SIGTERM, 0},
 	{"lull", lullConfig, syscall.SIGTERM, syscall.SIGHUP},
-	{"caddy", caddyConfig, syscall.SIGTERM, syscall.SIGUSR1},
-	{"haproxy", haproxyConfig, syscall.SIGUSR1, syscall.SIGUSR2},
+	{"caddy", caddyConfig, syscall.SIGTERM, sigUSR1},
+	{"haproxy", haproxyConfig, sigUSR1, sigUSR2},
 	{"nginx", nginxConfig, syscall.SIGQUIT, syscall.SIGHUP},
 }
 
