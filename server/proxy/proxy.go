@@ -2,7 +2,7 @@
 //
 //	p, err := proxy.New(proxy.Config{Upstreams: map[string]proxy.Upstream{
 //		"payments": {Listen: "127.0.0.1:9001", To: []string{"https://payments.example"}},
-//	}})
+//	}}, proxy.Wiring{})
 //	...
 //	return p.Serve(ctx)
 //
