@@ -67,14 +67,12 @@ func classifyGRPC(h http.Header) lull.Verdict {
 	return v
 }
 
-// grpcHeader returns the header of a response, with the status of gRPC from the trailer if that has
-// come.
-func grpcHeader(resp *http.Response) http.Header {
-	h := resp.Header
-	if body, peeked := resp.Body.(*prefetchedBody); !peeked || !isGRPC(resp) || !body.isEmpty() {
-		return h
+// headerOf returns a copy of the header of a response, with the status of gRPC from the trailer if that
+// has come.
+func headerOf(resp *http.Response) http.Header {
+	h := resp.Header.Clone()
+	if body, peeked := resp.Body.(*prefetchedBody); peeked && isGRPC(resp) && body.isEmpty() {
+		maps.Copy(h, resp.Trailer)
 	}
-	h = h.Clone()
-	maps.Copy(h, resp.Trailer)
 	return h
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/repeatable"
 )
 
 // ErrKeyRequired is the error of a request that WithKeysRequired refuses.
@@ -65,7 +66,7 @@ func WithKeysRequired() Option {
 // side by side. keyless: the spec is NotIdempotent because there is no key.
 func (t *Transport) fillSpec(spec *engine.Spec, req *http.Request) (race, keyless bool) {
 	spec.Operation = t.operationOf(req)
-	spec.NotIdempotent = !idempotentMethod(req.Method)
+	spec.NotIdempotent = !repeatable.IsIdempotent(req.Method)
 	spec.NotReplayable = hasBody(req) && req.GetBody == nil
 	spec.UnlessUnsent = true // see exchange.errorVerdict
 	// An SDK has made the request and retries by itself, or the request is passed on.
@@ -89,7 +90,7 @@ func (t *Transport) fillSpec(spec *engine.Spec, req *http.Request) (race, keyles
 	// body is sent, so there can be one body at a time.
 	race = !spec.NotIdempotent && !spec.NotReplayable && !spec.Once && len(req.Trailer) == 0
 	if spec.NotIdempotent && !declared {
-		keyless = !carriesKey(req.Header)
+		keyless = !repeatable.IsKeyed(req.Header)
 		spec.NotIdempotent = keyless
 	}
 	return race, keyless
@@ -106,25 +107,7 @@ func applyOptions(spec engine.Spec, opts []lull.CallOption) (engine.Spec, bool) 
 	return spec, yes.NotIdempotent == no.NotIdempotent
 }
 
-// carriesKey reports whether the server will recognise a repetition of the request. The name of the
-// header without a value counts: as in net/http it makes the request replayable, and is not sent.
-func carriesKey(h http.Header) bool {
-	if _, ok := h[headerIdempotencyKey]; ok {
-		return true
-	}
-	_, ok := h["X-Idempotency-Key"]
-	return ok
-}
-
 const headerIdempotencyKey = "Idempotency-Key"
-
-func idempotentMethod(method string) bool {
-	switch method {
-	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
-		return true
-	}
-	return false
-}
 
 // newKey makes the Idempotency-Key of a call that needs one; empty if it gets none. A server to
 // which the first host redirects gets a key only if it is below that host, by the rule of net/http

@@ -527,7 +527,7 @@ func (out *outgoing) detached() driver.Detached {
 // The caller may change the response's header.
 func (x *exchange) lastError() error {
 	if x.resp != nil {
-		return &StatusError{StatusCode: x.resp.StatusCode, Header: grpcHeader(x.resp).Clone()}
+		return &StatusError{StatusCode: x.resp.StatusCode, Header: headerOf(x.resp)}
 	}
 	return x.err
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/repeatable"
 	"github.com/lullgo/lull/internal/response"
 	"github.com/lullgo/lull/lullhttp"
 	"github.com/lullgo/lull/server/idempotency"
@@ -23,7 +24,8 @@ import (
 
 // answer answers a request whose call has failed without a response.
 func answer(w http.ResponseWriter, r *http.Request, err error) {
-	if failed := bodyFailure(r); failed == http.StatusRequestTimeout {
+	failed := bodyFailure(r)
+	if failed == http.StatusRequestTimeout {
 		fail(w, r, failed, errors.New("the body of the request brought nothing for too long"), "http_request_error")
 		return
 	}
@@ -44,7 +46,7 @@ func answer(w http.ResponseWriter, r *http.Request, err error) {
 		verdict = call.Verdict
 	}
 	kind := proxyError(verdict)
-	switch failed := bodyFailure(r); {
+	switch {
 	case called && call.Verdict.CallerSide() && callOf(r.Context()).body.awaited() && call.Timeout() && !call.Verdict.NeverSent:
 		status, kind = http.StatusRequestTimeout, "http_request_error"
 	case errors.As(err, new(*http.MaxBytesError)):
@@ -268,9 +270,5 @@ func unlessSafe(w http.ResponseWriter, r *http.Request, status int) int {
 
 // mayRepeat reports whether carrying a request out twice is the same as once, as far as the request shows.
 func mayRepeat(r *http.Request) bool {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
-		return true
-	}
-	return r.Header.Get("Idempotency-Key") != ""
+	return repeatable.IsIdempotent(r.Method) || repeatable.IsKeyed(r.Header)
 }

@@ -61,12 +61,12 @@ func TestAttemptsAreSentOnce(t *testing.T) {
 	}
 	door := httptest.NewServer(p.Handler("service"))
 	defer door.Close()
-	for _, tt := range []struct{ method, key, path string }{{"GET", "", "/get"}, {"HEAD", "", "/head"}, {"OPTIONS", "", "/options"}, {"POST", "k1", "/keyed"}, {"DELETE", "", "/delete"}} {
+	for _, tt := range []struct{ method, key, path string }{{"GET", "", "/get"}, {"HEAD", "", "/head"}, {"OPTIONS", "", "/options"}, {"POST", "Idempotency-Key", "/keyed"}, {"POST", "X-Idempotency-Key", "/keyed2"}, {"DELETE", "", "/delete"}} {
 		for _, path := range []string{"/first" + tt.path, tt.path} { // the second one's connection breaks
 			req, _ := http.NewRequest(tt.method, door.URL+path, strings.NewReader(""))
 			if tt.key != "" {
 				req.Body, req.ContentLength = io.NopCloser(strings.NewReader("x")), 1
-				req.Header.Set("Idempotency-Key", tt.key)
+				req.Header.Set(tt.key, "k1")
 			}
 			resp, err := http.DefaultClient.Do(req)
 			if err != nil {
