@@ -45,7 +45,10 @@ var columnOf = map[string]column{
 }
 
 // A variable is $name or ${name} of nginx, %NAME%, %NAME(X):9% of Envoy, or %name, %{+Q}name, %[expression] of HAProxy.
-var variable = regexp.MustCompile(`\$\{?(\w+)\}?|%(?:\{[^}]*\})?(?:\[[^\]]*\]|(\w+)(?:\([^)]*\)(?::\d+)?)?%?)`)
+var (
+	variable = regexp.MustCompile(`\$\{?(\w+)\}?|%(?:\{[^}]*\})?(?:\[[^\]]*\]|(\w+)(?:\([^)]*\)(?::\d+)?)?%?)`)
+	quoted   = regexp.MustCompile(`%\{[^}]*\+Q[^}]*\}(\w+|\[[^\]]*\])`)
+)
 
 func mustFormat(format string) logFormat {
 	f, err := newLogFormat(format)
@@ -56,6 +59,7 @@ func mustFormat(format string) logFormat {
 }
 
 func newLogFormat(format string) (all logFormat, err error) {
+	format = quoted.ReplaceAllString(format, `"%$1"`)
 	end, precise := 0, -1 // the place of $msec: other times are not needed
 	for _, at := range variable.FindAllStringSubmatchIndex(format, -1) {
 		name := ""

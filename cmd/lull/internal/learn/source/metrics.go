@@ -153,22 +153,26 @@ func (m *metrics) finish(r *reader) error {
 		one := m.all[key]
 		groups[one.who] = append(groups[one.who], one)
 		for i, s := range one.samples {
-			if times = append(times, s.at); i > 0 {
+			if i > 0 {
 				between = append(between, s.at-one.samples[i-1].at)
-			}
-			if s.start != 0 && s.start < s.at {
-				times = append(times, s.start)
 			}
 		}
 		one.samples = slices.DeleteFunc(one.samples, func(s sample) bool { return !s.usable(r) })
 	}
-	slices.Sort(times)
-	times = slices.Compact(times)
 	if len(between) == 0 {
 		return fmt.Errorf("no metric has samples of two times: want two dumps, or one with timestamps")
 	}
 	slices.Sort(between)
 	interval := time.Duration(between[len(between)/2])
+	for _, one := range m.all {
+		for _, s := range one.samples {
+			if times = append(times, s.at); s.at-s.start < 2*int64(interval) {
+				times = append(times, s.start)
+			}
+		}
+	}
+	slices.Sort(times)
+	times = slices.Compact(times)
 	step := max(r.Step, interval.Round(time.Second), time.Second)
 	if r.Step != 0 && step > r.Step {
 		r.problem("step", fmt.Sprintf("step is %v: metrics have %v, since their samples are that far apart", r.Step, step))
@@ -394,26 +398,35 @@ func addShare(p *observed.Point, outcome string, more *observed.Bars, share floa
 	b.Sum += share * more.Sum
 }
 
-// divide gives each outcome its share of the times that are known of all together.
+// divide gives each outcome its share of the times that are known of all together. Times that are known of a part stand for all.
 func (g *group) divide(p *observed.Point) {
 	all := p.Ended[together]
-	if delete(p.Ended, together); all == nil || all.N <= 0 {
-		return
-	}
-	if len(p.Ended) == 0 {
+	delete(p.Ended, together)
+	if all != nil && len(p.Ended) == 0 {
 		g.problem("codes", "times are known, but not the codes: all count as 200")
 		p.Ended["200"] = all
 		return
 	}
-	g.problem("shares", "times are known of all codes together: each code gets its share of them")
 	for outcome, b := range p.Ended {
-		more := b.N
+		known := 0.
 		for _, n := range b.Counts {
-			more -= n
+			known += n
 		}
-		if more > 1e-9 {
-			b.N -= more
-			addShare(p, outcome, all, more/all.N)
+		if all != nil && all.N > 0 && b.N > known*(1+1e-9) {
+			g.problem("shares", "times are known of all codes together: each code gets its share of them")
+			n := b.N
+			addShare(p, outcome, all, (n-known)/all.N)
+			b.N, known = n, n
+		}
+		if b.Counts != nil && b.N > known*(1+1e-9) {
+			g.problem("parts", "times are known of a part of the requests: they stand for all")
+			if known == 0 {
+				b.Counts, b.Sum = nil, math.NaN()
+			}
+			for i := range b.Counts {
+				b.Counts[i] *= b.N / known
+			}
+			b.Sum *= b.N / known
 		}
 	}
 }

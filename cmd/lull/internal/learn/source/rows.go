@@ -40,6 +40,7 @@ type rows struct {
 	c       *collector
 	clock   clock
 	fields  [columns][]byte // of the row
+	ranks   [columns]int    // of the fields
 	unit    time.Duration   // of took; 0: it is not known
 	side    observed.Side
 	file    span
@@ -110,7 +111,7 @@ func (r *rows) use() error {
 		r.file.to = q.ended
 	}
 	r.src.Used++
-	if r.fields[listTook] != nil {
+	if len(r.fields[listTook]) > 0 {
 		r.useList(&q, name)
 	}
 	if r.fields[attempts] != nil {
@@ -267,7 +268,9 @@ func (r *rows) useList(q *request, service []byte) {
 			at = hosts[i]
 		}
 		if a.outcome = q.outcome; i < len(statuses) {
-			a.outcome, _ = outcomeOf(statuses[i])
+			if a.outcome, _ = outcomeOf(statuses[i]); a.outcome == failed && q.outcome == canceled {
+				a.outcome = canceled // there was no answer, since the client has left
+			}
 		}
 		d, precision, ok := parseDecimal(times[i], time.Second)
 		switch took := string(times[i]); {

@@ -19,6 +19,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -40,7 +42,8 @@ type Options struct {
 	From, To  time.Time      // what ended before From, or at To or later, is left out; required for a Prometheus
 	Step      time.Duration  // 0: 100 ms to an hour, by how long the sources last
 	Progress  func(done, total int64)
-	Stdin     io.Reader // nil: os.Stdin
+	Stdin     io.Reader    // nil: os.Stdin
+	Client    *http.Client // for a Prometheus; nil: http.DefaultClient
 }
 
 // Formats are all formats.
@@ -87,7 +90,13 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	}
 	if r.metrics != nil {
 		r.name = "metrics"
-		return r.data, r.metrics.finish(r)
+		if err := r.metrics.finish(r); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.data.Series) == 0 {
+		why := append(r.data.Problems, observed.Problem{Text: "want one of " + strings.Join(slices.Sorted(maps.Keys(rules)), ", ")})[0]
+		return nil, fmt.Errorf("%s: no metric has requests: %s", strings.Join(names, ", "), why.Text)
 	}
 	return r.data, nil
 }
@@ -261,8 +270,11 @@ func recogniseLine(line []byte) string {
 	for _, kind := range []string{"alb", "envoy", "nginx", "haproxy"} {
 		var fields [columns][]byte
 		if logFormats[kind][0].split(afterSyslog(line), &fields) {
-			_, hasStatus := outcomeOf(fields[status])
-			if at := bytes.TrimLeft(append(fields[ended], fields[began]...), "["); hasStatus && len(at) > 10 && isDigits(at[:2]) {
+			at := fields[ended]
+			if at == nil {
+				at = fields[began]
+			}
+			if _, ok := outcomeOf(fields[status]); ok && len(at) > 10 && isDigits(at[:2]) {
 				return kind
 			}
 		}
