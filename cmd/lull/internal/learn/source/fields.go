@@ -164,15 +164,9 @@ func (e *endReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func isHeader(line string) bool {
-	names, err := csv.NewReader(strings.NewReader(line)).Read()
-	known := 0
-	for _, name := range names {
-		if _, ok := knownFields[strings.ToLower(strings.TrimSpace(name))]; ok {
-			known++
-		}
-	}
-	return err == nil && known >= 2
+func isKnown(name string) bool {
+	_, ok := knownFields[strings.ToLower(strings.TrimSpace(name))]
+	return ok
 }
 
 // readJSON reads lines of JSON.
@@ -236,6 +230,9 @@ func (r *rows) setObject(path string, object map[string]json.RawMessage, known m
 
 // useAttempts counts the attempts of a line of lull proxy's access log.
 func (r *rows) useAttempts(q *request, name []byte) {
+	if r.fields[attempts] == nil {
+		return
+	}
 	var all []struct {
 		Code            string
 		Seconds, Waited float64

@@ -133,9 +133,9 @@ func TestErrors(t *testing.T) {
 		"no source":        {"", Options{Format: "x"}, `format is "x": want nginx, envoy, haproxy, alb, json, csv, prometheus, otlp`},
 		"step":             {"", Options{Step: 1}, "step is 1ns: want at least 100ms"},
 		"from":             {"", Options{From: time.Unix(2, 0).UTC(), To: time.Unix(1, 0).UTC()}, "from is 1970-01-01 00:00:02 +0000 UTC: want a time before 1970-01-01 00:00:01 +0000 UTC"},
-		"field":            {"", Options{Fields: map[string]string{"latency": "x"}}, `field "latency": want time, start, duration, status, service, host, attempt, unit or side`},
-		"unit":             {"", Options{Fields: map[string]string{"unit": "min"}}, `unit is "min": want s, ms, us or ns`},
-		"side":             {"", Options{Fields: map[string]string{"side": "me"}}, `side is "me": want calls, attempts or served`},
+		"field":            {"", Options{Fields: map[string]string{"latency": "x"}}, "field latency=x: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)"},
+		"unit":             {"", Options{Fields: map[string]string{"unit": "min"}}, "field unit=min: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)"},
+		"side":             {"", Options{Fields: map[string]string{"side": "me"}}, "field side=me: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)"},
 		"empty":            {"", Options{}, "-: want a log or metrics: EOF"},
 		"unknown":          {"hello\nworld\n", Options{}, "-: the format is not known: want one of nginx, envoy, haproxy, alb, json, csv, prometheus, otlp, or a log format"},
 		"no zone":          {"time,ms,status\n2026-11-29 12:00:00,5,200\n", Options{}, `-: line 2: time is "2026-11-29 12:00:00": the times have no zone: give that of the server, such as UTC or Europe/Berlin`},
@@ -238,7 +238,7 @@ func TestLogFormats(t *testing.T) {
 func TestCoarsen(t *testing.T) {
 	c := newCollector("x", 0)
 	for i := range 100_000 {
-		c.add(i%3, &request{ended: time.Unix(noon-50_000+int64(i), 0), took: time.Duration(i%977) * time.Millisecond, outcome: 200 + i%2, resolution: 1, precision: 1})
+		c.add(i%3, &request{ended: time.Unix(noon-50_000+int64(i), 0), took: time.Duration(i%977) * time.Millisecond, outcome: 200 + i%2, precision: 1})
 	}
 	for len(c.steps) > 1 {
 		c.coarsen()
