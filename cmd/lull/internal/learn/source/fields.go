@@ -120,7 +120,8 @@ func (r *rows) readCSV(text *bufio.Reader) error {
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()
 		}
-		if waiting && cut.cut && err != nil {
+		var wrong *csv.ParseError
+		if isWrong := errors.As(err, &wrong); waiting && cut.cut && err != nil && !isWrong {
 			r.problem("cut", cutOff)
 		} else if waiting {
 			if err := r.use(); err != nil {
@@ -132,7 +133,7 @@ func (r *rows) readCSV(text *bufio.Reader) error {
 		}
 		r.src.Lines++
 		waiting = err == nil
-		if wrong := (*csv.ParseError)(nil); errors.As(err, &wrong) {
+		if wrong != nil {
 			r.line = int64(wrong.StartLine)
 			r.problem(wrong.Err.Error(), wrong.Err.Error())
 			continue

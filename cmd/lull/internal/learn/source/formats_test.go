@@ -123,6 +123,16 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// A damaged line is counted, and takes no other with it.
+func TestDamagedCSV(t *testing.T) {
+	const row = "2026-11-29T12:00:00Z,5,200\n"
+	d := mustRead(t, "time,ms,status\n"+row+"x\n"+row+"\"a\"b,1,2\n"+row+row+"2026-11-29T12:00:00Z,5,2", Options{})
+	const want = "1× line 3: wrong number of fields\n1× line 5: extraneous or missing \" in quoted-field\n1× line 8: " + cutOff
+	if got := problems(d); got != want || d.Sources[0].Used != 4 || d.Sources[0].Lines != 8 {
+		t.Errorf("%+v\n%s", d.Sources, got)
+	}
+}
+
 // An error has what is wrong, and what to write instead.
 func TestErrors(t *testing.T) {
 	for name, c := range map[string]struct {
