@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httputil"
+	"net/http/httptrace"
 	"net/url"
 	"reflect"
 	"strconv"
@@ -33,11 +33,13 @@ type door struct {
 	proxy   *Proxy
 	handler http.Handler // the whole chain
 
-	calls   http.RoundTripper // what makes the calls
-	reverse *httputil.ReverseProxy
-	routes  *http.ServeMux     // from patterns to routes; nil: there are none
-	own     *lull.Dependency   // of requests without a route; nil: by host
-	named   []*lull.Dependency // of all routes
+	calls   http.RoundTripper                               // what makes the calls, or sends to the application
+	direct  func(out, in *http.Request)                     // completes what is sent
+	receive func(*http.Response) error                      // completes the response
+	refuse  func(http.ResponseWriter, *http.Request, error) // answers if there is none
+	routes  *http.ServeMux                                  // from patterns to routes; nil: there are none
+	own     *lull.Dependency                                // of requests without a route; nil: by host
+	named   []*lull.Dependency                              // of all routes
 
 	target *url.URL        // nil: the request names it
 	gate   *admission.Gate // of the ingress door; nil: none
@@ -208,20 +210,10 @@ func (d *door) setCalls(replay int64, stale time.Duration, resume bool, opts ...
 	if d.proxy.wiring.Calls != nil {
 		d.calls = d.proxy.wiring.Calls(calls)
 	}
-	d.reverse = reverseProxy(d.calls, func(r *httputil.ProxyRequest) { d.outgoing(r.Out, r.In) }, modifyResponse, answer)
+	d.direct, d.receive, d.refuse = d.outgoing, modifyResponse, answer
 	d.handler = http.HandlerFunc(d.serve)
 	return nil
 }
-
-func reverseProxy(calls http.RoundTripper, rewrite func(*httputil.ProxyRequest), modify func(*http.Response) error, answer func(http.ResponseWriter, *http.Request, error)) *httputil.ReverseProxy {
-	return &httputil.ReverseProxy{
-		Transport: calls, Rewrite: rewrite, ModifyResponse: modify, ErrorHandler: answer,
-		FlushInterval: flushAfter, BufferPool: &buffers, ErrorLog: quiet,
-	}
-}
-
-// flushAfter is how long a part of a body of known length is held back for more. Others are sent on at once.
-const flushAfter = 10 * time.Millisecond
 
 // ServeHTTP takes a request of the door.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -239,7 +231,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer c.cut()
 	var ctx context.Context = c
-	if d.calls != nil {
+	if d.calls != nil && d.name != IngressDoor {
 		if c.above = d.proxy.layers.above(r); len(c.above) > 0 {
 			claim(r.Header, c.above)
 		}
@@ -251,7 +243,8 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	r = r.WithContext(ctx) // net/http looks at the body of its own
+	c.early.trace.Got1xxResponse = c.early.pass
+	r = r.WithContext(httptrace.WithClientTrace(ctx, &c.early.trace)) // net/http looks at the body of its own
 	c.body = takeBody(w, r, d.limits)
 	defer c.body.wait(true)
 	if text := refusalOf(r); text != "" {
@@ -277,16 +270,11 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).EnableFullDuplex()
 		}
 	}
-	if r.Method == http.MethodConnect && d.reverse != nil { // a door that is gone has none
+	if r.Method == http.MethodConnect && d.calls != nil { // a door that is gone has none
 		d.connect(out, r)
 		return
 	}
 	d.handler.ServeHTTP(out, r)
-	if c.resp != nil && len(c.resp.Trailer) > 0 {
-		for _, name := range forApplication {
-			delete(w.Header(), http.TrailerPrefix+name) // it is the upstream's
-		}
-	}
 }
 
 // begin completes the header of an answer.
@@ -344,7 +332,7 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	if len(options) > 0 {
 		r = r.WithContext(lullhttp.WithCall(r.Context(), options...))
 	}
-	d.reverse.ServeHTTP(w, r)
+	d.pass(w, r)
 }
 
 // routeOf returns the route of a request. A path that is not the shortest, such as "/a/../b" or "/a/%2e%2e", is sent as it

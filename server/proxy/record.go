@@ -55,11 +55,12 @@ type call struct {
 	once  bool             // it has one attempt
 	in    *inbound.Request // nil: the ingress door's has another one
 
-	writer writer
-	resp   *http.Response
-	body   *requestBody // nil: none
-	last   bool         // its connection takes no other request
-	got    responseBody
+	early   early
+	flusher flusher
+	writer  writer
+	body    *requestBody // nil: none
+	last    bool         // its connection takes no other request
+	got     responseBody
 }
 
 type callKey struct{}
