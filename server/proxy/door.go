@@ -217,64 +217,89 @@ func (d *door) setCalls(replay int64, stale time.Duration, resume bool, opts ...
 
 // ServeHTTP takes a request of the door.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if c, ok := r.Context().Value(connKey{}).(*doorConn); ok && r.TLS == nil {
-		r.TLS = c.tls()
+	c := &call{Context: r.Context(), door: d}
+	defer c.leave()
+	if r = c.enter(w, r); !c.settles(r) {
+		d.handler.ServeHTTP(&c.writer, r)
+	}
+}
+
+// enter begins the call, and returns r in its context.
+func (c *call) enter(w http.ResponseWriter, r *http.Request) *http.Request {
+	if conn, ok := c.Value(connKey{}).(*doorConn); ok && r.TLS == nil {
+		r.TLS = conn.tls()
 	}
 	dropH2C(r.Header)
-	c := &call{Context: r.Context(), door: d}
-	c.Record = Record{Time: time.Now(), Door: d.name, Method: r.Method, Host: r.Host, Path: r.URL.Path, Protocol: r.Proto}
+	c.Record = Record{Time: time.Now(), Door: c.door.name, Method: r.Method, Host: r.Host, Path: r.URL.Path, Protocol: r.Proto}
 	c.writer = writer{ResponseWriter: w, call: c}
-	out := &c.writer
 	c.last = maySwitch(r)
-	if d.proxy.wiring.Record != nil {
-		defer c.end()
-	}
-	defer c.cut()
 	var ctx context.Context = c
-	if d.calls != nil && d.name != IngressDoor {
-		if c.above = d.proxy.layers.above(r); len(c.above) > 0 {
+	if c.door.calls != nil && c.door.name != IngressDoor {
+		if c.above = c.door.proxy.layers.above(r); len(c.above) > 0 {
 			claim(r.Header, c.above)
 		}
-		left, bounded := timeLeft(r.Header)
+		left, _ := timeLeft(r.Header)
 		ctx, c.in = inbound.With(ctx, lullhttp.ParseAttempt(r.Header), left)
-		defer c.in.End()
-		if bounded && left <= 0 {
-			answer(out, r.WithContext(ctx), &lull.Error{Dependency: d.name, Reason: engine.Deadline})
-			return
-		}
 	}
 	c.early.trace.Got1xxResponse = c.early.pass
 	r = r.WithContext(httptrace.WithClientTrace(ctx, &c.early.trace)) // net/http looks at the body of its own
-	c.body = takeBody(w, r, d.limits)
-	defer c.body.wait(true)
-	if text := refusalOf(r); text != "" {
-		fail(out, r, http.StatusBadRequest, errors.New(text), "http_request_error")
-		return
-	}
-	if loops(r.Header) {
-		out.Header()["X-Should-Retry"] = []string{"false"}
-		fail(out, r, http.StatusBadGateway, errors.New("the request goes round in circles: see its Via header"), "proxy_loop_detected")
-		return
-	}
-	if c.body != nil {
-		limit := d.limits.BodyBytes
-		if limit > 0 && r.ContentLength > limit {
-			fail(out, r, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has %d bytes, and this door takes at most %d", r.ContentLength, limit), "http_request_denied")
-			return
+	c.body = takeBody(w, r, c.door.limits)
+	return r
+}
+
+// settles reports whether r goes no further: it has been answered.
+func (c *call) settles(r *http.Request) bool {
+	d, w := c.door, &c.writer
+	text := refusalOf(r)
+	left, bounded := timeLeft(r.Header)
+	most := d.limits.BodyBytes
+	switch {
+	case text != "":
+		fail(w, r, http.StatusBadRequest, errors.New(text), "http_request_error")
+	case c.in != nil && bounded && left <= 0:
+		answer(w, r, &lull.Error{Dependency: d.name, Reason: engine.Deadline})
+	case loops(r.Header):
+		w.Header()["X-Should-Retry"] = []string{"false"}
+		fail(w, r, http.StatusBadGateway, errors.New("the request goes round in circles: see its Via header"), "proxy_loop_detected")
+	case c.body != nil && most > 0 && r.ContentLength > most:
+		fail(w, r, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has %d bytes, and this door takes at most %d", r.ContentLength, most), "http_request_denied")
+	case r.Method == http.MethodConnect && d.calls != nil: // a door that is gone has none
+		d.connect(w, r)
+	default:
+		if c.body != nil && most > 0 {
+			r.Body = http.MaxBytesReader(w.ResponseWriter, r.Body, most)
 		}
-		if limit > 0 {
-			r.Body = http.MaxBytesReader(w, r.Body, limit)
-		}
-		if r.ProtoMajor == 1 {
+		if c.body != nil && r.ProtoMajor == 1 {
 			// The response may begin while the request is still being sent.
-			_ = http.NewResponseController(w).EnableFullDuplex()
+			_ = http.NewResponseController(w.ResponseWriter).EnableFullDuplex()
+		}
+		return false
+	}
+	return true
+}
+
+// leave ends the call. What there is of an answer that breaks off is sent, so that the client does not take the request for one
+// without any, and the connection is reset: some clients take half an answer for a whole one if the connection ends in order.
+func (c *call) leave() {
+	broken := recover()
+	c.body.wait(true)
+	if c.in != nil {
+		c.in.End()
+	}
+	if broken != nil && c.writer.status >= 200 {
+		_ = http.NewResponseController(c.writer.ResponseWriter).Flush()
+		if conn, ok := c.Value(connKey{}).(*doorConn); ok && c.Protocol != "HTTP/2.0" {
+			if tcp, ok := conn.Conn.(*net.TCPConn); ok {
+				_ = tcp.SetLinger(0)
+			}
 		}
 	}
-	if r.Method == http.MethodConnect && d.calls != nil { // a door that is gone has none
-		d.connect(out, r)
-		return
+	if c.door.proxy.wiring.Record != nil {
+		c.end()
 	}
-	d.handler.ServeHTTP(out, r)
+	if broken != nil {
+		panic(broken)
+	}
 }
 
 // begin completes the header of an answer.
@@ -294,23 +319,6 @@ func (c *call) begin(h http.Header, status int) {
 	// An answer before the end of the request: what is left of that is not read. (net/http would panic when it has read it.)
 	if c.Protocol != "HTTP/2.0" && (c.last || c.door.proxy.draining.Load() || !c.body.whole()) {
 		h["Connection"] = []string{"close"}
-	}
-}
-
-// cut sends what there is of an answer that breaks off, so that the client does not take the request for one without any, and
-// resets the connection: some clients take half an answer for a whole one if the connection ends in order.
-func (c *call) cut() {
-	if c.writer.status < 200 {
-		return
-	}
-	if v := recover(); v != nil {
-		_ = http.NewResponseController(c.writer.ResponseWriter).Flush()
-		if conn, ok := c.Value(connKey{}).(*doorConn); ok && c.Protocol != "HTTP/2.0" {
-			if tcp, ok := conn.Conn.(*net.TCPConn); ok {
-				_ = tcp.SetLinger(0)
-			}
-		}
-		panic(v)
 	}
 }
 
