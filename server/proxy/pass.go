@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// pass makes the request of the door that r asks for, and answers with the response to it. It stands in the place of
-// httputil.ReverseProxy, which takes twice the time and memory for this (BenchmarkDoorAlone): so much of the stack that each
-// connection keeps 16 KB of it.
+// pass makes the request of the door that r asks for, and answers with the response to it, as httputil.ReverseProxy does. With
+// that, a request took 13 allocations more (BenchmarkDoorAlone) and 1 KB more of the stack, so that each connection kept 16 KB of
+// stack in place of 8.
 func (d *door) pass(w http.ResponseWriter, r *http.Request) {
 	c := callOf(r.Context())
 	out := c.outgoing(r)
@@ -22,9 +22,9 @@ func (d *door) pass(w http.ResponseWriter, r *http.Request) {
 	if out.Body != nil {
 		defer out.Body.Close() // a transport may read it for a while
 	}
-	c.early.begin(w)
+	c.early.passTo(w)
 	resp, err := d.calls.RoundTrip(out)
-	c.early.end()
+	c.early.passTo(nil)
 	if err == nil {
 		if resp.StatusCode != http.StatusSwitchingProtocols {
 			removeHopByHop(resp.Header)
@@ -182,17 +182,15 @@ func (f *flusher) stop() {
 // early passes on responses that come before the one to a request (1xx).
 type early struct {
 	mu    sync.Mutex
-	w     http.ResponseWriter // nil: there is a response
+	w     http.ResponseWriter // nil: to nobody
 	trace httptrace.ClientTrace
 }
 
-func (e *early) begin(w http.ResponseWriter) {
+func (e *early) passTo(w http.ResponseWriter) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.w = w
 }
-
-func (e *early) end() { e.begin(nil) }
 
 func (e *early) pass(status int, header textproto.MIMEHeader) error {
 	e.mu.Lock()
