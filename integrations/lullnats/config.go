@@ -161,13 +161,8 @@ func (c Config) Validate() error {
 // depend on the existing queue.
 func (c Config) WithDefaults() Config {
 	c.Source = cmp.Or(c.Source, c.Stream)
-	if c.Policy == (lull.Policy{}) {
-		c.Policy = queue.Policy()
-	}
-	if c.DeliveryLimit == 0 {
-		c.DeliveryLimit = c.attempts() + slack
-	}
-	c.DeliveryLimit = max(c.DeliveryLimit, -1)
+	c.Policy = cmp.Or(c.Policy, queue.Policy())
+	c.DeliveryLimit = max(cmp.Or(c.DeliveryLimit, c.attempts()+slack), -1)
 	if c.Outstanding == 0 {
 		c.Outstanding = defaultOutstanding
 		if c.Order == queue.Total {

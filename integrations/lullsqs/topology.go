@@ -79,9 +79,7 @@ func (t Topology) withDefaults() Topology {
 			t.DeadLetters += ".fifo"
 		}
 	}
-	if t.Policy == (lull.Policy{}) {
-		t.Policy = queue.Policy()
-	}
+	t.Policy = cmp.Or(t.Policy, queue.Policy())
 	t.DeliveryLimit = cmp.Or(t.DeliveryLimit, min(t.attempts()+10, 1000))
 	t.MaxAge = cmp.Or(t.MaxAge, defaultRetention)
 	t.DeadLetterMaxAge = cmp.Or(t.DeadLetterMaxAge, longestRetention)

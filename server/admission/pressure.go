@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"math/bits"
 	"time"
 
@@ -81,10 +82,7 @@ func (c *Controller) refusal(now time.Duration, class AttemptKind, why RefusalRe
 	if why == Gone {
 		return d
 	}
-	mean := c.times.mean
-	if mean == 0 {
-		mean = unknownMean
-	}
+	mean := cmp.Or(c.times.mean, unknownMean)
 	each := max(mean/time.Duration(c.boundedLimit(c.knee.limit)), 1)
 	line := max(c.lastComeback, saturating.Add(now, each*time.Duration(c.queue.len)))
 	pressedFor := time.Duration(0)

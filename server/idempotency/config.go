@@ -180,9 +180,7 @@ func (c Config) WithDefaults() Config {
 	c.MaxKey = cmp.Or(c.MaxKey, DefaultMaxKey)
 	c.MaxBody = cmp.Or(c.MaxBody, DefaultMaxBody)
 	c.MaxResponse = cmp.Or(c.MaxResponse, DefaultMaxResponse)
-	if c.Store == (lull.Policy{}) {
-		c.Store = StorePolicy()
-	}
+	c.Store = cmp.Or(c.Store, StorePolicy())
 	return c
 }
 
