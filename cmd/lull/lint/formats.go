@@ -2,6 +2,7 @@ package lint
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -140,9 +141,7 @@ func (r Report) SARIF(w io.Writer, version string) error {
 			Help: sarifMessage{Text: rule.Explain(), Markdown: rule.Markdown()}, DefaultConfiguration: map[string]Severity{"level": rule.Severity},
 		}
 		for _, source := range rule.Sources {
-			if s.HelpURI == "" {
-				s.HelpURI = source.URL
-			}
+			s.HelpURI = cmp.Or(s.HelpURI, source.URL)
 		}
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, s)
 	}

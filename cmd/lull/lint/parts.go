@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/convert"
 	proxyfile "github.com/lullgo/lull/cmd/lull/internal/proxy/file"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -84,10 +85,7 @@ func (g *gathering) add(f File, data []byte) {
 	}
 	switch {
 	case len(other) > 0 && !f.Found:
-		var lines []string
-		for _, d := range other {
-			lines = append(lines, fmt.Sprint(d.line+1))
-		}
+		lines := choice.Names(other, func(p part) string { return fmt.Sprint(p.line + 1) })
 		g.skip(f.Name, "the document in line "+strings.Join(lines, ", ")+" is nothing that is known here")
 	case !checked:
 		g.skip(f.Name, convert.NothingThere)

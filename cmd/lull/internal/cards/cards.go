@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/torture"
 )
 
@@ -232,10 +233,7 @@ type Case struct{ Name, Group, Does, Right, Source string }
 // List prints cases: who does what, and whose answer is right.
 func List[C any](w io.Writer, cases []C, of func(C) Case, does, right string) error {
 	out := bufio.NewWriter(w)
-	var groups []string
-	for _, c := range cases {
-		groups = append(groups, of(c).Group)
-	}
+	groups := choice.Names(cases, func(c C) string { return of(c).Group })
 	fmt.Fprintf(out, "%d cases in %d groups.\n", len(cases), len(slices.Compact(groups)))
 	group := ""
 	for _, each := range cases {

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/cmd/lull/lint"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -206,7 +207,7 @@ func (f Command) linting() (linting, error) {
 func (f Command) Check() error { _, err := f.linting(); return err }
 
 func (Command) Complete() map[string][]string {
-	rules := cli.Names(lint.Rules(), func(r lint.Rule) string { return r.ID })
+	rules := choice.Names(lint.Rules(), func(r lint.Rule) string { return r.ID })
 	return map[string][]string{
 		"format": formats, "threshold": {"note", "warning", "error", "never"}, "explain": rules,
 	}

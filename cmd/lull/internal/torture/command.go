@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cards"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/torture"
 )
@@ -68,7 +69,7 @@ func (f Command) Check() error { _, _, err := f.task(); return err }
 
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
-		"client": slices.Sorted(maps.Keys(builtIn)), "case": cli.Names(torture.Cases(), func(c torture.Case) string { return c.Name }),
+		"client": slices.Sorted(maps.Keys(builtIn)), "case": choice.Names(torture.Cases(), func(c torture.Case) string { return c.Name }),
 	}
 }
 
