@@ -43,7 +43,8 @@ func (b *Broker) putOff(ctx context.Context, d *queue.Delivery, r *receipt, s qu
 			name = laterTTLHeader
 		}
 		if !r.expires.IsZero() {
-			live = ttlValue(time.Until(d.Expires) - s.After)
+			seconds := (time.Until(d.Expires) - s.After + time.Second - 1) / time.Second
+			live = strconv.FormatInt(int64(max(seconds, 1)), 10)
 		}
 		m.Header[name] = []string{live}
 	}

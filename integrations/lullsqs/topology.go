@@ -173,7 +173,7 @@ func inSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.S
 func find(ctx context.Context, a Admin, name string) (state, error) {
 	s := state{name: name}
 	u, err := a.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name}, NoRetries)
-	if isNoQueue(err) {
+	if code(err) == "NonExistentQueue" || code(err) == "QueueDoesNotExist" {
 		return s, nil
 	}
 	if err != nil {

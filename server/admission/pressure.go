@@ -2,7 +2,6 @@ package admission
 
 import (
 	"cmp"
-	"math/bits"
 	"time"
 
 	"github.com/lullgo/lull/internal/chance"
@@ -25,9 +24,6 @@ type pressure struct {
 	lastShed    time.Duration // when a first attempt was last refused for want of room
 	everShed    bool          // lastShed is set
 }
-
-// top returns the highest rank in use.
-func top(used uint32) int { return bits.Len32(used) - 1 }
 
 // maxWaitNow returns MaxWait, set or learned.
 func (c *Controller) maxWaitNow() time.Duration {
@@ -65,10 +61,6 @@ func (c *Controller) updatePressure(now time.Duration) bool {
 func (c *Controller) isPressed(now time.Duration) bool {
 	p, interval := &c.pressure, c.maxWaitNow()
 	return c.queue.len > 0 && now-p.queuedSince >= interval || p.everShed && now-p.lastShed < interval
-}
-
-func (c *Controller) recordShed(now time.Duration) {
-	c.pressure.lastShed, c.pressure.everShed = now, true
 }
 
 // refusal returns the refusal: what its caller should do.

@@ -49,7 +49,7 @@ func (x *exchange) transact(t Transactor) {
 		x.event(Event{Kind: StoreFailed, Status: p.status, Err: err})
 		panic(http.ErrAbortHandler)
 	case err != nil:
-		p.discard()
+		replace(p.w.Header(), p.headerBefore) // nothing of the response has been sent
 		x.event(Event{Kind: StoreFailed, Err: err})
 		x.unavailable()
 	case !ran:

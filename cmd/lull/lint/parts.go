@@ -74,7 +74,7 @@ func (g *gathering) add(f File, data []byte) {
 			other = append(other, d)
 		}
 	}
-	if len(foreign) > 0 && slices.ContainsFunc(foreign, isSpring) {
+	if slices.ContainsFunc(foreign, func(p part) bool { return slices.Contains(convert.Recognise(p.asFile()), convert.Resilience4j) }) {
 		foreign, other = append(foreign, other...), nil // documents of one application
 		slices.SortStableFunc(foreign, func(a, b part) int { return a.line - b.line })
 	}
@@ -146,11 +146,6 @@ func (g *gathering) configMaps(t part) (read, others bool) {
 		read = true
 	}
 	return read, others
-}
-
-// isSpring reports whether a document is of a Spring Boot application, which may have others that say nothing by themselves.
-func isSpring(t part) bool {
-	return slices.Contains(convert.Recognise(t.asFile()), convert.Resilience4j)
 }
 
 // readForeign reads the documents of other systems. A file with a mistake is left out, and the others are read without it.
