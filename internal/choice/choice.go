@@ -20,6 +20,14 @@ func Names[T any](all []T, name func(T) string) []string {
 	return names
 }
 
+// Either returns one if ok, and other if not.
+func Either[T any](ok bool, one, other T) T {
+	if ok {
+		return one
+	}
+	return other
+}
+
 // List returns the names as a choice in words: "a, b or c".
 func List(names []string) string {
 	if len(names) < 2 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 func (x *exchange) transact(t Transactor) {
@@ -55,10 +56,7 @@ func (x *exchange) transact(t Transactor) {
 	case !ran:
 		x.refuse(answer)
 	default:
-		what := Released
-		if kept {
-			what = Ran
-		}
+		what := choice.Either(kept, Ran, Released)
 		x.event(Event{Kind: what, Status: p.status})
 		p.sendToClient()
 	}

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 type document struct {
@@ -156,10 +158,7 @@ func (r Report) SARIF(w io.Writer, version string) error {
 		at.ArtifactLocation = map[string]string{"uri": fileURI(f.File)}
 		at.Region.StartLine, at.Region.StartColumn = max(f.Line, 1), max(f.Column, 1)
 		if f.Ignored != nil {
-			kind := "external"
-			if f.Ignored.By == "comment" {
-				kind = "inSource"
-			}
+			kind := choice.Either(f.Ignored.By == "comment", "inSource", "external")
 			res.Suppressions = []sarifSuppression{{kind, f.Ignored.Reason}}
 		}
 		run.Results = append(run.Results, res)

@@ -172,10 +172,7 @@ func (o Output) card(out io.Writer, c *torture.Card) {
 			}
 			if o.Timeline {
 				for _, e := range r.Events {
-					call := ""
-					if r.Calls > 1 {
-						call = fmt.Sprintf("call %d: ", e.Call)
-					}
+					call := choice.Either(r.Calls > 1, fmt.Sprintf("call %d: ", e.Call), "")
 					fmt.Fprintf(out, "          %9.3f s  %s%s\n", e.At.Seconds(), call, term.Printable(e.Text))
 				}
 			}
@@ -213,10 +210,7 @@ func Matrix(out io.Writer, cards []*torture.Card) {
 		row := []string{term.Printable(c.Name)}
 		for _, l := range lines[i] {
 			n := map[torture.Grade]int{torture.Pass: l.Pass, torture.Warn: l.Warn, torture.Fail: l.Fail}[l.Grade]
-			cell := string(l.Grade)
-			if l.Grade == torture.Warn || l.Grade == torture.Fail {
-				cell = fmt.Sprintf("%d %s", n, l.Grade)
-			}
+			cell := choice.Either(l.Grade == torture.Warn || l.Grade == torture.Fail, fmt.Sprintf("%d %s", n, l.Grade), string(l.Grade))
 			row = append(row, cell)
 		}
 		rows = append(rows, row)

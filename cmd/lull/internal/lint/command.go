@@ -87,10 +87,7 @@ func (l linting) print(r lint.Report, w io.Writer) error {
 	case "gitlab":
 		return r.GitLab(w)
 	case "junit":
-		least := l.threshold
-		if l.never {
-			least = lint.Error + 1
-		}
+		least := choice.Either(l.never, lint.Error+1, l.threshold)
 		return r.JUnit(w, least)
 	}
 	var b strings.Builder

@@ -167,10 +167,7 @@ func printMaps(w io.Writer, o outcome) error {
 	}
 	measure("Success", mapSuccess)
 	measure("Held", func(m sim.Summary) string { return trimmed(m.Held.Mean, 3) })
-	seeds := "one seed"
-	if o.seeds > 1 {
-		seeds = fmt.Sprintf("%d seeds", o.seeds)
-	}
+	seeds := choice.Either(o.seeds > 1, fmt.Sprintf("%d seeds", o.seeds), "one seed")
 	fmt.Fprintf(out, "\n"+mapDefinitions, seeds)
 	return out.Flush()
 }

@@ -194,10 +194,7 @@ func (f Command) wait(env cli.Env, cases []torture.Case) ([]*torture.Card, error
 	if err := authority.Close(); err != nil {
 		return nil, err
 	}
-	out := env.Stdout
-	if f.JSON {
-		out = env.Stderr
-	}
+	out := choice.Either(f.JSON, env.Stderr, env.Stdout)
 	fmt.Fprintf(out, `Point a client at %[1]st/CASE/RUN. RUN is a word of your own, such as its name.
 The addresses of all cases:  %[1]scases/RUN
 What was seen so far:        %[1]s

@@ -293,10 +293,7 @@ func (c chart) fit(q quantity) scale {
 func (c chart) matrix() string {
 	x := 1000 / float64(c.Steps)
 	y := 1000 / (c.Scale.Hi - c.Scale.Lo)
-	at := 0.5
-	if c.AtEnd {
-		at = 1
-	}
+	at := choice.Either(c.AtEnd, 1, 0.5)
 	return fmt.Sprintf("matrix(%.8g 0 0 %.8g %.8g %.8g)", x, -y, at*x, c.Scale.Hi*y)
 }
 
