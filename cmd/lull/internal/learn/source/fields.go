@@ -182,8 +182,8 @@ func (r *rows) readJSON(text *bufio.Reader) error {
 			return nil
 		}
 		switch {
-		case object["response_code"] != nil: // Envoy's durations are milliseconds
-			r.unit = cmp.Or(unit, time.Millisecond)
+		case object["response_code"] != nil: // Envoy's durations are whole milliseconds
+			r.unit, r.c.cuts = cmp.Or(unit, time.Millisecond), true
 		case object["resp_headers"] != nil: // Caddy's are seconds
 			r.unit = cmp.Or(unit, time.Second)
 		}

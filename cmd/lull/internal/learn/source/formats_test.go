@@ -86,6 +86,14 @@ attempts charges : 200×2 60 ms 503×1 1e+03 ms timeout×1 400 ms canceled×1 25
 	}
 }
 
+// Envoy cuts durations off: 5 ms are 5 to 6 ms. nginx' are differences of two times that are cut off: 4.5 to 5.5 ms are likely.
+func TestPrecision(t *testing.T) {
+	d := must.Have(Read(t.Context(), []string{"testdata/envoy.log"}, Options{Step: time.Hour}))
+	if e := d.Series[0].Edges; fmt.Sprintf("%.4g", e[:4]) != "[0.005 0.006 0.05 0.051]" {
+		t.Errorf("%.4g", e)
+	}
+}
+
 // A retry began when the wait after the attempt before was over.
 func TestLullProxy(t *testing.T) {
 	d := must.Have(Read(t.Context(), []string{"testdata/lull.json"}, Options{Step: 100 * time.Millisecond}))

@@ -140,7 +140,7 @@ func (r *rows) readLines(text *bufio.Reader) error {
 		formats, want = []logFormat{f}, want+" in the log format"
 	}
 	if r.unit = time.Second; kind == "envoy" || kind == "haproxy" {
-		r.unit = time.Millisecond
+		r.unit, r.c.cuts = time.Millisecond, true
 	}
 	return r.eachLine(text, nil, func(line []byte) error {
 		if kind == "haproxy" {
