@@ -5,7 +5,8 @@
 // order. A mistake in a line never ends the reading. It is counted in Data.Problems, whose texts may quote the source: show
 // them, but store them nowhere.
 //
-// Series of the same source, side and service have different hosts, and together all requests.
+// Logs of the same format are taken to be of alike processes, which had different requests: read those of a proxy and of the server
+// behind it one at a time. Series of the same source, side and service have different hosts, and together all requests.
 package source
 
 import (
