@@ -145,8 +145,6 @@ func passable(resp *http.Response) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return c.tunnel(resp)
 	}
-	c.got = responseBody{resp.Body, c}
-	resp.Body = &c.got
 	switch {
 	case resp.StatusCode == http.StatusNotModified && len(resp.Header["Content-Length"]) > 0:
 		// It is the length of what the client has. Clients of net/http would wait for it over HTTP/2.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"net/http"
@@ -130,6 +131,7 @@ func (c *call) copyBody(w http.ResponseWriter, resp *http.Response) error {
 		if err == io.EOF {
 			return nil
 		} else if err != nil {
+			c.Error = cmp.Or(c.Error, err.Error())
 			return err
 		}
 	}

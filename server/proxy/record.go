@@ -60,7 +60,6 @@ type call struct {
 	writer  writer
 	body    *requestBody // nil: none
 	last    bool         // its connection takes no other request
-	got     responseBody
 }
 
 type callKey struct{}
@@ -174,17 +173,3 @@ func (w *writer) Write(p []byte) (int, error) {
 
 // Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// A responseBody records what a response broke off with.
-type responseBody struct {
-	io.ReadCloser
-	call *call
-}
-
-func (b *responseBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF && b.call.Error == "" {
-		b.call.Error = err.Error()
-	}
-	return n, err
-}
