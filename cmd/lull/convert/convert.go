@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -249,6 +250,17 @@ type document struct {
 
 func (r *reading) newDocument(f File, root *tree.Node, prefix string) *document {
 	return &document{Reader: tree.Reader{File: f.Name}, root: root, prefix: prefix, based: r.base.given, noted: map[Entry]bool{}}
+}
+
+// mappings yields the documents that are mappings; others are mistakes.
+func mappings(docs []*document) iter.Seq2[*document, *tree.Object] {
+	return func(yield func(*document, *tree.Object) bool) {
+		for _, d := range docs {
+			if o := d.Object(d.root, ""); o != nil && !yield(d, o) {
+				return
+			}
+		}
+	}
 }
 
 func (r *reading) open(f File) {
