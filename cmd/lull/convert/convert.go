@@ -26,6 +26,7 @@ import (
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/lab/rivals"
@@ -200,10 +201,7 @@ func (b base) of(f Format) base {
 
 // standards are the defaults of the systems, by format. They are computed once, because presets take time to look up.
 var standards = sync.OnceValue(func() (all [formats]base) {
-	envoy, err := rivals.Find("envoy")
-	if err != nil {
-		panic(err) // TestTheBasesAreThere keeps it from happening
-	}
+	envoy := must.Have(rivals.Find("envoy")) // TestTheBasesAreThere
 	all[GRPC].preset, all[Istio].preset = "grpc-no-throttling", "istio"
 	for f := range all {
 		p := &all[f].policy
