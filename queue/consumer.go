@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/engine/consumers"
 	"github.com/lullgo/lull/internal/sleep"
@@ -225,8 +225,11 @@ func (c *Consumer) fetch(ctx context.Context) error {
 			return err
 		}
 		failures++
-		wait := receiveWaits(c.planNow().Policy().Backoff).Delay(failures, 0, c.random)
-		wait = max(wait, shortestWait)
+		s := c.planNow().Policy().Backoff
+		s.Cap = min(cmp.Or(s.Cap, longestWait), longestWait)
+		s.Base = min(s.Base, s.Cap)
+		s.Floor = min(s.Floor, s.Base/2)
+		wait := max(s.Delay(failures, 0, c.random), shortestWait)
 		c.notify(Event{Kind: EventReceiveFailed, Err: err, Code: v.Code, After: wait})
 		sleep.For(ctx, wait)
 	}
@@ -238,15 +241,6 @@ const (
 	shortestWait = 50 * time.Millisecond
 	longestWait  = 10 * time.Second
 )
-
-func receiveWaits(s backoff.Schedule) backoff.Schedule {
-	if s.Cap == 0 || s.Cap > longestWait {
-		s.Cap = longestWait
-	}
-	s.Base = min(s.Base, s.Cap)
-	s.Floor = min(s.Floor, s.Base/2)
-	return s
-}
 
 // minReceiveInterval is the shortest time between two calls of Receive that return nothing.
 const minReceiveInterval = 10 * time.Millisecond
