@@ -113,9 +113,7 @@ func (e *estimator) explain(s *steps, c calm, r run) (found []fault) {
 	moods := make([]mood, len(s.Points))
 	arrive := make([]float64, len(s.Points))
 	for i := r.from; i < r.to; i++ {
-		if arrive[i] = s.began[i]; math.IsNaN(arrive[i]) {
-			arrive[i] = c.rate
-		}
+		arrive[i] = or(s.began[i], c.rate)
 		moods[i] = e.mood(s, &c, i, max(arrive[i], c.rate/2))
 	}
 	stretch := func(from int, is ...mood) run { // the first from there on, with gaps of up to two steps
@@ -144,7 +142,7 @@ func (e *estimator) explain(s *steps, c calm, r run) (found []fault) {
 	}
 	caused := e.grew(s, &c, first)
 	at := first
-	if moods[first] == slow && !caused {
+	if moods[first] == slow && first+1 < r.to && moods[first+1] != dead && !caused {
 		slowed := stretch(first, slow, crowded, dead)
 		if f, ok := e.slowed(s, &c, slowed, arrive); ok {
 			found = append(found, usual(f))
@@ -185,7 +183,7 @@ func (e *estimator) mood(s *steps, c *calm, i int, arrive float64) mood {
 	if math.IsNaN(ok) {
 		return fine
 	}
-	fails := quick > (2*c.failing+0.05)*all && surprise(quick, c.failing*all) > 3
+	fails := quick > (2*c.failing+0.05)*all && quick > (2*c.failing+0.05)*arrive && surprise(quick, c.failing*max(all, arrive)) > 3
 	times, n := s.times(only(i), of(answered))
 	late := n > 0 && s.quantile(times, n, 0.5) > 2*c.p50
 	switch {
@@ -214,14 +212,14 @@ func (e *estimator) grew(s *steps, c *calm, first int) bool {
 }
 
 // edges returns the intervals in which answers stopped before step d.from, and came back after step d.to-1.
-func (s *steps) edges(d run, arrive []float64) (at, to span) {
+func (s *steps) edges(d run, expected float64) (at, to span) {
 	ok := s.ended[answered]
-	expected := max(arrive[d.from], 1)
+	expected = max(expected, 1)
 	stop := d.from
 	if d.from > 0 && ok[d.from-1] < expected-3*math.Sqrt(expected) { // it stopped in the midst of the one before
 		stop--
 	}
-	part := min((ok[stop]+3*math.Sqrt(ok[stop]+1))/expected, 1)
+	part := min((ok[stop]+3*math.Sqrt(ok[stop]+1))/max(expected-2*math.Sqrt(expected), 1), 1)
 	at = span{s.at(stop) - s.length, s.at(stop) + part*s.length}
 	if stop < d.from {
 		at.low = s.at(stop)
@@ -230,7 +228,7 @@ func (s *steps) edges(d run, arrive []float64) (at, to span) {
 }
 
 func (e *estimator) stalled(s *steps, c *calm, d run, arrive []float64) fault {
-	at, to := s.edges(d, arrive)
+	at, to := s.edges(d, c.rate)
 	// By the mean rate: the part of a step in which there were no answers.
 	ok := s.ended[answered]
 	begin, end := s.at(d.from), s.at(d.to)
@@ -240,16 +238,12 @@ func (e *estimator) stalled(s *steps, c *calm, d run, arrive []float64) fault {
 	end -= s.length * min(ok[d.to-1]/max(c.rate, 1), 1)
 	f := fault{Fault: sim.Fault{Kind: sim.Stall, At: seconds(min(max(begin, at.low), at.high), 9)}, at: at, to: to}
 	f.For = seconds(min(max(end, to.low), to.high), 9) - f.At
-	var gone, all float64
+	var gone, all, came float64
 	for i := d.from; i < d.to; i++ {
-		gone, all = gone+s.ended[cut][i], all+s.all[i]
+		gone, all, came = gone+s.ended[cut][i], all+s.all[i], came+arrive[i]
 	}
-	f.why = fmt.Sprintf("%s of %s ended with an answer", whole(all-gone), whole(all))
+	f.why = fmt.Sprintf("%s came and %s were answered", whole(came), whole(all-gone))
 	if all > 0 && gone > all/2 { // it may have worked for those that had gone, for as long as that takes
-		var came float64
-		for i := d.from; i < d.to; i++ {
-			came += arrive[i]
-		}
 		peak, known := c.rate, e.service().Workers > 0
 		for i, ok := range s.ended[answered] {
 			if !c.bad[i] {
@@ -261,7 +255,7 @@ func (e *estimator) stalled(s *steps, c *calm, d run, arrive []float64) fault {
 			f.For = max(f.For-seconds(came/peak*s.length, 9), seconds(s.length, 9))
 		}
 		f.to.low = min(to.low, at.high+max(to.low-at.high-1.1*came/peak*s.length, 0))
-		f.why += ", the others were cut off; it may have ended earlier, and worked for callers that had gone"
+		f.why += ", and the others were cut off; it may have ended earlier, and worked for callers that had gone"
 	}
 	return f
 }
