@@ -52,8 +52,8 @@ hosts are kept.
       a log of nginx with $request_time at the end of each line
   lull simulate world.yaml
       policies in the world that was learned
-  lull learn access.log http://localhost:9090 --ask -o world.yaml --report out.html
-      a log and metrics, with questions on the terminal and a page with charts
+  lull learn access.log http://localhost:9090 --ask -o world.yaml
+      a log and metrics, with questions on the terminal
 
 Exit codes: 0 the world is written, 1 it is not, or a file cannot be read,
 2 the command line or a source is wrong.`
@@ -180,11 +180,12 @@ func printProblems(out io.Writer, all []observed.Problem) {
 	}
 }
 
-// ask asks the questions of a world. An empty answer leaves a question open; one that is no value is asked again.
+// ask asks the questions of a world that one value answers. An empty answer leaves a question open; after one that is no value it is asked again.
 func ask(w *estimate.World, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	for _, q := range slices.Clone(w.Learned.Unknown) {
-		for {
+		s := w.Scenario
+		for scenario.Set(&s, q.Path+"={}") != nil && scenario.Set(&s, q.Path+"=[]") != nil { // else it has many values
 			fmt.Fprint(out, "\n"+term.Fill("", q.Ask))
 			fmt.Fprintf(out, "%s (empty: not known): ", q.Path)
 			if !lines.Scan() {

@@ -85,11 +85,9 @@ func surprise(k, mu float64) float64 {
 	if mu <= 0 {
 		mu = 1e-9
 	}
-	d := k - mu
+	d := mu
 	if k > 0 {
 		d = k*math.Log(k/mu) - (k - mu)
-	} else {
-		d = mu
 	}
 	return math.Copysign(math.Sqrt(max(2*d, 0)), k-mu)
 }
