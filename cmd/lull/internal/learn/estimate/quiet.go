@@ -58,8 +58,38 @@ func (s *steps) findCalm() calm {
 		c.bad = bad
 	}
 	c.gather(s)
+	c.forgive(s)
 	c.measure(s)
 	return c
+}
+
+// forgive takes for normal what is slow now and then: of three or more incidents in which nothing else is wrong those that do not last three times as long as
+// the median of them.
+func (c *calm) forgive(s *steps) {
+	var slow []float64
+	only := func(r run) bool {
+		for i := r.from; i < r.to; i++ {
+			if lost := or(s.all[i]-s.ended[answered][i], 0); surprise(lost, c.failing*s.all[i]) > certain || s.ended[answered][i] < c.rate/2 {
+				return false
+			}
+		}
+		return true
+	}
+	for _, r := range c.incident {
+		if only(r) {
+			slow = append(slow, float64(r.to-r.from))
+		}
+	}
+	if len(slow) < 3 {
+		return
+	}
+	c.incident = slices.DeleteFunc(c.incident, func(r run) bool {
+		usual := only(r) && float64(r.to-r.from) <= 3*median(slow)
+		for i := r.from; usual && i < r.to; i++ {
+			c.bad[i] = false
+		}
+		return usual
+	})
 }
 
 // measure takes the figures of what is normal from the steps that are not bad.
