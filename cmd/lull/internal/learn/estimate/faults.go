@@ -126,12 +126,18 @@ func (e *estimator) explain(s *steps, c *calm, r run) (fault, bool) {
 	}
 	late := func(r run) bool {
 		times, n := s.times(func(i int) bool { return i >= r.from && i < r.to }, of(answered))
-		return n > 0 && s.quantile(times, n, 0.5) > 1.25*c.p50
+		above := sumOf(times[min(c.slowBar, len(times)):])
+		return surprise(above, c.slow*n) > certain && above > 1.5*c.slow*n
 	}
 	if down.to > 0 && down.from <= r.from+1 {
 		all := sum(s.all, down)
-		if quick := sum(s.ended[failed], down); quick > 0.9*all && sum(s.ended[cut], down) < 0.03*all && quick > 0.8*sum(arrive, down) {
-			return e.refused(s, c, r, down)
+		gone, quick := sum(s.ended[cut], down), sum(s.ended[failed], down)
+		if quick > 0.9*all && quick > 0.8*sum(arrive, down) {
+			f, ok := e.refused(s, c, r, down)
+			// In a stall some wait, until they are cut off or answered late.
+			if waited := gone >= 5 && surprise(gone, c.failing*all) > certain || late(run{down.to, min(down.to+2, len(s.Points))}); f.Kind == sim.Crash || !waited {
+				return f, ok
+			}
 		}
 		return e.stalled(s, c, down, arrive), true
 	}

@@ -63,11 +63,15 @@ func (s *steps) findCalm() calm {
 	return c
 }
 
-// forgive takes for normal what is slow now and then: of three or more incidents in which nothing else is wrong those that do not last three times as long as
-// the median of them.
+// forgive takes for normal what is slow now and then: incidents in which nothing else is wrong, and which are short and mild, or three or more, unless one lasts
+// three times as long as the median of them.
 func (c *calm) forgive(s *steps) {
 	var slow []float64
-	only := func(r run) bool {
+	medians := func(i int) float64 {
+		times, n := s.times(only(i), of(answered))
+		return s.quantile(times, n, 0.5)
+	}
+	alone := func(r run) bool {
 		for i := r.from; i < r.to; i++ {
 			if lost := or(s.all[i]-s.ended[answered][i], 0); surprise(lost, c.failing*s.all[i]) > certain || s.ended[answered][i] < c.rate/2 {
 				return false
@@ -76,15 +80,16 @@ func (c *calm) forgive(s *steps) {
 		return true
 	}
 	for _, r := range c.incident {
-		if only(r) {
+		if alone(r) {
 			slow = append(slow, float64(r.to-r.from))
 		}
 	}
-	if len(slow) < 3 {
-		return
-	}
 	c.incident = slices.DeleteFunc(c.incident, func(r run) bool {
-		usual := only(r) && float64(r.to-r.from) <= 3*median(slow)
+		worst := 0.0
+		for i := r.from; i < r.to; i++ {
+			worst = max(worst, or(medians(i), 0))
+		}
+		usual := alone(r) && (len(slow) > 2 && float64(r.to-r.from) <= 3*median(slow) || r.to-r.from < 5 && worst < 5*c.p50)
 		for i := r.from; usual && i < r.to; i++ {
 			c.bad[i] = false
 		}
