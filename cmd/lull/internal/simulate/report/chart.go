@@ -108,6 +108,21 @@ var quantities = []quantity{
 	},
 }
 
+// measured are the quantities that can be measured.
+var measured = []quantity{
+	{
+		id: "calls", title: "Arrivals, calls per second", axis: "number", keyShows: highest,
+		of: func(s sim.Series) []float64 { return s.Calls },
+	},
+	quantities[0],
+	{
+		id: "failed", title: "Share that fails", axis: "share", keyShows: highest,
+		about: "Of what ended in a step.",
+		of:    func(s sim.Series) []float64 { return s.Failed },
+	},
+	quantities[7], quantities[8],
+}
+
 // reasons returns a quantity for each reason of calls that failed, the most frequent first.
 func reasons(summaries []sim.Summary) []quantity {
 	total := map[string]float64{}
@@ -185,7 +200,10 @@ func charts(p Page, cs []contender) (all []chart, absent []string, thinned bool)
 		return nil, nil, false
 	}
 	qs := slices.Concat(quantities, reasons(p.Summaries))
-	if len(p.Scenario.Services) > 1 {
+	if p.Measured {
+		qs = slices.Clone(measured)
+	}
+	if len(p.Scenario.Services) > 1 && !p.Measured {
 		qs[0].about = "The load: first attempts and retries together, at the service that gets the most."
 	}
 	for _, limit := range []int{600, 400, 300, 200, 150, 100, 60, 40} {

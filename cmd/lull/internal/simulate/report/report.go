@@ -47,6 +47,8 @@ type Page struct {
 	Verdict, OfFleets, OfSeeds Figures
 	// Maps of a sweep, or of stability. Nil: there are none.
 	Maps *Maps
+	// Measured: the first of the Summaries was measured. The charts are of what can be. Series.Failed is the share that failed.
+	Measured bool
 }
 
 var (
@@ -101,11 +103,16 @@ func newView(p Page) view {
 	v := view{Page: p, Script: template.JS(pageJS)}
 	v.Title = cmp.Or(p.Scenario.Title, p.Scenario.Name, "Comparison of policies")
 	v.Head = v.Title + " · lull simulate"
+	if p.Measured {
+		v.Head = v.Title + " · lull replay"
+	}
 	v.Contenders = contenders(p)
 	v.Facts = facts(p)
 	v.Placed = arranged(p.Windows, p.Scenario.Horizon)
 	v.Charts, v.Absent, v.Thinned = charts(p, v.Contenders)
-	v.Numbers = newNumbers(p, v.Contenders)
+	if !p.Measured {
+		v.Numbers = newNumbers(p, v.Contenders)
+	}
 	if len(v.Charts) > 0 {
 		v.Step = seconds(v.Charts[0].Step)
 	}
@@ -150,7 +157,7 @@ func contenders(p Page) []contender {
 			Color: i % colors, Dash: i % dashes,
 			Shown: i < shown,
 		}
-		if done := len(s.Results); done < p.Seeds {
+		if done := len(s.Results); done < p.Seeds && !p.Measured {
 			cs[i].Interruption = fmt.Sprintf("%d of %d seeds", done, p.Seeds)
 		}
 		for _, r := range s.Results {
