@@ -20,6 +20,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/probe"
 	proxy "github.com/lullgo/lull/cmd/lull/internal/proxy/command"
 	"github.com/lullgo/lull/cmd/lull/internal/queue"
+	"github.com/lullgo/lull/cmd/lull/internal/replay"
 	"github.com/lullgo/lull/cmd/lull/internal/schema"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/topic"
@@ -31,6 +32,7 @@ import (
 type commands struct {
 	Demo     demo.Command       `cmd:"" help:"Show six clients in an outage on real sockets: some cause a retry storm."`
 	Simulate simulate.Command   `cmd:"" help:"Simulate an outage in virtual time, and compare retry policies in it."`
+	Replay   replay.Command     `cmd:"" help:"Replay an incident that lull learn has seen, under the policy that ran and under others."`
 	Battery  battery.Command    `cmd:"" help:"Simulate a policy in some 530 worlds, and show where other policies do better."`
 	Lint     lint.Command       `cmd:"" help:"Check policies and call graphs."`
 	Convert  convert.Command    `cmd:"" help:"Translate retry settings of gRPC, Istio, Envoy and others into policies, and back."`

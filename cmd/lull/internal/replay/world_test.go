@@ -1,0 +1,65 @@
+package replay
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// now is a policy as many have: three attempts with little wait.
+var now = lull.Policy{Attempts: 3, Backoff: backoff.Schedule{Base: 50 * time.Millisecond, Cap: 200 * time.Millisecond}}
+
+// stalled is a service that stands still for ten seconds of four minutes.
+func stalled() sim.Scenario {
+	return sim.Scenario{
+		Name: "stalled", Horizon: 4 * time.Minute,
+		Services: []sim.Service{{
+			Name: "service", Workers: 20, Queue: sim.Queue{Limit: 100}, Time: sim.Distribution{Kind: sim.LogNormal, Mean: 100 * time.Millisecond, Sigma: 0.5}, Errors: 0.002,
+			Faults: []sim.Fault{{Kind: sim.Stall, At: time.Minute, For: 10 * time.Second}},
+		}},
+		Fleets: []sim.Fleet{{Name: "callers", Calls: "service", Processes: 10, AttemptTimeout: time.Second, Arrivals: sim.Arrivals{Kind: sim.Poisson, Rate: 140}}},
+	}
+}
+
+// observe flies a world under a policy, and returns what a caller measures. Of attempts: calls are not known.
+func observe(s sim.Scenario, p lull.Policy, seed uint64, step time.Duration, ofAttempts bool) scenario.Observed {
+	s.Step = step
+	f := must.Have(fly(context.Background(), s, sim.Contender{Name: "now", Policy: p}, sim.Options{Seed: seed}, !ofAttempts, 1))
+	known := func(values []float64) (all []float64) {
+		for _, v := range values {
+			if !(v >= 0) {
+				v = -1
+			}
+			all = append(all, v)
+		}
+		return all
+	}
+	o := scenario.Observed{Step: step, Calls: known(f.course[arrivals]), Attempts: known(f.course[attempts]), Failed: known(f.course[failed]), P50: known(f.course[p50]), P99: known(f.course[p99])}
+	if ofAttempts {
+		for i := range o.Calls {
+			o.Calls[i] = -1
+		}
+	}
+	return o
+}
+
+func write(t testing.TB, s sim.Scenario, l scenario.Learned) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "world.yaml")
+	must.Succeed(os.WriteFile(name, must.Have(scenario.FormatLearned(s, l)), 0o600))
+	return name
+}
+
+func quietProgress() *term.Progress {
+	return term.NewProgress(io.Discard, func(string) string { return "" }, true)
+}
