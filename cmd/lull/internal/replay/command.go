@@ -8,9 +8,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
@@ -26,12 +26,11 @@ import (
 type Command struct {
 	World     cli.Text  `arg:"" help:"A world file, as lull learn writes it."`
 	Policy    cli.Texts `required:"" placeholder:"POLICY,..." help:"The policies: YAML files, presets (lull simulate --list shows them), or lull (the zero Policy). The one called now, or else the first, is the policy that ran."`
-	Seeds     cli.Text  `placeholder:"16" default:"16" help:"How often each policy flies: 2 to 1000. Each flight has a seed of its own, and its own draw of the uncertain values. Default: 16."`
+	Seeds     cli.Text  `placeholder:"16" default:"16" help:"How often each policy flies: 2 to 1000. Each flight has a seed and a draw of the uncertain values of its own. Default: 16."`
 	Seed      cli.Text  `placeholder:"1" default:"1" help:"The first seed. The same seed gives the same figures."`
 	Tolerance cli.Text  `placeholder:"0.25" default:"0.25" help:"The largest distance between what was observed and what is simulated, from 0 to 1, with which there are answers. Default: 0.25."`
 	Report    cli.Text  `placeholder:"FILE" help:"Also write an HTML page with charts."`
-	JSON      bool      `name:"json" help:"Print all figures as JSON on standard output."`
-	Workers   cli.Text  `placeholder:"N" help:"How many flights there are at the same time. Default: one for each processor."`
+	JSON      bool      `name:"json" help:"Print all figures as JSON on standard output. What is zero is left out."`
 	Quiet     bool      `help:"Show no progress."`
 }
 
@@ -46,7 +45,7 @@ nothing in common, 0.1 differs by a tenth. If a figure is further off than
 have to be known.
 
 Then all policies fly through the same incident, each once for every draw of the
-values that are not known exactly. Draws in which the policy that ran does not do
+values that are not known exactly. Draws with which the policy that ran does not do
 what was observed are left out. A policy with an attempt timeout of its own has it;
 others have the one of the world.
 
@@ -63,72 +62,48 @@ func (Command) Complete() map[string][]string {
 	return map[string][]string{"policy": cli.Names(rivals.All(), func(p rivals.Preset) string { return p.Name })}
 }
 
-// A task is what the flags say.
-type task struct {
-	world     sim.Scenario
-	learned   *scenario.Learned
-	policies  []sim.Contender // first the one that ran
-	seeds     int
-	seed      uint64
-	tolerance float64
-	workers   int
-}
-
 func (f Command) task() (t task, err error) {
 	var l problem.List
 	var wrong cli.Mistakes
+	t.enough = time.Minute
 	t.seeds = cli.Whole(&l, "--seeds", f.Seeds, 2, 1000)
 	t.seed = cli.Seed(&l, f.Seed)
 	t.tolerance = cli.Number(&l, "--tolerance", f.Tolerance, 0, 1, "such as 0.25")
-	t.workers = runtime.GOMAXPROCS(0)
-	if f.Workers != "" {
-		t.workers = cli.Whole(&l, "--workers", f.Workers, 1, 1024)
-	}
+	wrong.Add(l.Err())
 	if f.Report != "" {
-		if err := cli.CanWrite(string(f.Report)); err != nil {
-			l.Add("--report", f.Report.Quoted(), "a file that can be written ("+errors.Unwrap(err).Error()+")")
-		}
+		wrong.In("--report", cli.CanWrite(string(f.Report)))
 	}
-	t.policies, err = simulate.Contenders(f.Policy.Split())
+	t.policies, t.file, err = simulate.Contenders(f.Policy.Split())
 	wrong.Add(err)
 	if ran := slices.IndexFunc(t.policies, func(c sim.Contender) bool { return c.Name == "now" }); ran > 0 {
-		t.policies = slices.Insert(slices.Delete(t.policies, ran, ran+1), 0, t.policies[ran])
+		t.policies = slices.Concat(t.policies[ran:ran+1], t.policies[:ran], t.policies[ran+1:])
 	}
 	t.world, t.learned, err = scenario.ReadLearned(string(f.World))
-	wrong.Add(cli.CannotRead(err))
 	if err == nil {
-		wrong.In(string(f.World), flyable(t.world, t.learned))
+		err = flyable(t.world, t.learned)
 	}
-	wrong.Add(l.Err())
+	wrong.Add(cli.CannotRead(err))
 	return t, wrong.Err()
 }
 
 // flyable reports what a world lacks for a replay.
 func flyable(s sim.Scenario, w *scenario.Learned) error {
 	var l problem.List
-	l.Check(w != nil, "learned", "missing", "a file that lull learn has written: only there is what was observed")
-	if w == nil {
+	if w == nil || w.Observed.Step == 0 {
+		l.Add("learned.observed", "missing", "what was observed, in a file that lull learn has written")
 		return l.Err()
 	}
-	l.Check(len(s.Topics) == 0 && len(s.Fleets) > 0, "topics", "given", "fleets alone")
-	o := &w.Observed
-	l.Check(o.Step > 0 && len(o.Calls) > 0, "learned.observed", "empty", "what was observed, in steps, to compare the simulation with")
+	l.Check(len(s.Topics) == 0, "topics", len(s.Topics), "fleets alone")
 	if from, _ := s.Disturbance(); from >= s.Horizon {
 		l.Add("services.0.faults", "empty", "an incident: a fault, or a time in which more arrives than the service can do")
 	}
-	if err := l.Err(); err != nil {
-		return err
-	}
-	s.Step = o.Step
-	l.In("learned.observed.step", s.Validate())
-	c, _ := observedCourse(o, steps(s))
-	have := func(k int) bool { return c.known(k, 0, len(c[k])) > 0 }
-	l.Check(have(arrivals) || have(attempts), "learned.observed.attempts", "unknown", "calls or attempts of at least one step")
-	l.Check(have(failed) || have(p50) || have(p99), "learned.observed.failed", "unknown", "failures or times of at least one step")
+	s.Step = w.Observed.Step
+	l.In("learned.observed", s.Validate())
+	c, _ := observedCourse(&w.Observed, steps(s))
+	l.Check(len(known(c[arrivals]))+len(known(c[attempts])) > 0, "learned.observed.attempts", "unknown", "calls or attempts of at least one step")
+	l.Check(len(known(c[failed]))+len(known(c[p50]))+len(known(c[p99])) > 0, "learned.observed.failed", "unknown", "failures or times of at least one step")
 	return l.Err()
 }
-
-var errRefused = errors.New("the incident is not reproduced: there is no answer to what other policies would have done")
 
 // Run flies and prints.
 func (f Command) Run(env cli.Env, _ *kong.Context) error {
@@ -139,36 +114,29 @@ func (f Command) Run(env cli.Env, _ *kong.Context) error {
 	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
 	r, err := t.replay(env.Context, p)
 	p.End()
-	if err != nil {
-		if env.Context.Err() != nil {
-			return cli.ErrInterrupted
-		}
+	switch {
+	case env.Context.Err() != nil:
+		return cli.ErrInterrupted
+	case err != nil:
 		return err
-	}
-	if f.JSON {
-		err = r.printJSON(env.Stdout)
-	} else {
+	case f.JSON:
+		_, err = fmt.Fprintf(env.Stdout, "%s\n", simulate.Data(*r))
+	default:
 		err = r.print(env.Stdout, term.BarsFor(env.Getenv))
 	}
 	if err == nil && f.Report != "" {
 		var page bytes.Buffer
-		if err = r.writePage(&page, f.command()); err == nil {
-			err = cli.WriteWhole(string(f.Report), page.Bytes())
-		}
+		err = errors.Join(r.writePage(&page, f), cli.WriteWhole(string(f.Report), page.Bytes()))
 		if err == nil && !f.JSON {
 			fmt.Fprintf(env.Stdout, "\nThe page is in %s.\n", f.Report)
 		}
 	}
-	if err == nil && r.refused() {
-		return errRefused
+	if err == nil && len(r.Policies) == 0 {
+		return errors.New("the incident is not reproduced: there is no answer to what other policies would have done")
 	}
 	return err
 }
 
-func (f Command) command() string {
-	words := []string{"lull", "replay", string(f.World), "--policy", strings.Join(f.Policy.Split(), ",")}
-	for _, flag := range [][2]string{{"--seeds", string(f.Seeds)}, {"--seed", string(f.Seed)}, {"--tolerance", string(f.Tolerance)}} {
-		words = append(words, flag[0], flag[1])
-	}
-	return strings.Join(words, " ")
+func (f Command) String() string {
+	return fmt.Sprintf("lull replay %s --policy %s --seeds %s --seed %s --tolerance %s", f.World, strings.Join(f.Policy.Split(), ","), f.Seeds, f.Seed, f.Tolerance)
 }

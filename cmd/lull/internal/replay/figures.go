@@ -27,59 +27,64 @@ type course [figures][]float64
 
 // observedCourse is what was measured, in that many steps. ofCalls: times and failures are of calls, not of attempts.
 func observedCourse(o *scenario.Observed, steps int) (c course, ofCalls bool) {
-	for i, values := range [figures][]float64{o.Calls, o.Attempts, o.Failed, o.P50, o.P99} {
-		for step := range steps {
-			v := math.NaN()
-			if step < len(values) && values[step] >= 0 {
-				v = values[step]
+	for k, values := range [figures][]float64{o.Calls, o.Attempts, o.Failed, o.P50, o.P99} {
+		c[k] = slices.Repeat([]float64{math.NaN()}, steps)
+		for i, v := range values[:min(len(values), steps)] {
+			if v >= 0 {
+				c[k][i] = v
 			}
-			c[i] = append(c[i], v)
 		}
 	}
-	return c, c.known(arrivals, 0, steps) > 0
+	return c, len(known(c[arrivals])) > 0
 }
 
-// known returns how many values of a figure are known, of some steps.
-func (c *course) known(figure, from, to int) (n int) {
-	for _, v := range c[figure][from:to] {
-		if !math.IsNaN(v) {
-			n++
-		}
+// known returns the values that are known.
+func known(values []float64) []float64 {
+	return slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+}
+
+// average is the mean of the values that are known; NaN if none is.
+func average(values []float64) float64 {
+	sum := 0.0
+	values = known(values)
+	for _, v := range values {
+		sum += v
 	}
-	return n
+	return sum / float64(len(values))
 }
 
-// A flight is one run, with its figures.
+// A flight is what came of one run.
 type flight struct {
-	sim.Result
+	Seed     uint64
+	Totals   sim.Totals
+	Recovery sim.Recovery
+	Held     float64 // calls in progress, on average
 	course
 }
 
-// fly flies a scenario whose Step is that of the observations, and whose load is a share of the real one.
+// fly flies a scenario whose Step is that of the observations, and whose load is a share of the real one. Without ofCalls times
+// and failures are of attempts.
 func fly(ctx context.Context, s sim.Scenario, c sim.Contender, o sim.Options, ofCalls bool, share float64) (flight, error) {
-	steps := int((s.Horizon + s.Step - 1) / s.Step)
-	ends := make([]attemptEnds, steps)
+	failures := make([]float64, steps(s))
+	took := make([][]float64, steps(s)) // what succeeded
 	if !ofCalls {
-		fleets := map[string]bool{}
-		for _, f := range s.Fleets {
-			fleets[f.Name] = true
-			if f.Name == "" {
-				fleets[f.Calls] = true
-			}
-		}
 		o.Attempt = func(a sim.AttemptEnd) {
-			if fleets[a.Caller] {
-				ends[min(int(a.Ended/s.Step), steps-1)].add(a)
+			switch i := min(int(a.Ended/s.Step), len(took)-1); a.Code {
+			case "":
+				took[i] = append(took[i], (a.Ended - a.Began).Seconds())
+			case "canceled":
+			default:
+				failures[i]++
 			}
 		}
 	}
 	r, err := sim.Run(ctx, s, c, o)
-	f := flight{Result: r}
-	for i := range r.Series.Calls {
-		x := &r.Series
+	f := flight{Seed: r.Seed, Totals: r.Totals, Recovery: r.Recovery, Held: r.HeldRate()}
+	x := &r.Series
+	for i := range x.Calls {
 		now := [figures]float64{x.Calls[i] / share, (x.First[i] + x.Retries[i]) / share, x.Failed[i] / (x.Failed[i] + x.Goodput[i]), x.P50[i].Seconds(), x.P99[i].Seconds()}
 		if !ofCalls {
-			now[failed], now[p50], now[p99] = ends[i].figures()
+			now[failed], now[p50], now[p99] = failures[i]/(failures[i]+float64(len(took[i]))), quantile(took[i], 0.5), quantile(took[i], 0.99)
 		}
 		for k, v := range now {
 			if k >= p50 && v == 0 { // nothing succeeded
@@ -91,52 +96,25 @@ func fly(ctx context.Context, s sim.Scenario, c sim.Contender, o sim.Options, of
 	return f, err
 }
 
-// attemptEnds are the attempts that ended in a step.
-type attemptEnds struct {
-	failed float64
-	took   []time.Duration // of those that succeeded
-}
-
-func (e *attemptEnds) add(a sim.AttemptEnd) {
-	if a.Code == "" {
-		e.took = append(e.took, a.Ended-a.Began)
-	} else if a.Code != "canceled" {
-		e.failed++
+// quantile sorts values; of none it is NaN.
+func quantile(values []float64, q float64) float64 {
+	slices.Sort(values)
+	if n := float64(len(values)); n > 0 {
+		return values[max(int(math.Ceil(q*n))-1, 0)]
 	}
+	return math.NaN()
 }
 
-func (e *attemptEnds) figures() (share, p50, p99 float64) {
-	n := len(e.took)
-	share = e.failed / (e.failed + float64(n))
-	if n == 0 {
-		return share, 0, 0
-	}
-	slices.Sort(e.took)
-	at := func(q float64) float64 { return e.took[max(int(math.Ceil(q*float64(n)))-1, 0)].Seconds() }
-	return share, at(0.5), at(0.99)
-}
-
-// median is the figures in the middle of some courses, at each step.
-func median(all []course) (m course) {
-	for k := range m {
-		m[k] = make([]float64, len(all[0][k]))
-		for i := range m[k] {
-			m[k][i] = middle(all, func(c *course) float64 { return c[k][i] })
+// median returns a figure of the flights in the middle, at each step.
+func median(all []flight, figure int) (m []float64) {
+	for i := range all[0].course[figure] {
+		var values []float64
+		for _, f := range all {
+			values = append(values, f.course[figure][i])
 		}
+		m = append(m, quantile(known(values), 0.5))
 	}
 	return m
 }
 
-func middle[T any](all []T, of func(*T) float64) float64 {
-	var values []float64
-	for i := range all {
-		if v := of(&all[i]); !math.IsNaN(v) {
-			values = append(values, v)
-		}
-	}
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(values)
-	return values[(len(values)-1)/2]
-}
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

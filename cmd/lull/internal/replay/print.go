@@ -9,8 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
+	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -21,8 +24,6 @@ var titles = [figures]string{"Arrivals, calls a second", "Attempts a second", "S
 // text returns a value of a figure.
 func text(figure int, v float64) string {
 	switch {
-	case math.IsNaN(v):
-		return "-"
 	case figure == failed:
 		return simulate.PercentOf(v)
 	case figure >= p50:
@@ -31,36 +32,68 @@ func text(figure int, v float64) string {
 	return simulate.Trimmed(v, 3)
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-// fill prints a text in lines.
-func fill(out io.Writer, start, format string, args ...any) {
-	io.WriteString(out, term.Fill(start, fmt.Sprintf(format, args...)))
-}
-
 func (r *result) print(out io.Writer, bars term.Bars) error {
 	var b strings.Builder
-	for _, note := range r.notes() {
-		fill(&b, "", "%s", note)
-	}
-	r.plots(&b, bars)
-	fmt.Fprintln(&b, "\nDistance of what is simulated from what was observed: 0 alike, 1 nothing in common")
-	rows := [][]string{{"", "distance", "of the seeds", "furthest off"}}
-	for k, d := range r.distances {
-		row := []string{names[k], "not measured", "", ""}
-		if d.judged {
-			row = []string{names[k], number(d.value), number(d.low) + " to " + number(d.high),
-				fmt.Sprintf("%s, from %s", d.part.name, span(d.from, d.to))}
+	say := func(format string, args ...any) { b.WriteString(term.Fill("", fmt.Sprintf(format, args...))) }
+	list := func(heading string, all []string) {
+		if len(all) > 0 {
+			b.WriteString("\n" + heading + "\n")
 		}
-		rows = append(rows, row)
+		for _, each := range all {
+			b.WriteString(term.Fill("  - ", each))
+		}
+	}
+	for _, note := range r.notes() {
+		say("%s", note)
+	}
+	rows := [][]string{{"", "distance", "of the seeds", "furthest off"}}
+	for k, d := range r.Distances {
+		if d.Distance < 0 {
+			rows = append(rows, []string{d.Figure, "not measured", "", ""})
+			continue
+		}
+		rows = append(rows, []string{d.Figure, number(d.Distance), number(d.Low) + " to " + number(d.High), d.Part + ", from " + span(d.From, d.To)})
+		columns := min(len(d.Observed), mostBars)
+		seen, flown := shrunk(d.Observed, columns), shrunk(d.Simulated, columns)
+		top := slices.Max(known(append(seen, flown...)))
+		fmt.Fprintf(&b, "\n%s: %c is %s\n  observed   %s\n  simulated  %s\n             %s\n", titles[k], bars.Highest(), text(k, top),
+			drawn(bars, seen, top), drawn(bars, flown, top), simulate.Axis(r.world, columns, bars))
+	}
+	fmt.Fprintln(&b, "\nDistance from what was observed: 0 is alike, 1 has nothing in common")
+	term.Table(&b, rows, term.Width)
+	b.WriteByte('\n')
+	say("%s", r.verdict())
+	switch {
+	case r.Nearest != nil:
+		say("It is reproduced with %s. If you can confirm that, change the file.", strings.Join(r.Nearest, ", "))
+	case r.Reproduced && len(r.Policies) == 0:
+		say("But the values that are not known exactly are too uncertain: it is reproduced with none of %s of them.", term.Counted(r.Drawn, "draw"))
+	}
+	if len(r.Policies) == 0 {
+		list("What would have to be known:", append(r.Questions, "whether there was another fault, a load that was not measured, or another policy than "+r.Ran))
+		for _, f := range r.learned.Seen {
+			say("Seen: %s %s to %s (%s).", f.What, f.Low, f.High, f.By)
+		}
+		_, err := io.WriteString(out, b.String())
+		return err
+	}
+	n := len(r.Draws)
+	b.WriteByte('\n')
+	say("What the policies do in it. Figures are from the lowest to the highest of %d flights; another one lies between them with %.0f %%.", n, 100*float64(n-1)/float64(n+1))
+	if values := r.Draws[0]; values != nil {
+		say("Each flight has a draw of its own of %s. %d of %d draws are left out: with them %s does not do what was observed.", term.Counted(len(values), "uncertain value"), r.Drawn-n, r.Drawn, r.Ran)
+	}
+	b.WriteByte('\n')
+	rows = [][]string{append([]string{""}, columns...)}
+	for _, a := range r.Policies {
+		rows = append(rows, append([]string{a.Name}, a.cells()...))
 	}
 	term.Table(&b, rows, term.Width)
-	fill(&b, "", "\n%s", r.verdict())
-	if len(r.answers) == 0 {
-		r.printQuestions(&b)
-	} else {
-		r.printAnswers(&b)
+	b.WriteByte('\n')
+	for i := range r.Policies {
+		b.WriteString(term.Fill(fmt.Sprintf("%2d. ", i+1), r.place(i)))
 	}
+	list("Not varied, for it is not known:", r.Questions)
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -68,92 +101,42 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 // notes say what was flown.
 func (r *result) notes() []string {
 	begin, end := r.world.Disturbance()
-	incident := "until the end"
-	if end > 0 {
-		incident = "to " + simulate.InWords(end)
-	}
-	notes := []string{fmt.Sprintf("%s: %s, with an incident from %s %s. The policy that ran: %s. %s.",
-		cmp.Or(r.world.Title, r.world.Name), simulate.InWords(r.world.Horizon), simulate.InWords(begin), incident, r.policies[0].Name, term.Counted(r.seeds, "seed"))}
-	if r.smaller > 1 {
-		notes = append(notes, fmt.Sprintf("The world was made %d times smaller, in load, processes, workers and queues, to fly it in about a minute. Chance weighs more there than in the real one.", r.smaller))
-	}
-	if r.invalid != nil {
-		notes = append(notes, fmt.Sprintf("%d of %d draws are left out, since they are no worlds: %v.", r.seeds-r.drawn, r.seeds, r.invalid))
+	notes := []string{fmt.Sprintf("%s: an incident from %s. The policy that ran: %s. %s.", cmp.Or(r.world.Title, r.world.Name),
+		span(begin, cmp.Or(end, r.world.Horizon)), r.Ran, term.Counted(r.seeds, "seed"))}
+	if r.Smaller > 1 {
+		notes = append(notes, fmt.Sprintf("To take about a minute, the world was made %d times smaller: its load, processes, workers and queues. Chance does more in it.", r.Smaller))
 	}
 	return notes
 }
 
-// verdict says whether the incident is reproduced.
+// verdict says whether the incident is reproduced, and compares by the failures of each step how soon things were as before.
 func (r *result) verdict() string {
-	off := r.off()
+	var off []string
 	far := 0.0
-	for _, d := range r.distances {
-		far = max(far, d.value)
-	}
-	if len(off) == 0 {
-		text := fmt.Sprintf("The incident is reproduced: no figure is further off than %s (allowed: %s).", number(far), number(r.tolerance))
-		if end := r.parts[1].to; end > 0 {
-			text += r.backs()
+	for k, d := range r.Distances {
+		if far = max(far, d.Distance); d.Distance > r.Tolerance {
+			off = append(off, fmt.Sprintf("%s by %s (from %s: observed %s, simulated %s)", d.Figure, number(d.Distance), span(d.From, d.To), text(k, d.Seen), text(k, d.Flown)))
 		}
-		return text
 	}
-	var parts []string
-	for _, d := range off {
-		parts = append(parts, fmt.Sprintf("%s by %s (from %s: observed %s, simulated %s)", names[d.figure], number(d.value), span(d.from, d.to), text(d.figure, d.seen), text(d.figure, d.simulated)))
+	verdict := fmt.Sprintf("The incident is reproduced: no figure is further off than %s (allowed: %s).", number(far), number(r.Tolerance))
+	if off != nil {
+		verdict = fmt.Sprintf("The incident is not reproduced: off by more than %s are %s.", number(r.Tolerance), strings.Join(off, "; "))
 	}
-	return fmt.Sprintf("The incident is not reproduced: off by more than %s are %s.%s", number(r.tolerance), strings.Join(parts, "; "), r.backs())
+	if seen := r.Distances[failed].Observed; len(known(seen)) > 0 && r.incident.to < len(seen) {
+		step := r.learned.Observed.Step
+		backs := ranged(r.ran, func(f *flight) float64 {
+			return float64(back(f.course[failed], r.incident.from, r.incident.to)-r.incident.to) * step.Seconds()
+		}, func(v float64) string { return text(p50, v) })
+		verdict += fmt.Sprintf(" As few failed as before after %s (observed) and %s (simulated), in steps of %s.",
+			simulate.InWords(time.Duration(r.backSeen)*step), backs, simulate.InWords(step))
+	}
+	return verdict
 }
 
-// backs compares how soon things were as before, by the share of failures in each step.
-func (r *result) backs() string {
-	_, end := r.world.Disturbance()
-	if end == 0 || r.observed.known(failed, 0, len(r.observed[failed])) == 0 {
-		return ""
-	}
-	step := r.learned.Observed.Step
-	from, to := int(r.world.Horizon/step), 0
-	begin := r.parts[1].from
-	for _, f := range r.ran {
-		first := int((end + step - 1) / step)
-		n := back(f.course, begin, first) - first
-		from, to = min(from, n), max(to, n)
-	}
-	return fmt.Sprintf(" Fewer than 5 %% more failed than before the incident after %s (observed) and %s (simulated), in steps of %s.",
-		simulate.InWords(r.backSeen), span(time.Duration(from)*step, time.Duration(to)*step), simulate.InWords(step))
-}
-
-// plots draws what was observed above what is simulated.
-func (r *result) plots(b *strings.Builder, bars term.Bars) {
-	simulated := median(coursesOf(r.ran))
-	n := len(simulated[arrivals])
-	columns := min(n, mostBars)
-	for k := range figures {
-		if r.observed.known(k, 0, n) == 0 {
-			continue
-		}
-		seen, flown := shrunk(r.observed[k], columns), shrunk(simulated[k], columns)
-		top := 0.0
-		for _, v := range slices.Concat(seen, flown) {
-			if v > top { // and no gap
-				top = v
-			}
-		}
-		fmt.Fprintf(b, "\n%s: %c is %s\n", titles[k], bars.Highest(), text(k, top))
-		fmt.Fprintf(b, "  observed   %s\n  simulated  %s\n", drawn(bars, seen, top), drawn(bars, flown, top))
-		fmt.Fprintf(b, "             %s\n", simulate.Axis(r.world, columns, bars))
-	}
-}
-
-// shrunk returns the means of equal parts, NaN where nothing is known.
+// shrunk returns the means of equal parts.
 func shrunk(values []float64, columns int) (out []float64) {
 	for i := range columns {
-		sum, n := 0.0, 0.0
-		for _, v := range values[i*len(values)/columns : (i+1)*len(values)/columns] {
-			if !math.IsNaN(v) {
-				sum, n = sum+v, n+1
-			}
-		}
-		out = append(out, sum/n)
+		out = append(out, average(values[i*len(values)/columns:(i+1)*len(values)/columns]))
 	}
 	return out
 }
@@ -169,160 +152,73 @@ func drawn(bars term.Bars, values []float64, top float64) string {
 	return strings.TrimRight(string(line), " ")
 }
 
-// printQuestions prints what would have to be known.
-func (r *result) printQuestions(b *strings.Builder) {
-	if r.nearest != nil {
-		fill(b, "\nIt would be reproduced with ", "%s. If you can confirm that, change the file.", strings.Join(r.nearest.values, ", "))
-	} else if len(r.off()) == 0 {
-		fill(b, "\n", "But in none of %s of the uncertain values: %s. They are too uncertain.", term.Counted(r.drawn, "draw"), strings.Join(uncertain(r), ", "))
+func question(q scenario.Question) string {
+	text := q.Path + ": " + q.Ask
+	if q.Least != "" {
+		text += " At least " + q.Least + "."
 	}
-	if all := r.questions(); len(all) > 0 {
-		fmt.Fprintln(b, "\nWhat would have to be known:")
-		for _, q := range all {
-			fill(b, "  - ", "%s", q)
-		}
-	} else {
-		fill(b, "\n", "The file has no open question. Then something happened that the simulator was not told: another fault, a load that was not measured, or another policy than %s.", r.policies[0].Name)
+	if q.Needs != "" {
+		text += " It needs " + q.Needs + "."
 	}
-	for _, f := range r.learned.Seen {
-		fill(b, "  seen: ", "%s %s (%s)", f.What, between(f.Low, f.High), f.By)
-	}
-}
-
-func between(low, high string) string {
-	if low == high || high == "" {
-		return low
-	}
-	return low + " to " + high
-}
-
-func uncertain(r *result) (paths []string) {
-	for _, v := range r.learned.Values {
-		if v.Low != "" && v.Low != v.High {
-			paths = append(paths, v.Path)
-		}
-	}
-	return paths
-}
-
-// questions are those of the world that may explain what is off: of arrivals alone, those about the fleets; else all.
-func (r *result) questions() (all []string) {
-	off := r.off()
-	arrivalsAlone := len(off) == 1 && off[0].figure == arrivals
-	for _, q := range r.learned.Unknown {
-		if arrivalsAlone && !strings.HasPrefix(q.Path, "fleets.") {
-			continue
-		}
-		text := q.Path + ": " + q.Ask
-		if q.Least != "" {
-			text += " At least " + q.Least + "."
-		}
-		if q.Needs != "" {
-			text += " It needs " + q.Needs + "."
-		}
-		all = append(all, text)
-	}
-	return all
-}
-
-func (r *result) printAnswers(b *strings.Builder) {
-	draws := term.Counted(len(r.draws), "flight")
-	n := float64(len(r.draws))
-	fill(b, "\n", "What the policies do in it. Figures are from the lowest to the highest of %s; another one lies between them with %.0f %%.", draws, 100*(n-1)/(n+1))
-	if paths := uncertain(r); len(paths) > 0 {
-		fill(b, "", "Each flight has a draw of what is uncertain: %s.", strings.Join(paths, ", "))
-	}
-	if left := r.drawn - len(r.draws); left > 0 {
-		fill(b, "", "%d of %d draws are left out: with them %s does not do what was observed.", left, r.drawn, r.policies[0].Name)
-	}
-	fmt.Fprintln(b)
-	rows := [][]string{append([]string{""}, columns...)}
-	for _, a := range r.answers {
-		rows = append(rows, append([]string{a.Name}, a.cells()...))
-	}
-	term.Table(b, rows, term.Width)
-	fmt.Fprintln(b)
-	for i, a := range r.answers {
-		if i == 0 && len(r.answers) == 1 {
-			break
-		}
-		line := a.Name
-		if i+1 < len(r.answers) {
-			line += ": " + compared(a, r.answers[i+1])
-		}
-		fill(b, fmt.Sprintf("%2d. ", i+1), "%s", line)
-	}
-	if all := r.questions(); len(all) > 0 {
-		fmt.Fprintln(b, "\nNot varied, for nothing is known of it:")
-		for _, q := range all {
-			fill(b, "  - ", "%s", q)
-		}
-	}
+	return text
 }
 
 var columns = []string{"back after", "success", "attempts a call", "calls held"}
 
-// cells are the figures of a policy.
+// cells are the figures of a policy. It is back some time after the end of the last fault.
 func (a answer) cells() []string {
+	var recovered []flight
+	never := 0
+	for _, f := range a.Flights {
+		if f.Recovery.Recovered {
+			recovered = append(recovered, f)
+		} else if f.Recovery.Measured {
+			never++
+		}
+	}
+	back := ranged(recovered, func(f *flight) float64 { return f.Recovery.Time.Seconds() }, func(v float64) string { return text(p50, v) })
+	switch {
+	case never > 0 && recovered == nil:
+		back = "never"
+	case never > 0:
+		back += fmt.Sprintf("; never in %d of %d", never, len(a.Flights))
+	}
 	return []string{
-		a.back(),
-		a.rangeOf(func(r *sim.Result) float64 { return r.Totals.SuccessRate() }, simulate.PercentOf),
-		a.rangeOf(func(r *sim.Result) float64 { return r.Totals.Amplification }, func(v float64) string { return fmt.Sprintf("%.2f", v) }),
-		a.rangeOf(func(r *sim.Result) float64 { return r.HeldRate() }, func(v float64) string { return simulate.Trimmed(v, 3) }),
+		cmp.Or(back, "cannot be said"),
+		ranged(a.Flights, func(f *flight) float64 { return f.Totals.SuccessRate() }, simulate.PercentOf),
+		ranged(a.Flights, func(f *flight) float64 { return f.Totals.Amplification }, number),
+		ranged(a.Flights, func(f *flight) float64 { return f.Held }, func(v float64) string { return simulate.Trimmed(v, 3) }),
 	}
 }
 
-func (a answer) rangeOf(of func(*sim.Result) float64, text func(float64) string) string {
+// ranged returns the lowest and the highest value of some flights.
+func ranged(all []flight, of func(*flight) float64, text func(float64) string) string {
 	low, high := math.Inf(1), math.Inf(-1)
-	for i := range a.flights {
-		v := of(&a.flights[i].Result)
-		low, high = min(low, v), max(high, v)
+	for i := range all {
+		low, high = min(low, of(&all[i])), max(high, of(&all[i]))
+	}
+	if all == nil {
+		return ""
 	}
 	return joined(text(low), text(high))
 }
 
-// back is the time from the end of the last fault to recovery.
-func (a answer) back() string {
-	low, high := time.Duration(math.MaxInt64), time.Duration(0)
-	never, measured := 0, 0
-	for _, f := range a.flights {
-		v := f.Recovery
-		switch {
-		case !v.Measured:
-			continue
-		case !v.Recovered:
-			never++
-		default:
-			low, high = min(low, v.Time), max(high, v.Time)
-		}
-		measured++
+// place returns the policy of a place, and how surely it is better than the next.
+func (r *result) place(i int) string {
+	a := r.Policies[i]
+	if i == len(r.Policies)-1 {
+		return a.Name
 	}
-	switch {
-	case measured == 0:
-		return "cannot be said"
-	case never == measured:
-		return "never"
-	case never > 0:
-		return fmt.Sprintf("%s; never in %d of %d", span(low, high), never, measured)
-	}
-	return span(low, high)
-}
-
-// compared says how surely a is better than b.
-func compared(a, b answer) string {
+	b, n := r.Policies[i+1], len(a.Flights)
 	wins, losses := versus(a, b)
-	n := len(a.flights)
-	text := fmt.Sprintf("better than %s in %d of %d flights", b.Name, wins, n)
-	if alike := n - wins - losses; alike > 0 {
-		text += fmt.Sprintf(", as good in %d", alike)
-	}
+	sure := "perhaps"
 	switch decided := wins + losses; {
 	case decided == 0:
-		return fmt.Sprintf("as good as %s in all of %d flights", b.Name, n)
-	case wins > 0 && wilson(wins, decided) > 0.5:
-		return text + ": surely"
+		return fmt.Sprintf("%s: as good as %s in all %d flights", a.Name, b.Name, n)
+	case wilson(wins, decided) > 0.5:
+		sure = "surely"
 	}
-	return text + ": the order is not sure"
+	return fmt.Sprintf("%s: %s better than %s. It is better in %d of %d flights, and worse in %d.", a.Name, sure, b.Name, wins, n, losses)
 }
 
 // wilson is the lower end of the 95 % interval of a share (Wilson, "Probable inference", 1927).
@@ -334,7 +230,6 @@ func wilson(k, n int) float64 {
 
 func number(v float64) string { return fmt.Sprintf("%.2f", v) }
 
-// span is from one duration to another.
 func span(a, b time.Duration) string { return joined(simulate.InWords(a), simulate.InWords(b)) }
 
 // joined is a range: 38 to 55 s, not 38 s to 55 s.
@@ -346,4 +241,47 @@ func joined(low, high string) string {
 		low = strings.TrimSuffix(low, " "+unit)
 	}
 	return low + " to " + high
+}
+
+// writePage writes a page with the observed course beside those of the policies.
+func (r *result) writePage(w io.Writer, f Command) error {
+	world, err := scenario.Format(r.world)
+	if err != nil {
+		return err
+	}
+	p := report.Page{Scenario: r.world, ScenarioYAML: string(world), Command: f.String(), Version: cli.Version(), Seed: r.seed, Seeds: r.seeds,
+		PoliciesYAML: r.file, Measured: true, Windows: simulate.Windows(r.world), Notes: append(r.notes(), r.verdict())}
+	for _, name := range columns {
+		p.Verdict.Columns = append(p.Verdict.Columns, report.Column{Name: name})
+	}
+	add := func(name, title string, cells []string, all []flight) {
+		m := sim.Summary{Contender: sim.Contender{Name: name, Title: title}}
+		for _, f := range all {
+			c := f.course
+			s := sim.Series{Step: r.learned.Observed.Step, Calls: c[arrivals], First: c[attempts], Failed: c[failed]}
+			for i := range c[p50] {
+				s.P50, s.P99 = append(s.P50, seconds(c[p50][i])), append(s.P99, seconds(c[p99][i]))
+			}
+			m.Results = append(m.Results, sim.Result{Series: s})
+		}
+		row := report.Row{Name: name}
+		for _, text := range cells {
+			row.Cells = append(row.Cells, report.Cell{Text: text})
+		}
+		p.Summaries, p.Verdict.Rows = append(p.Summaries, m), append(p.Verdict.Rows, row)
+	}
+	var observed flight
+	for k, d := range r.Distances {
+		observed.course[k] = d.Observed
+	}
+	none := make([]string, len(columns))
+	add("observed", "what was measured", none, []flight{observed})
+	if len(r.Policies) == 0 {
+		p.Notes = append(p.Notes, r.Questions...)
+		add(r.Ran, "the policy that ran", none, r.ran)
+	}
+	for i, a := range r.Policies {
+		add(a.Name, fmt.Sprintf("place %d; %s", i+1, r.place(i)), a.cells(), a.Flights)
+	}
+	return report.Write(w, p)
 }

@@ -4,135 +4,162 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
+	"runtime"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// enough is how long a replay may take, by the estimate, until the world is made smaller.
-const enough = time.Minute
+// A task is what the flags say.
+type task struct {
+	world     sim.Scenario
+	learned   *scenario.Learned
+	policies  []sim.Contender // first the one that ran
+	file      string          // all of them
+	seeds     int
+	seed      uint64
+	tolerance float64
+	enough    time.Duration // by the estimate of sim.Scenario.Cost; if it takes longer, the world is made smaller
+}
 
-// A result is what a replay has found.
+// A result is what a replay has found. What is exported is the output of --json.
 type result struct {
 	task
-	observed  course
-	smaller   int      // the load that flew is this part of the real one
-	ran       []flight // of the policy that ran, in the world as it is in the file
-	judge     *judge
-	distances [figures]distance
-	parts     []part
-	backSeen  time.Duration // after the end of the last fault
-	draws     []draw        // those in which the incident is reproduced
-	drawn     int           // all of them
-	nearest   *draw         // that in which the policy that ran is nearest to what was observed, if the incident is not reproduced
-	invalid   error         // why draws are no worlds
-	answers   []answer      // of each policy, in their order; none if refused
+	Ran        string // the policy
+	Reproduced bool
+	Tolerance  float64
+	Smaller    int // the load that flew is this part of the real one
+	Distances  []distance
+	Draws      [][]string // assignments: those with which the policy that ran does what was observed
+	Drawn      int
+	Policies   []answer // the best first; none if not reproduced
+	Questions  []string // what is not known of the world
+	Nearest    []string // the draw that is nearest to what was observed, if it is near enough and the file is not
+
+	ran      []flight // in the world as it is in the file
+	incident part
+	backSeen int // steps
 }
 
 // An answer is what a policy does in each draw.
 type answer struct {
-	sim.Contender
-	flights []flight
+	Name    string
+	Flights []flight
 }
 
 func steps(s sim.Scenario) int { return int((s.Horizon + s.Step - 1) / s.Step) }
 
-// refused reports whether a figure is too far off.
-func (r *result) refused() bool { return len(r.off()) > 0 }
-
-func (r *result) off() (all []distance) {
-	for _, d := range r.distances {
-		if d.judged && d.value > r.tolerance {
-			all = append(all, d)
-		}
-	}
-	return all
-}
-
 func (t task) replay(ctx context.Context, progress *term.Progress) (*result, error) {
-	r := &result{task: t, smaller: 1}
+	r := &result{task: t, Ran: t.policies[0].Name, Tolerance: t.tolerance, Smaller: 1}
 	s := t.world
 	s.Step = t.learned.Observed.Step
-	var ofCalls bool
-	r.observed, ofCalls = observedCourse(&t.learned.Observed, steps(s))
-	var draws []draw
-	draws, r.invalid = latinHypercube(s, t.learned.Values, t.seeds, t.seed)
-	if draws == nil {
-		return nil, r.invalid
+	observed, ofCalls := observedCourse(&t.learned.Observed, steps(s))
+	draws, err := t.learned.Draws(s, 2*t.seeds, t.seed) // some of which are left out
+	if err != nil {
+		return nil, err
 	}
-	r.drawn = len(draws)
-	vary := slices.ContainsFunc(draws, func(d draw) bool { return d.values != nil })
-	rounds := t.seeds + len(draws)*len(t.policies)
-	for took := t.takes(s, rounds); took/time.Duration(r.smaller) > enough && r.smaller < 1<<20; r.smaller *= 2 {
-		if _, ok := smaller(s, 2*r.smaller); !ok {
+	all := t.seeds * (2 + len(t.policies))
+	for ; t.takes(s, all)/time.Duration(r.Smaller) > t.enough; r.Smaller *= 2 {
+		if _, ok := s.Smaller(2 * r.Smaller); !ok {
 			break
 		}
 	}
-
-	flights := &flights{task: t, progress: progress, of: rounds, ofCalls: ofCalls, smaller: r.smaller}
-	same := make([]draw, t.seeds)
-	for i := range same {
-		same[i].scenario = s
+	var done atomic.Int64
+	// fliesIn flies a policy in some of the draws, each with its own seed.
+	fliesIn := func(c sim.Contender, draws []scenario.Draw, which []int) ([]flight, error) {
+		flights, errs := make([]flight, len(which)), make([]error, len(which))
+		sim.Each(len(which), 0, func(i int) {
+			world := draws[which[i]].Scenario
+			if r.Smaller > 1 {
+				world, _ = world.Smaller(r.Smaller)
+			}
+			o := sim.Options{Seed: t.seed + uint64(which[i]), Named: t.policies, Progress: func(sim.Progress) {
+				progress.Show(func(took time.Duration) string {
+					left := time.Duration(float64(took) * (float64(all)/float64(max(done.Load(), 1)) - 1))
+					return fmt.Sprintf("flying: %d of at most %d flights, at most %s left", done.Load(), all, simulate.InWords(left.Round(time.Second)))
+				})
+			}}
+			flights[i], errs[i] = fly(ctx, under(world, c), c, o, ofCalls, 1/float64(r.Smaller))
+			done.Add(1)
+		})
+		return flights, cmp.Or(errs...)
 	}
-	var err error
-	if r.ran, err = flights.fly(ctx, t.policies[0], same); err != nil {
+
+	var every []int
+	for i := range draws {
+		every = append(every, i)
+	}
+	if r.ran, err = fliesIn(t.policies[0], slices.Repeat([]scenario.Draw{{Scenario: s}}, t.seeds), every[:t.seeds]); err != nil {
 		return nil, err
 	}
 	begin, end := s.Disturbance()
-	if end == 0 {
-		end = s.Horizon
-	}
+	end = cmp.Or(end, s.Horizon)
 	from, to := int(begin/s.Step), min(int((end+s.Step-1)/s.Step), steps(s))
-	courses := coursesOf(r.ran)
-	r.parts = partsOf(r.observed, median(courses), min(int((s.Warmup+s.Step-1)/s.Step), from), from, to, steps(s))
-	r.backSeen = time.Duration(back(r.observed, from, to)-to) * s.Step
-	r.judge = newJudge(r.observed, ofCalls, s.Step, courses, r.parts)
-	for k := range r.distances {
-		r.distances[k] = r.judge.of(k, courses)
+	parts := partsOf(observed[failed], median(r.ran, failed), min(int((s.Warmup+s.Step-1)/s.Step), from), from, to, steps(s))
+	r.incident, r.backSeen = part{from: from, to: to}, back(observed[failed], from, to)-to
+	judge := newJudge(observed, ofCalls, s.Step, r.ran, parts)
+	r.Reproduced = true
+	for k := range figures {
+		d := judge.of(k, r.ran)
+		r.Distances, r.Reproduced = append(r.Distances, d), r.Reproduced && d.Distance <= t.tolerance
+	}
+	for _, q := range t.learned.Unknown {
+		r.Questions = append(r.Questions, question(q))
 	}
 
-	now := r.ran[:len(draws)]
-	if vary {
-		if now, err = flights.fly(ctx, t.policies[0], draws); err != nil {
+	now := r.ran
+	if draws[0].Values != nil {
+		if now, err = fliesIn(t.policies[0], draws, every); err != nil {
 			return nil, err
 		}
 	}
-	ran := answer{Contender: t.policies[0]}
-	least := 2.0
-	for i, f := range now {
+	ran := answer{Name: r.Ran}
+	var kept []int
+	least := 1.0
+	for i := 0; i < len(now) && len(kept) < t.seeds; i++ {
+		r.Drawn++
 		far := 0.0
-		for k := range r.distances {
-			if d := r.judge.of(k, []course{f.course}); d.judged {
-				far = max(far, d.value)
-			}
+		for k := range figures {
+			far = max(far, judge.of(k, now[i:i+1]).Distance)
 		}
-		if vary && far < least {
-			least, r.nearest = far, &draws[i]
+		if far > t.tolerance && draws[i].Values != nil {
+			continue
 		}
-		if far <= t.tolerance || !vary {
-			r.draws, ran.flights = append(r.draws, draws[i]), append(ran.flights, f)
+		if far < least {
+			least, r.Nearest = far, draws[i].Values
 		}
+		kept, r.Draws, ran.Flights = append(kept, i), append(r.Draws, draws[i].Values), append(ran.Flights, now[i])
 	}
-	if least > t.tolerance || !r.refused() {
-		r.nearest = nil
-	}
-	if r.refused() || len(r.draws) == 0 {
+	if !r.Reproduced || kept == nil {
 		return r, nil
 	}
-	r.answers = append(r.answers, ran)
+	r.Nearest, r.Policies = nil, []answer{ran}
 	for _, c := range t.policies[1:] {
-		a := answer{Contender: c}
-		if a.flights, err = flights.fly(ctx, c, r.draws); err != nil {
+		flights, err := fliesIn(c, draws, kept)
+		if err != nil {
 			return nil, err
 		}
-		r.answers = append(r.answers, a)
+		r.Policies = append(r.Policies, answer{c.Name, flights})
 	}
-	r.rank()
+	rank(r.Policies)
 	return r, nil
+}
+
+// under returns the world for a policy. A policy with an attempt timeout of its own has that, and not the one of the world.
+func under(s sim.Scenario, c sim.Contender) sim.Scenario {
+	s.Fleets = slices.Clone(s.Fleets)
+	for i := range s.Fleets {
+		if c.Policy.AttemptTimeout > 0 {
+			s.Fleets[i].AttemptTimeout = 0
+		}
+	}
+	return s
 }
 
 // takes estimates, from above, how long that many flights will take.
@@ -141,106 +168,43 @@ func (t task) takes(s sim.Scenario, flights int) time.Duration {
 	for _, c := range t.policies {
 		one = max(one, s.Cost(c).Time)
 	}
-	return time.Duration(float64(one) * float64(flights) / float64(t.workers))
-}
-
-func coursesOf(all []flight) (courses []course) {
-	for _, f := range all {
-		courses = append(courses, f.course)
-	}
-	return courses
-}
-
-// flights flies, and shows how far it is.
-type flights struct {
-	task
-	progress *term.Progress
-	of, done int
-	ofCalls  bool
-	smaller  int
-
-	mu    sync.Mutex
-	share float64 // of a flight, in those under way
-}
-
-// fly flies a policy through each draw.
-func (f *flights) fly(ctx context.Context, c sim.Contender, draws []draw) ([]flight, error) {
-	all, errs := make([]flight, len(draws)), make([]error, len(draws))
-	sim.Each(len(draws), f.workers, func(i int) {
-		s := draws[i].scenario
-		if f.smaller > 1 {
-			s, _ = smaller(s, f.smaller)
-		}
-		last := 0.0
-		o := sim.Options{Seed: f.seed + uint64(i), Named: f.policies, Progress: func(p sim.Progress) {
-			now := float64(p.Now) / float64(p.Horizon)
-			f.show(now-last, 0)
-			last = now
-		}}
-		all[i], errs[i] = fly(ctx, flown(s, c), c, o, f.ofCalls, 1/float64(f.smaller))
-		f.show(-last, 1)
-	})
-	return all, cmp.Or(errs...)
-}
-
-func (f *flights) show(share float64, done int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.share, f.done = f.share+share, f.done+done
-	part := (float64(f.done) + f.share) / float64(f.of)
-	f.progress.Show(func(took time.Duration) string {
-		text := fmt.Sprintf("flying: %d of at most %d flights", f.done, f.of)
-		if part > 0.01 && part < 1 {
-			left := time.Duration((1 - part) / part * float64(took))
-			text += fmt.Sprintf(", at most %s left", simulate.InWords(left.Round(time.Second)))
-		}
-		return text
-	})
+	return time.Duration(float64(one) * float64(flights) / float64(runtime.GOMAXPROCS(0)))
 }
 
 // leastSuccess is the smallest difference of the share of successes that counts, as in lull battery.
 const leastSuccess = 0.002
 
-// better compares what two policies do in the same draw, with the same seed: who is back sooner, and if that cannot be told, who
-// has more successes.
-func better(a, b *sim.Result) int {
-	x, y := &a.Recovery, &b.Recovery
-	if x.Measured && y.Measured {
-		switch within := max(x.Within, y.Within); {
-		case x.Recovered != y.Recovered:
-			return map[bool]int{true: 1, false: -1}[x.Recovered]
-		case x.Recovered && max(x.Time-y.Time, y.Time-x.Time) > within:
-			return cmp.Compare(y.Time, x.Time)
-		}
-	}
-	if by := a.Totals.SuccessRate() - b.Totals.SuccessRate(); max(by, -by) > leastSuccess {
-		return cmp.Compare(by, 0)
-	}
-	return 0
-}
-
-// versus returns in how many draws a is better than b, and in how many worse.
+// versus returns in how many draws a is better than b, and in how many worse. In the same draw, with the same seed, that policy is
+// better which is back sooner, and if that cannot be told, which has more successes.
 func versus(a, b answer) (wins, losses int) {
-	for i := range a.flights {
-		switch better(&a.flights[i].Result, &b.flights[i].Result) {
-		case 1:
+	for i := range a.Flights {
+		f, g := &a.Flights[i], &b.Flights[i]
+		x, y := &f.Recovery, &g.Recovery
+		sooner := (y.Time - x.Time).Seconds()
+		by := f.Totals.SuccessRate() - g.Totals.SuccessRate()
+		switch {
+		case x.Recovered != y.Recovered && x.Measured && y.Measured:
+			by = map[bool]float64{true: 1, false: -1}[x.Recovered]
+		case x.Recovered && y.Recovered && math.Abs(sooner) > max(x.Within, y.Within).Seconds():
+			by = sooner
+		}
+		if by > leastSuccess {
 			wins++
-		case -1:
+		} else if by < -leastSuccess {
 			losses++
 		}
 	}
 	return wins, losses
 }
 
-// rank orders the policies by how many others each is better than in more draws than it is worse (Copeland's rule).
-func (r *result) rank() {
+// rank orders policies by how many others each is better than in more draws than it is worse (Copeland's rule).
+func rank(all []answer) {
 	score := map[string]int{}
-	for i, a := range r.answers {
-		for _, b := range r.answers[i+1:] {
+	for _, a := range all {
+		for _, b := range all {
 			wins, losses := versus(a, b)
 			score[a.Name] += cmp.Compare(wins, losses)
-			score[b.Name] += cmp.Compare(losses, wins)
 		}
 	}
-	slices.SortStableFunc(r.answers, func(a, b answer) int { return cmp.Compare(score[b.Name], score[a.Name]) })
+	slices.SortStableFunc(all, func(a, b answer) int { return cmp.Compare(score[b.Name], score[a.Name]) })
 }

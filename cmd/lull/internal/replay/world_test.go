@@ -3,31 +3,30 @@ package replay
 import (
 	"context"
 	"io"
-	"os"
-	"path/filepath"
-	"testing"
 	"time"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// now is a policy as many have: three attempts with little wait.
-var now = lull.Policy{Attempts: 3, Backoff: backoff.Schedule{Base: 50 * time.Millisecond, Cap: 200 * time.Millisecond}}
+// now is a policy as many have: another attempt soon, without a budget.
+var now = lull.Policy{Attempts: 2, Backoff: backoff.Schedule{Base: 50 * time.Millisecond, Cap: 200 * time.Millisecond}, Budget: budget.Config{Unlimited: true}, Breaker: breaker.Config{Off: true}}
 
-// stalled is a service that stands still for ten seconds of four minutes.
+// stalled is a service that stands still for fifteen seconds of three minutes.
 func stalled() sim.Scenario {
 	return sim.Scenario{
-		Name: "stalled", Horizon: 4 * time.Minute,
+		Name: "stalled", Horizon: 3 * time.Minute,
 		Services: []sim.Service{{
-			Name: "service", Workers: 20, Queue: sim.Queue{Limit: 100}, Time: sim.Distribution{Kind: sim.LogNormal, Mean: 100 * time.Millisecond, Sigma: 0.5}, Errors: 0.002,
-			Faults: []sim.Fault{{Kind: sim.Stall, At: time.Minute, For: 10 * time.Second}},
+			Name: "service", Workers: 20, Queue: sim.Queue{Limit: 400}, Time: sim.Distribution{Kind: sim.LogNormal, Mean: 100 * time.Millisecond, Sigma: 0.5}, Errors: 0.002,
+			Faults: []sim.Fault{{Kind: sim.Stall, At: time.Minute, For: 15 * time.Second}},
 		}},
-		Fleets: []sim.Fleet{{Name: "callers", Calls: "service", Processes: 10, AttemptTimeout: time.Second, Arrivals: sim.Arrivals{Kind: sim.Poisson, Rate: 140}}},
+		Fleets: []sim.Fleet{{Name: "callers", Calls: "service", Processes: 10, AttemptTimeout: time.Second, Arrivals: sim.Arrivals{Kind: sim.Poisson, Rate: 160}}},
 	}
 }
 
@@ -53,13 +52,6 @@ func observe(s sim.Scenario, p lull.Policy, seed uint64, step time.Duration, ofA
 	return o
 }
 
-func write(t testing.TB, s sim.Scenario, l scenario.Learned) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "world.yaml")
-	must.Succeed(os.WriteFile(name, must.Have(scenario.FormatLearned(s, l)), 0o600))
-	return name
-}
-
-func quietProgress() *term.Progress {
+func quiet() *term.Progress {
 	return term.NewProgress(io.Discard, func(string) string { return "" }, true)
 }

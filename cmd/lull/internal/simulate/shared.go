@@ -8,14 +8,17 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// Contenders returns the policies of names and files, as --policy has them, for worlds without messages. Names differ.
-func Contenders(asked []string) ([]sim.Contender, error) {
+// Contenders returns the policies of names and files, as --policy has them, for worlds without messages, and the file of a page
+// with all of them. Names differ.
+func Contenders(asked []string) (all []sim.Contender, file string, err error) {
 	found, err := contendersOf(asked, sim.Scenario{})
-	var all []sim.Contender
 	for _, c := range found {
 		all = append(all, c.Contender)
 	}
-	return all, err
+	if err == nil {
+		file, err = outcome{simulation: simulation{world: world{contenders: found}}}.policiesFile()
+	}
+	return all, file, err
 }
 
 // Windows returns the times in which something is wrong, for a page.
@@ -34,3 +37,6 @@ func PercentOf(share float64) string { return percentOf(share) }
 
 // Trimmed returns v with that many digits, but no fewer than its whole part has, and without zeros at the end.
 func Trimmed(v float64, digits int) string { return trimmed(v, digits) }
+
+// Data returns every field of v that is not zero as JSON, in snake_case. A duration is in seconds, with a name in _s. NaN is null.
+func Data(v any) []byte { return plainData(v) }
