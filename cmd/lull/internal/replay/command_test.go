@@ -84,7 +84,7 @@ func TestJSONAndPage(t *testing.T) {
 		t.Errorf("%d observed times, want 180, and null where none is known", len(times))
 	}
 	html := string(must.Have(os.ReadFile(page)))
-	for _, want := range []string{"lull replay", "what was measured", "The incident is reproduced", `id="chart-calls"`, `id="chart-failed"`, `id="chart-p99"`, "--policy " + policy + ",none --seeds 4", "place 1; "} {
+	for _, want := range []string{"lull replay", "what was measured", "The incident is reproduced", `id="chart-calls"`, `id="chart-good"`, `id="chart-p99"`, "--policy " + policy + ",none --seeds 4", "place 1; "} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page has no %s", want)
 		}

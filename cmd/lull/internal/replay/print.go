@@ -249,7 +249,7 @@ func (r *result) writePage(w io.Writer, f Command) error {
 	if err != nil {
 		return err
 	}
-	p := report.Page{Scenario: r.world, ScenarioYAML: string(world), Command: f.String(), Version: cli.Version(), Seed: r.seed, Seeds: r.seeds,
+	p := report.Page{Scenario: r.world, ScenarioYAML: string(world), Command: f.String(), Version: cli.Version(),
 		PoliciesYAML: r.file, Measured: true, Windows: simulate.Windows(r.world), Notes: append(r.notes(), r.verdict())}
 	for _, name := range columns {
 		p.Verdict.Columns = append(p.Verdict.Columns, report.Column{Name: name})
@@ -258,9 +258,9 @@ func (r *result) writePage(w io.Writer, f Command) error {
 		m := sim.Summary{Contender: sim.Contender{Name: name, Title: title}}
 		for _, f := range all {
 			c := f.course
-			s := sim.Series{Step: r.learned.Observed.Step, Calls: c[arrivals], First: c[attempts], Failed: c[failed]}
-			for i := range c[p50] {
-				s.P50, s.P99 = append(s.P50, seconds(c[p50][i])), append(s.P99, seconds(c[p99][i]))
+			s := sim.Series{Step: r.learned.Observed.Step, Calls: c[arrivals], First: c[attempts]}
+			for i, share := range c[failed] {
+				s.Good, s.P50, s.P99 = append(s.Good, 1-share), append(s.P50, seconds(c[p50][i])), append(s.P99, seconds(c[p99][i]))
 			}
 			m.Results = append(m.Results, sim.Result{Series: s})
 		}

@@ -108,19 +108,33 @@ var quantities = []quantity{
 	},
 }
 
-// measured are the quantities that can be measured.
+// measured are the quantities of what was measured.
 var measured = []quantity{
 	{
-		id: "calls", title: "Arrivals, calls per second", axis: "number", keyShows: highest,
-		of: func(s sim.Series) []float64 { return s.Calls },
+		id: "calls", title: "Calls per second", axis: "number", keyShows: highest,
+		about: "Calls that began.",
+		of:    func(s sim.Series) []float64 { return s.Calls },
 	},
-	quantities[0],
 	{
-		id: "failed", title: "Share that fails", axis: "share", keyShows: highest,
-		about: "Of what ended in a step.",
-		of:    func(s sim.Series) []float64 { return s.Failed },
+		id: "attempts", title: "Requests per second", axis: "number", keyShows: highest,
+		about: "The load: first attempts and retries together.",
+		of:    func(s sim.Series) []float64 { return s.First },
 	},
-	quantities[7], quantities[8],
+	{
+		id: "good", title: "What succeeds", axis: "share", keyShows: mean,
+		about: "The share of what ended in a step.",
+		of:    func(s sim.Series) []float64 { return s.Good },
+	},
+	{
+		id: "p50", title: "Time, p50", axis: "time", keyShows: highest,
+		about: "Half of what succeeded in a step took no longer than this. Logarithmic; a gap where nothing did.",
+		of:    func(s sim.Series) []float64 { return times(s.P50) },
+	},
+	{
+		id: "p99", title: "Time, p99", axis: "time", keyShows: highest,
+		about: "99 of 100 that succeeded in a step took no longer than this. Logarithmic; a gap where nothing did.",
+		of:    func(s sim.Series) []float64 { return times(s.P99) },
+	},
 }
 
 // reasons returns a quantity for each reason of calls that failed, the most frequent first.
@@ -201,9 +215,9 @@ func charts(p Page, cs []contender) (all []chart, absent []string, thinned bool)
 	}
 	qs := slices.Concat(quantities, reasons(p.Summaries))
 	if p.Measured {
-		qs = slices.Clone(measured)
+		qs = measured
 	}
-	if len(p.Scenario.Services) > 1 && !p.Measured {
+	if len(p.Scenario.Services) > 1 {
 		qs[0].about = "The load: first attempts and retries together, at the service that gets the most."
 	}
 	for _, limit := range []int{600, 400, 300, 200, 150, 100, 60, 40} {

@@ -37,6 +37,8 @@ type Page struct {
 	// Seed is the first, Seeds how many there are.
 	Seed  uint64
 	Seeds int
+	// Measured: the page shows what lull learn has read, with one contender, or beside it runs of lull replay.
+	Measured bool
 	// Interrupted: the page shows what was computed until the user stopped it.
 	Interrupted bool
 	// Windows are the times in which something is wrong, in the order of their beginning.
@@ -47,8 +49,6 @@ type Page struct {
 	Verdict, OfFleets, OfSeeds Figures
 	// Maps of a sweep, or of stability. Nil: there are none.
 	Maps *Maps
-	// Measured: the first of the Summaries was measured. The charts are of what can be. Series.Failed is the share that failed.
-	Measured bool
 }
 
 var (
@@ -104,7 +104,7 @@ func newView(p Page) view {
 	v.Title = cmp.Or(p.Scenario.Title, p.Scenario.Name, "Comparison of policies")
 	v.Head = v.Title + " · lull simulate"
 	if p.Measured {
-		v.Head = v.Title + " · lull replay"
+		v.Head = v.Title + " · lull " + map[bool]string{true: "learn", false: "replay"}[len(p.Summaries) == 1]
 	}
 	v.Contenders = contenders(p)
 	v.Facts = facts(p)
@@ -157,7 +157,7 @@ func contenders(p Page) []contender {
 			Color: i % colors, Dash: i % dashes,
 			Shown: i < shown,
 		}
-		if done := len(s.Results); done < p.Seeds && !p.Measured {
+		if done := len(s.Results); done < p.Seeds {
 			cs[i].Interruption = fmt.Sprintf("%d of %d seeds", done, p.Seeds)
 		}
 		for _, r := range s.Results {
@@ -174,15 +174,17 @@ func facts(p Page) []string {
 	if p.Scenario.Name != "" {
 		fs = append(fs, "scenario "+p.Scenario.Name)
 	}
-	if n := len(p.Summaries); n > 0 {
+	if n := len(p.Summaries); n > 0 && !p.Measured {
 		fs = append(fs, term.Counted(n, "contender"))
 	}
-	if p.Seeds > 1 {
+	if p.Measured {
+		fs = append(fs, span(p.Scenario.Horizon)+" of measurements")
+	} else if p.Seeds > 1 {
 		fs = append(fs, fmt.Sprintf("seeds %d to %d", p.Seed, p.Seed+uint64(p.Seeds)-1))
 	} else {
 		fs = append(fs, fmt.Sprintf("seed %d", p.Seed))
 	}
-	if p.Scenario.Horizon > 0 {
+	if p.Scenario.Horizon > 0 && !p.Measured {
 		fs = append(fs, span(p.Scenario.Horizon)+" of virtual time")
 	}
 	if p.Version != "" {
