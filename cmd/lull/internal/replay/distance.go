@@ -20,8 +20,8 @@ const (
 //	d(a, b) = sum w |a - b| / sum w max(a, b)
 //
 // from 0, alike, to 1, nothing in common: the distance of Ruzicka (1958), which is that of Jaccard for amounts. So 0.1 means
-// that the curves differ by a tenth. The weight w of a step is 1 for rates. For the share of failures and for times it is the
-// observed rate, so that single requests count alike; the share counts as at least 5 % in the maximum.
+// that the curves differ by a tenth. The weight w of a step is 1 for rates. For the share of failures it is the observed rate, and
+// for times the rate of what succeeds, so that single requests count alike. The share counts as at least 5 % in the maximum.
 //
 // Resolution: requests are counted in whole steps, so what is simulated may lie a step aside. A value is compared with the
 // nearest one between the smallest and the largest of three steps, in both directions, and the larger difference counts.
@@ -57,18 +57,28 @@ type scale struct {
 // A judge compares flights with what was observed.
 type judge struct {
 	observed course
+	weights  course
 	step     time.Duration
-	weights  []float64 // of shares and times
 	scales   [figures][]scale
 }
 
 // newJudge learns from flights of one world with several seeds what chance does.
 func newJudge(observed course, ofCalls bool, step time.Duration, all []flight, parts []part) *judge {
-	j := &judge{observed: observed, step: step, weights: observed[attempts]}
+	j := &judge{observed: observed, step: step}
+	rate := observed[attempts]
 	if ofCalls {
-		j.weights = observed[arrivals]
+		rate = observed[arrivals]
 	}
 	for k := range figures {
+		for i, w := range rate {
+			switch lost := observed[failed][i]; {
+			case k < failed || math.IsNaN(w):
+				w = 1
+			case k > failed && !math.IsNaN(lost):
+				w *= 1 - lost
+			}
+			j.weights[k] = append(j.weights[k], w)
+		}
 		for _, p := range parts {
 			for width := 1; len(known(observed[k][p.from:p.to])) >= fewSteps; width *= 2 {
 				s := scale{part: p, width: min(width, p.to-p.from)}
@@ -125,11 +135,7 @@ func (j *judge) beside(figure int, curve []float64, from, to int, v, here float6
 // mean returns the weighted mean of a curve over some steps, and the weight of those in which the figure was observed.
 func (j *judge) mean(figure int, curve []float64, from, to int) (sum, weight float64) {
 	for i := from; i < min(to, len(curve)); i++ {
-		w := 1.0
-		if figure >= failed && j.weights[i] >= 0 {
-			w = j.weights[i]
-		}
-		if v := curve[i]; !math.IsNaN(v + j.observed[figure][i]) {
+		if v, w := curve[i], j.weights[figure][i]; !math.IsNaN(v + j.observed[figure][i]) {
 			sum, weight = sum+w*v, weight+w
 		}
 	}

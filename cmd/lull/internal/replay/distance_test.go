@@ -32,6 +32,7 @@ func judged(figure int, observed []float64, flown ...[]float64) distance {
 	for k := range seen {
 		seen[k] = curve(10, 10, 10)
 	}
+	seen[failed] = curve(0, 0.5, 0)
 	seen[figure] = observed
 	for i := range all {
 		all[i].course = seen
@@ -71,6 +72,17 @@ func TestDistance(t *testing.T) {
 	if d := judged(p50, curve(nan, nan, nan), curve(1, 1, 1)); d.Distance >= 0 {
 		t.Errorf("a figure that was not measured has the distance %v", d.Distance)
 	}
+}
+
+// A time counts as often as there are requests that took it: where half of them fail, half as often.
+func TestDistanceWeighsTimes(t *testing.T) {
+	whole := func(failures float64) distance {
+		seen := course{arrivals: curve(10, 10, 10), attempts: curve(10, 20, 10), failed: curve(0, failures, 0), p50: curve(1, 1, 1), p99: curve(1, 4, 1)}
+		f := flight{course: course{attempts: curve(10, 10, 10), failed: curve(0, 0, 0), p50: curve(1, 1, 1), p99: curve(1, 2, 1), arrivals: curve(10, 10, 10)}}
+		return newJudge(seen, false, time.Second, []flight{f}, []part{{"all", 0, 12}}).of(p99, []flight{f})
+	}
+	near(t, whole(0).Distance, 20.*4*2/(80+20*4*4), "without failures")
+	near(t, whole(0.5).Distance, 10.*4*2/(80+10*4*4), "where half fail")
 }
 
 // What comes a step earlier or later is as near as the measurements can tell; two steps are not.

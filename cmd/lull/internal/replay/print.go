@@ -71,9 +71,11 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 	}
 	if len(r.Policies) == 0 {
 		list("What would have to be known:", append(r.Questions, "whether there was another fault, a load that was not measured, or another policy than "+r.Ran))
+		var seen []string
 		for _, f := range r.learned.Seen {
-			say("Seen: %s %s to %s (%s).", f.What, f.Low, f.High, f.By)
+			seen = append(seen, fmt.Sprintf("%s: %s", f.What, joined(f.Low, f.High)))
 		}
+		list("What was seen, too:", seen)
 		_, err := io.WriteString(out, b.String())
 		return err
 	}
