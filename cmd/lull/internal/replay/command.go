@@ -99,14 +99,14 @@ func flyable(s sim.Scenario, w *scenario.Learned) error {
 	}
 	s.Step = w.Observed.Step
 	l.In("learned.observed", s.Validate())
-	c, _ := observedCourse(&w.Observed, steps(s))
+	c := newCourse(&w.Observed, steps(s), 1)
 	l.Check(len(known(c[arrivals]))+len(known(c[attempts])) > 0, "learned.observed.attempts", "unknown", "calls or attempts of at least one step")
 	l.Check(len(known(c[failed]))+len(known(c[p50]))+len(known(c[p99])) > 0, "learned.observed.failed", "unknown", "failures or times of at least one step")
 	return l.Err()
 }
 
 // Run flies and prints.
-func (f Command) Run(env cli.Env, _ *kong.Context) error {
+func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	t, err := f.task()
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (f Command) Run(env cli.Env, _ *kong.Context) error {
 	}
 	if err == nil && f.Report != "" {
 		var page bytes.Buffer
-		err = errors.Join(r.writePage(&page, f), cli.WriteWhole(string(f.Report), page.Bytes()))
+		err = errors.Join(r.writePage(&page, "lull "+strings.Join(ctx.Args, " ")), cli.WriteWhole(string(f.Report), page.Bytes()))
 		if err == nil && !f.JSON {
 			fmt.Fprintf(env.Stdout, "\nThe page is in %s.\n", f.Report)
 		}
@@ -135,8 +135,4 @@ func (f Command) Run(env cli.Env, _ *kong.Context) error {
 		return errors.New("the incident is not reproduced: there is no answer to what other policies would have done")
 	}
 	return err
-}
-
-func (f Command) String() string {
-	return fmt.Sprintf("lull replay %s --policy %s --seeds %s --seed %s --tolerance %s", f.World, strings.Join(f.Policy.Split(), ","), f.Seeds, f.Seed, f.Tolerance)
 }

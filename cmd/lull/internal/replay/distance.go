@@ -23,8 +23,8 @@ const (
 // that the curves differ by a tenth. The weight w of a step is 1 for rates. For the share of failures it is the observed rate, and
 // for times the rate of what succeeds, so that single requests count alike. The share counts as at least 5 % in the maximum.
 //
-// Resolution: requests are counted in whole steps, so what is simulated may lie a step aside. A value is compared with the
-// nearest one between the smallest and the largest of three steps, in both directions, and the larger difference counts.
+// Resolution: requests are counted in whole steps, so what is simulated may lie a step aside. A value is compared with the nearest
+// one between the smallest and the largest of three: there, a step earlier and a step later. The larger of both directions counts.
 //
 // Chance: a perfect model differs, too. From d(observed, simulated) the mean d of two seeds is subtracted (as in the energy
 // score: Gneiting and Raftery, "Strictly proper scoring rules", 2007). So that chance hides no difference that lasts, this is
@@ -103,39 +103,37 @@ func (j *judge) apart(figure int, s scale, a, b []float64) (sum float64, shares 
 	whole := 0.0
 	for from := s.from; from < s.to; from += s.width {
 		to := min(from+s.width, s.to)
-		x, w := j.mean(figure, a, from, to)
-		y, v := j.mean(figure, b, from, to)
+		x, w := j.mean(figure, a, from, to, 0)
+		y, v := j.mean(figure, b, from, to, 0)
 		share := 0.0
 		if w > 0 && v > 0 {
-			d, most := math.Abs(x-y), max(x, y)
-			if s.width < s.to-s.from {
-				d = max(j.beside(figure, b, from, to, x, y), j.beside(figure, a, from, to, y, x))
-			}
+			share = w * max(j.beyond(figure, b, from, to, x), j.beyond(figure, a, from, to, y))
+			most := max(x, y)
 			if figure == failed {
 				most = max(most, clearlyFailed)
 			}
-			share, whole = w*d, whole+w*most
+			whole += w * most
 		}
 		sum, shares = sum+share, append(shares, share)
 	}
 	return sum / max(whole, math.SmallestNonzeroFloat64), shares
 }
 
-// beside returns how far v is from what a curve has in some steps, which is here, and in those before and after them.
-func (j *judge) beside(figure int, curve []float64, from, to int, v, here float64) float64 {
-	low, high := here, here
-	for _, shift := range []int{from - to, to - from} {
-		if y, w := j.mean(figure, curve, max(from+shift, 0), to+shift); w > 0 {
+// beyond returns how far v is from what a curve has in some steps, and one step earlier and later.
+func (j *judge) beyond(figure int, curve []float64, from, to int, v float64) float64 {
+	low, high := math.Inf(1), math.Inf(-1)
+	for shift := -1; shift <= 1; shift++ {
+		if y, w := j.mean(figure, curve, from, to, shift); w > 0 {
 			low, high = min(low, y), max(high, y)
 		}
 	}
 	return max(low-v, v-high, 0)
 }
 
-// mean returns the weighted mean of a curve over some steps, and the weight of those in which the figure was observed.
-func (j *judge) mean(figure int, curve []float64, from, to int) (sum, weight float64) {
-	for i := from; i < min(to, len(curve)); i++ {
-		if v, w := curve[i], j.weights[figure][i]; !math.IsNaN(v + j.observed[figure][i]) {
+// mean returns the weighted mean of a curve over the steps in which the figure was observed, and their weight.
+func (j *judge) mean(figure int, curve []float64, from, to, shift int) (sum, weight float64) {
+	for i := max(from, -shift); i < min(to, len(curve)-shift); i++ {
+		if v, w := curve[i+shift], j.weights[figure][i]; !math.IsNaN(v + j.observed[figure][i]) {
 			sum, weight = sum+w*v, weight+w
 		}
 	}
@@ -158,8 +156,8 @@ func (j *judge) of(figure int, all []flight) distance {
 			d.Distance, d.Low, d.High, d.Part = mean, slices.Min(each), slices.Max(each), s.name
 			from, to := j.worst(figure, s, m)
 			d.From, d.To = time.Duration(from)*j.step, time.Duration(to)*j.step
-			d.Seen, _ = j.mean(figure, d.Observed, from, to)
-			d.Flown, _ = j.mean(figure, m, from, to)
+			d.Seen, _ = j.mean(figure, d.Observed, from, to, 0)
+			d.Flown, _ = j.mean(figure, m, from, to, 0)
 		}
 	}
 	return d

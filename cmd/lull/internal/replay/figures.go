@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"context"
 	"math"
 	"slices"
 	"time"
@@ -25,17 +24,20 @@ var names = [figures]string{"arrivals", "attempts", "failed", "p50", "p99"}
 // A course is the figures through time, a value for each step. NaN: it is not known.
 type course [figures][]float64
 
-// observedCourse is what was measured, in that many steps. ofCalls: times and failures are of calls, not of attempts.
-func observedCourse(o *scenario.Observed, steps int) (c course, ofCalls bool) {
+// newCourse returns what was observed in so many steps, with rates so many times as large.
+func newCourse(o *scenario.Observed, steps int, times float64) (c course) {
 	for k, values := range [figures][]float64{o.Calls, o.Attempts, o.Failed, o.P50, o.P99} {
 		c[k] = slices.Repeat([]float64{math.NaN()}, steps)
 		for i, v := range values[:min(len(values), steps)] {
+			if k < failed {
+				v *= times
+			}
 			if v >= 0 {
 				c[k][i] = v
 			}
 		}
 	}
-	return c, len(known(c[arrivals])) > 0
+	return c
 }
 
 // known returns the values that are known.
@@ -62,49 +64,6 @@ type flight struct {
 	course
 }
 
-// fly flies a scenario whose Step is that of the observations, and whose load is a share of the real one. Without ofCalls times
-// and failures are of attempts.
-func fly(ctx context.Context, s sim.Scenario, c sim.Contender, o sim.Options, ofCalls bool, share float64) (flight, error) {
-	failures := make([]float64, steps(s))
-	took := make([][]float64, steps(s)) // what succeeded
-	if !ofCalls {
-		o.Attempt = func(a sim.AttemptEnd) {
-			switch i := min(int(a.Ended/s.Step), len(took)-1); a.Code {
-			case "":
-				took[i] = append(took[i], (a.Ended - a.Began).Seconds())
-			case "canceled":
-			default:
-				failures[i]++
-			}
-		}
-	}
-	r, err := sim.Run(ctx, s, c, o)
-	f := flight{Seed: r.Seed, Totals: r.Totals, Recovery: r.Recovery, Held: r.HeldRate()}
-	x := &r.Series
-	for i := range x.Calls {
-		now := [figures]float64{x.Calls[i] / share, (x.First[i] + x.Retries[i]) / share, x.Failed[i] / (x.Failed[i] + x.Goodput[i]), x.P50[i].Seconds(), x.P99[i].Seconds()}
-		if !ofCalls {
-			now[failed], now[p50], now[p99] = failures[i]/(failures[i]+float64(len(took[i]))), quantile(took[i], 0.5), quantile(took[i], 0.99)
-		}
-		for k, v := range now {
-			if k >= p50 && v == 0 { // nothing succeeded
-				v = math.NaN()
-			}
-			f.course[k] = append(f.course[k], v)
-		}
-	}
-	return f, err
-}
-
-// quantile sorts values; of none it is NaN.
-func quantile(values []float64, q float64) float64 {
-	slices.Sort(values)
-	if n := float64(len(values)); n > 0 {
-		return values[max(int(math.Ceil(q*n))-1, 0)]
-	}
-	return math.NaN()
-}
-
 // median returns a figure of the flights in the middle, at each step.
 func median(all []flight, figure int) (m []float64) {
 	for i := range all[0].course[figure] {
@@ -112,7 +71,11 @@ func median(all []flight, figure int) (m []float64) {
 		for _, f := range all {
 			values = append(values, f.course[figure][i])
 		}
-		m = append(m, quantile(known(values), 0.5))
+		if values = known(values); len(values) == 0 {
+			values = []float64{math.NaN()}
+		}
+		slices.Sort(values)
+		m = append(m, values[(len(values)-1)/2])
 	}
 	return m
 }

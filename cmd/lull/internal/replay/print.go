@@ -154,17 +154,6 @@ func drawn(bars term.Bars, values []float64, top float64) string {
 	return strings.TrimRight(string(line), " ")
 }
 
-func question(q scenario.Question) string {
-	text := q.Path + ": " + q.Ask
-	if q.Least != "" {
-		text += " At least " + q.Least + "."
-	}
-	if q.Needs != "" {
-		text += " It needs " + q.Needs + "."
-	}
-	return text
-}
-
 var columns = []string{"back after", "success", "attempts a call", "calls held"}
 
 // cells are the figures of a policy. It is back some time after the end of the last fault.
@@ -246,12 +235,12 @@ func joined(low, high string) string {
 }
 
 // writePage writes a page with the observed course beside those of the policies.
-func (r *result) writePage(w io.Writer, f Command) error {
+func (r *result) writePage(w io.Writer, command string) error {
 	world, err := scenario.Format(r.world)
 	if err != nil {
 		return err
 	}
-	p := report.Page{Scenario: r.world, ScenarioYAML: string(world), Command: f.String(), Version: cli.Version(),
+	p := report.Page{Scenario: r.world, ScenarioYAML: string(world), Command: command, Version: cli.Version(),
 		PoliciesYAML: r.file, Measured: true, Windows: simulate.Windows(r.world), Notes: append(r.notes(), r.verdict())}
 	for _, name := range columns {
 		p.Verdict.Columns = append(p.Verdict.Columns, report.Column{Name: name})

@@ -7,11 +7,12 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -59,18 +60,26 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	r := &result{task: t, Ran: t.policies[0].Name, Tolerance: t.tolerance, Smaller: 1}
 	s := t.world
 	s.Step = t.learned.Observed.Step
-	observed, ofCalls := observedCourse(&t.learned.Observed, steps(s))
+	observed := newCourse(&t.learned.Observed, steps(s), 1)
 	draws, err := t.learned.Draws(s, 2*t.seeds, t.seed) // some of which are left out
 	if err != nil {
 		return nil, err
 	}
 	all := t.seeds * (2 + len(t.policies))
-	for ; t.takes(s, all)/time.Duration(r.Smaller) > t.enough; r.Smaller *= 2 {
-		if _, ok := s.Smaller(2 * r.Smaller); !ok {
-			break
+	takes := time.Duration(0) // from above
+	for _, c := range t.policies {
+		takes = max(takes, s.Cost(c).Time*time.Duration(all)/time.Duration(runtime.GOMAXPROCS(0)))
+	}
+	for smaller := true; smaller && takes/time.Duration(r.Smaller) > t.enough; {
+		if _, smaller = s.Smaller(2 * r.Smaller); smaller {
+			r.Smaller *= 2
 		}
 	}
-	var done atomic.Int64
+	if took := takes / time.Duration(r.Smaller); took > 60*t.enough {
+		return nil, problem.List{{Field: "this replay", Value: fmt.Sprintf("%d flights, which take about %s", all, simulate.InWords(took)), Allowed: "fewer --seeds or policies, or a world of a shorter time"}}
+	}
+	var mu sync.Mutex
+	done := 0
 	// fliesIn flies a policy in some of the draws, each with its own seed.
 	fliesIn := func(c sim.Contender, draws []scenario.Draw, which []int) ([]flight, error) {
 		flights, errs := make([]flight, len(which)), make([]error, len(which))
@@ -80,13 +89,20 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 				world, _ = world.Smaller(r.Smaller)
 			}
 			o := sim.Options{Seed: t.seed + uint64(which[i]), Named: t.policies, Progress: func(sim.Progress) {
+				mu.Lock()
+				defer mu.Unlock()
 				progress.Show(func(took time.Duration) string {
-					left := time.Duration(float64(took) * (float64(all)/float64(max(done.Load(), 1)) - 1))
-					return fmt.Sprintf("flying: %d of at most %d flights, at most %s left", done.Load(), all, simulate.InWords(left.Round(time.Second)))
+					left := took * time.Duration(all-done) / time.Duration(max(done, 1))
+					return fmt.Sprintf("flying: %d of at most %d flights, at most %s left", done, all, simulate.InWords(left.Round(time.Second)))
 				})
 			}}
-			flights[i], errs[i] = fly(ctx, under(world, c), c, o, ofCalls, 1/float64(r.Smaller))
-			done.Add(1)
+			var x sim.Result
+			var seen scenario.Observed
+			x, seen, errs[i] = t.learned.Observed.Simulate(ctx, under(world, c), c, o)
+			flights[i] = flight{x.Seed, x.Totals, x.Recovery, x.HeldRate(), newCourse(&seen, steps(s), float64(r.Smaller))}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
 		})
 		return flights, cmp.Or(errs...)
 	}
@@ -103,14 +119,18 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	from, to := int(begin/s.Step), min(int((end+s.Step-1)/s.Step), steps(s))
 	parts := partsOf(observed[failed], median(r.ran, failed), min(int((s.Warmup+s.Step-1)/s.Step), from), from, to, steps(s))
 	r.incident, r.backSeen = part{from: from, to: to}, back(observed[failed], from, to)-to
-	judge := newJudge(observed, ofCalls, s.Step, r.ran, parts)
+	judge := newJudge(observed, t.learned.Observed.OfCalls(), s.Step, r.ran, parts)
 	r.Reproduced = true
 	for k := range figures {
 		d := judge.of(k, r.ran)
 		r.Distances, r.Reproduced = append(r.Distances, d), r.Reproduced && d.Distance <= t.tolerance
 	}
 	for _, q := range t.learned.Unknown {
-		r.Questions = append(r.Questions, question(q))
+		text := q.Path + ": " + q.Ask
+		if q.Needs != "" {
+			text += " It needs " + q.Needs + "."
+		}
+		r.Questions = append(r.Questions, text)
 	}
 
 	now := r.ran
@@ -160,15 +180,6 @@ func under(s sim.Scenario, c sim.Contender) sim.Scenario {
 		}
 	}
 	return s
-}
-
-// takes estimates, from above, how long that many flights will take.
-func (t task) takes(s sim.Scenario, flights int) time.Duration {
-	var one time.Duration
-	for _, c := range t.policies {
-		one = max(one, s.Cost(c).Time)
-	}
-	return time.Duration(float64(one) * float64(flights) / float64(runtime.GOMAXPROCS(0)))
 }
 
 // leastSuccess is the smallest difference of the share of successes that counts, as in lull battery.

@@ -32,18 +32,12 @@ func stalled() sim.Scenario {
 
 // observe flies a world under a policy, and returns what a caller measures. Of attempts: calls are not known.
 func observe(s sim.Scenario, p lull.Policy, seed uint64, step time.Duration, ofAttempts bool) scenario.Observed {
-	s.Step = step
-	f := must.Have(fly(context.Background(), s, sim.Contender{Name: "now", Policy: p}, sim.Options{Seed: seed}, !ofAttempts, 1))
-	known := func(values []float64) (all []float64) {
-		for _, v := range values {
-			if !(v >= 0) {
-				v = -1
-			}
-			all = append(all, v)
-		}
-		return all
+	o := scenario.Observed{Step: step}
+	if !ofAttempts {
+		o.Calls = []float64{0}
 	}
-	o := scenario.Observed{Step: step, Calls: known(f.course[arrivals]), Attempts: known(f.course[attempts]), Failed: known(f.course[failed]), P50: known(f.course[p50]), P99: known(f.course[p99])}
+	_, o, err := o.Simulate(context.Background(), s, sim.Contender{Name: "now", Policy: p}, sim.Options{Seed: seed})
+	must.Succeed(err)
 	if ofAttempts {
 		for i := range o.Calls {
 			o.Calls[i] = -1

@@ -3,7 +3,6 @@ package simulate
 import (
 	"time"
 
-	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -21,22 +20,14 @@ func Contenders(asked []string) (all []sim.Contender, file string, err error) {
 	return all, file, err
 }
 
-// Windows returns the times in which something is wrong, for a page.
-func Windows(s sim.Scenario) []report.Window { return pageWindows(s) }
-
 // Axis returns a line of time in columns, with marks where something is wrong, for bars above it.
 func Axis(s sim.Scenario, columns int, bars term.Bars) string {
 	return faultAxis(s, columns, s.Horizon/time.Duration(columns), bars)
 }
 
-// InWords returns a duration with two or three digits and a unit.
-func InWords(d time.Duration) string { return inWords(d) }
-
-// PercentOf returns a share as a percentage. It reads 0 or 100 only if the share is exactly nothing or all.
-func PercentOf(share float64) string { return percentOf(share) }
-
-// Trimmed returns v with that many digits, but no fewer than its whole part has, and without zeros at the end.
-func Trimmed(v float64, digits int) string { return trimmed(v, digits) }
-
-// Data returns every field of v that is not zero as JSON, in snake_case. A duration is in seconds, with a name in _s. NaN is null.
-func Data(v any) []byte { return plainData(v) }
+// The words and numbers of lull simulate for other commands.
+var (
+	InWords, PercentOf, Trimmed = inWords, percentOf, trimmed
+	Windows                     = pageWindows // in which something is wrong
+	Data                        = plainData   // every field that is not zero as JSON
+)
