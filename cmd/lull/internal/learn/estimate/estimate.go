@@ -110,7 +110,9 @@ type estimator struct {
 	from int // the first step of main in the world, and the one after the last
 	to   int
 	zero time.Time
-	told []told
+	// hidden: what arrived during the incident is not known.
+	hidden bool
+	told   []told
 }
 
 // told is what the sentences need of one service.

@@ -61,7 +61,7 @@ func TestPrometheusText(t *testing.T) {
 		if fmt.Sprint(s.Edges) != "[0.01 0.025 0.1]" || s.Exact || s.Processes != 1 {
 			t.Errorf("edges %v, processes %d", s.Edges, s.Processes)
 		}
-		const want = "2× line 0: a counter began at 0 again: a process was started anew, and what it counted before, since the last sample, is not known"
+		const want = "2× line 0: a counter began at 0 again: a process was started anew, and what it counted between the last sample and that is not known"
 		if p := problems(d); p != want {
 			t.Errorf("%s: %s", name, p)
 		}
