@@ -33,9 +33,9 @@ import (
 type commands struct {
 	Demo     demo.Command       `cmd:"" help:"Show six clients in an outage on real sockets: some cause a retry storm."`
 	Simulate simulate.Command   `cmd:"" help:"Simulate an outage in virtual time, and compare retry policies in it."`
-	Replay   replay.Command     `cmd:"" help:"Replay an incident that lull learn has seen, under the policy that ran and under others."`
 	Battery  battery.Command    `cmd:"" help:"Simulate a policy in some 530 worlds, and show where other policies do better."`
 	Learn    learn.Command      `cmd:"" help:"Make a scenario of logs and metrics: the world in which a policy must work."`
+	Replay   replay.Command     `cmd:"" help:"Replay an incident that lull learn has seen, under the policy that ran and under others."`
 	Lint     lint.Command       `cmd:"" help:"Check policies and call graphs."`
 	Convert  convert.Command    `cmd:"" help:"Translate retry settings of gRPC, Istio, Envoy and others into policies, and back."`
 	Schema   schema.Command     `cmd:"" help:"Print the JSON Schema of policy files."`

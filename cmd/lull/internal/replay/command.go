@@ -25,7 +25,7 @@ import (
 // Command is lull replay. Its flags are text, so that all mistakes are reported at once.
 type Command struct {
 	World     cli.Text  `arg:"" help:"A world file, as lull learn writes it."`
-	Policy    cli.Texts `required:"" placeholder:"POLICY,..." help:"The policies: YAML files, presets (lull simulate --list shows them), or lull (the zero Policy). The one called now, or else the first, is the policy that ran."`
+	Policy    cli.Texts `placeholder:"POLICY,..." help:"The policies: YAML files, presets (lull simulate --list shows them), or lull (the zero Policy). The one called now, or else the first, is the policy that ran."`
 	Seeds     cli.Text  `placeholder:"16" default:"16" help:"How often each policy flies: 2 to 1000. Each flight has a seed and a draw of the uncertain values of its own. Default: 16."`
 	Seed      cli.Text  `placeholder:"1" default:"1" help:"The first seed. The same seed gives the same figures."`
 	Tolerance cli.Text  `placeholder:"0.25" default:"0.25" help:"The largest distance between what was observed and what is simulated, from 0 to 1, with which there are answers. Default: 0.25."`
@@ -73,7 +73,9 @@ func (f Command) task() (t task, err error) {
 	if f.Report != "" {
 		wrong.In("--report", cli.CanWrite(string(f.Report)))
 	}
-	t.policies, t.file, err = simulate.Contenders(f.Policy.Split())
+	if t.policies, t.file, err = simulate.Contenders(f.Policy.Split()); len(f.Policy) == 0 {
+		err = errors.New("--policy is missing: want the policy that ran, and others to compare with it")
+	}
 	wrong.Add(err)
 	if ran := slices.IndexFunc(t.policies, func(c sim.Contender) bool { return c.Name == "now" }); ran > 0 {
 		t.policies = slices.Concat(t.policies[ran:ran+1], t.policies[:ran], t.policies[ran+1:])

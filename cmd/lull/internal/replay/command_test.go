@@ -135,6 +135,9 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("exit code %d, printed %q and %q, want %q", code, out, errs, c.want)
 		}
 	}
+	if code, _, errs := run(t.Context(), "no.yaml"); code != cli.Misused || !strings.Contains(errs, "--policy is missing: want the policy that ran") || !strings.Contains(errs, "no.yaml cannot be read") {
+		t.Errorf("without a policy and a world: exit code %d, %s", code, errs)
+	}
 	plain := clitest.Write(t, filepath.Join(t.TempDir(), "plain.yaml"), string(must.Have(scenario.Format(stalled()))))
 	if code, _, errs := run(t.Context(), plain, "--policy=none"); code != cli.Misused || !strings.Contains(errs, "learned.observed is missing") {
 		t.Errorf("a scenario that was not learned: exit code %d, %s", code, errs)
