@@ -29,7 +29,7 @@ type Command struct {
 	Policy    cli.Texts `placeholder:"POLICY,..." help:"The policies: YAML files, presets (lull simulate --list shows them), or lull (the zero Policy). The one called now, or else the first, is the policy that ran."`
 	Seeds     cli.Text  `placeholder:"16" default:"16" help:"How often each policy flies: 2 to 1000. Each flight has a seed and a draw of the uncertain values of its own. Default: 16."`
 	Seed      cli.Text  `placeholder:"1" default:"1" help:"The first seed. The same seed gives the same figures."`
-	Tolerance cli.Text  `placeholder:"0.25" default:"0.25" help:"The largest distance between what was observed and what is simulated, from 0 to 1, with which there are answers. Default: 0.25."`
+	Tolerance cli.Text  `placeholder:"0.2" default:"0.2" help:"The largest distance between what was observed and what is simulated, from 0 to 1, with which there are answers. Default: 0.2."`
 	Report    cli.Text  `placeholder:"FILE" help:"Also write an HTML page with charts."`
 	JSON      bool      `name:"json" help:"Print all figures as JSON on standard output. What is zero is left out."`
 	Quiet     bool      `help:"Show no progress."`
@@ -69,7 +69,7 @@ func (f Command) task() (t task, err error) {
 	t.enough = time.Minute
 	t.seeds = cli.Whole(&l, "--seeds", f.Seeds, 2, 1000)
 	t.seed = cli.Seed(&l, f.Seed)
-	t.tolerance = cli.Number(&l, "--tolerance", f.Tolerance, 0, 1, "such as 0.25")
+	t.tolerance = cli.Number(&l, "--tolerance", f.Tolerance, 0, 1, "such as 0.2")
 	wrong.Add(l.Err())
 	if f.Report != "" {
 		wrong.In("--report", cli.CanWrite(string(f.Report)))

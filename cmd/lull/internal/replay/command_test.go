@@ -110,7 +110,7 @@ func TestMistakes(t *testing.T) {
 		want   string
 	}{
 		{nil, "--seeds 1", `--seeds is "1": want a whole number from 2 to 1000`},
-		{nil, "--tolerance 2", `--tolerance is "2": want a number from 0 to 1, such as 0.25`},
+		{nil, "--tolerance 2", `--tolerance is "2": want a number from 0 to 1, such as 0.2`},
 		{nil, "--policy nobody", `--policy: no preset is called "nobody"`},
 		{nil, "--report .", `--report: . cannot be written: is a directory`},
 		{func(s *sim.Scenario, l *scenario.Learned) { l.Observed = scenario.Observed{} }, "", `learned.observed is missing: want what was observed, in a file that lull learn has written`},

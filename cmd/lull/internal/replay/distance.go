@@ -26,10 +26,10 @@ const (
 // Resolution: requests are counted in whole steps, so what is simulated may lie a step aside. A value is compared with the nearest
 // one between the smallest and the largest of three: there, a step earlier and a step later. The larger of both directions counts.
 //
-// Chance: a perfect model differs, too. From d(observed, simulated) the mean d of two seeds is subtracted (as in the energy
-// score: Gneiting and Raftery, "Strictly proper scoring rules", 2007). So that chance hides no difference that lasts, this is
-// done for steps of single, double, fourfold width and so on, up to the sum of the whole part. The largest distance counts,
-// of all widths and of the parts before, during and after the incident.
+// Chance: a perfect model differs, too. From d(observed, simulated) the mean d of one seed and the others is subtracted, of that
+// seed for which it is largest: what was observed may be as far from the seeds as one of them is. So that chance hides no
+// difference that lasts, this is done for steps of single, double, fourfold width and so on, up to the sum of the whole part. The
+// largest distance counts, of all widths and of the parts before, during and after the incident.
 //
 // Steps of which the figure was not measured are left out on both sides, and a part with fewer than three others is.
 type distance struct {
@@ -47,7 +47,7 @@ type part struct {
 	from, to int
 }
 
-// A scale is a part in steps of some width, and the mean distance between two seeds in it.
+// A scale is a part in steps of some width, and how far one of the seeds is from the others in it.
 type scale struct {
 	part
 	width int
@@ -83,10 +83,12 @@ func newJudge(observed course, ofCalls bool, step time.Duration, all []flight, p
 			for width := 1; len(known(observed[k][p.from:p.to])) >= fewSteps; width *= 2 {
 				s := scale{part: p, width: min(width, p.to-p.from)}
 				for a := range all {
-					for b := range a {
+					mean := 0.0
+					for b := range all {
 						d, _ := j.apart(k, s, all[a].course[k], all[b].course[k])
-						s.noise += d / float64(len(all)*(len(all)-1)/2)
+						mean += d / float64(max(len(all)-1, 1))
 					}
+					s.noise = max(s.noise, mean)
 				}
 				j.scales[k] = append(j.scales[k], s)
 				if width >= p.to-p.from {
