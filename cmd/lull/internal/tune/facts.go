@@ -1,0 +1,169 @@
+package tune
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// facts are what a learned world says about the calls of one fleet to one service.
+type facts struct {
+	scenario       sim.Scenario
+	learned        *scenario.Learned
+	fleet, service int // of the scenario
+
+	times    sample        // of attempts while all was well
+	network  time.Duration // what the network adds to them at most
+	seenP99  time.Duration // of what succeeded while all was well, with waits in line; 0: not known
+	patience time.Duration // the callers' attempt timeout; 0: not known
+	from, to time.Duration // of the incident; both 0: there was none
+	busiest  float64       // calls/s of the fleet in the busiest moment; 0: they have no rate
+	load     float64       // of all fleets, likewise
+	errors   float64       // the upper bound of the share of attempts that fail while all is well
+	capacity float64       // the lower bound of what the service can do, attempts/s; 0: not known
+}
+
+// factsOf returns the facts of the first fleet whose policy is compared.
+func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
+	f := facts{scenario: s, learned: l, fleet: -1}
+	for i := range s.Fleets {
+		if s.Fleets[i].Policy == "" {
+			f.fleet = i
+			break
+		}
+	}
+	if f.fleet < 0 || len(s.Topics) > 0 {
+		return f, fmt.Errorf("fleets: want one without a policy of its own, and no topics: tune is about the policy of callers")
+	}
+	fleet := &s.Fleets[f.fleet]
+	f.service = slices.IndexFunc(s.Services, func(v sim.Service) bool { return v.Name == fleet.Calls })
+	service := &s.Services[f.service]
+	f.times = sampleOf(service.Time)
+	f.patience = fleet.AttemptTimeout
+	if d := fleet.Network.Latency; d.Kind == sim.Fixed {
+		f.network = 2 * d.Mean
+	} else {
+		f.network = max(2*d.Max, 6*d.Mean)
+	}
+	for _, v := range s.Services {
+		for _, x := range v.Faults {
+			if x.Every > 0 { // each is an incident
+				f.incident(x.At, x.At+x.For)
+				break
+			}
+			f.incident(x.At, x.At+x.For)
+		}
+	}
+	for i := range s.Fleets {
+		if s.Fleets[i].Calls == service.Name {
+			f.load += busiest(&s.Fleets[i].Arrivals)
+		}
+	}
+	rate := fmt.Sprintf("fleets.%d.arrivals.rate", f.fleet)
+	f.busiest = busiest(&fleet.Arrivals)
+	if _, high, ok := f.interval(rate); ok && fleet.Arrivals.Rate > 0 {
+		f.busiest *= max(high/fleet.Arrivals.Rate, 1)
+		f.load *= max(high/fleet.Arrivals.Rate, 1)
+	}
+	f.errors = service.Errors
+	if _, high, ok := f.interval(f.of("errors")); ok {
+		f.errors = max(f.errors, high)
+	}
+	if mean := f.times.mean(); service.Workers > 0 && mean > 0 && f.asks(f.of("workers")) == "" {
+		workers := float64(service.Workers)
+		if low, _, ok := f.interval(f.of("workers")); ok {
+			workers = min(workers, low)
+		}
+		f.capacity = workers * float64(max(service.Hosts, 1)) / mean.Seconds()
+	}
+	f.seenP99 = f.usualP99()
+	return f, nil
+}
+
+func (f *facts) incident(from, to time.Duration) {
+	if f.to == 0 {
+		f.from = from
+	}
+	f.from, f.to = min(f.from, from), max(f.to, to)
+}
+
+// lasted is how long the incident lasted, 0 if there was none.
+func (f *facts) lasted() time.Duration { return f.to - f.from }
+
+func (f *facts) processes() int { return max(f.scenario.Fleets[f.fleet].Processes, 1) }
+
+// of returns the path of a field of the service.
+func (f *facts) of(field string) string { return fmt.Sprintf("services.%d.%s", f.service, field) }
+
+// interval returns the numbers between which the value at path lies.
+func (f *facts) interval(path string) (low, high float64, ok bool) {
+	for _, v := range f.learned.Values {
+		if v.Path == path {
+			low, a := number(v.Low)
+			high, b := number(v.High)
+			return low, high, a && b
+		}
+	}
+	return 0, 0, false
+}
+
+// asks returns the question about the value at path, "" if there is none.
+func (f *facts) asks(path string) string {
+	for _, q := range f.learned.Unknown {
+		if q.Path == path {
+			if q.Needs != "" {
+				return q.Ask + " (it takes " + q.Needs + ")"
+			}
+			return q.Ask
+		}
+	}
+	return ""
+}
+
+// number reads a number or a share as files have them.
+func number(text string) (float64, bool) {
+	digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	v, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(digits), ",", ""), 64)
+	if percent {
+		v /= 100
+	}
+	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+}
+
+// busiest is the rate of the busiest moment, 0 of arrivals that have no rate.
+func busiest(a *sim.Arrivals) float64 {
+	if a.Kind != sim.Poisson && a.Kind != sim.Constant {
+		return 0
+	}
+	most := 1.0
+	for i, p := range a.Ramp {
+		if i == 0 {
+			most = 0
+		}
+		most = max(most, p.Factor)
+	}
+	return a.Rate * most
+}
+
+// usualP99 is the 95th percentile of the p99s of the steps outside of the incident: some have a few attempts only.
+func (f *facts) usualP99() time.Duration {
+	o := &f.learned.Observed
+	var all []float64
+	for i, v := range o.P99 {
+		at := time.Duration(i) * o.Step
+		if v > 0 && !math.IsInf(v, 0) && (f.to == 0 || at+o.Step <= f.from || at >= f.to+f.lasted()) {
+			all = append(all, v)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return time.Duration(all[len(all)*95/100] * float64(time.Second))
+}
