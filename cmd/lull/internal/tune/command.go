@@ -25,18 +25,18 @@ import (
 
 // Command is lull tune. Its flags are text, so that all mistakes are reported at once.
 type Command struct {
-	World         cli.Text  `arg:"" help:"A world that lull learn wrote."`
-	SLO           cli.Text  `name:"slo" placeholder:"TIME@PERCENT" help:"What callers want, such as 800ms@99.9: that share of calls succeeds within that time. Without it deadline and attempts stay as they are."`
-	Policy        cli.Text  `placeholder:"FILE" help:"A policy file: what is in use. Default: the zero policy."`
-	Dependency    cli.Text  `placeholder:"NAME" help:"The dependency of the policy file that the world is about. Default: the only one, or the one with the name of the service."`
-	Output        cli.Text  `short:"o" placeholder:"FILE" help:"Write the policy to a file, with where each value comes from as comments."`
-	Check         bool      `help:"Only check that the values in the policy file lie in the intervals that the world allows. Nothing is flown. If one does not, the exit code is 1."`
-	Report        cli.Text  `placeholder:"FILE" help:"Also write an HTML page, with charts of the learned world."`
-	FalseTimeouts cli.Text  `placeholder:"0.1%" default:"0.1%" help:"The share of healthy attempts that a timeout may cut off: 0.001% to 5%."`
-	HedgeLoad     cli.Text  `placeholder:"2%" default:"2%" help:"How many more attempts hedging may cost: 0.1% to 20%."`
-	Seeds         cli.Text  `placeholder:"6" default:"6" help:"Runs of each policy in each world: 3 to 100."`
-	Workers       cli.Text  `placeholder:"N" help:"How many simulations run at the same time. Default: one for each processor. The answer does not depend on this."`
-	Quiet         bool      `help:"Show no progress."`
+	World         cli.Text `arg:"" help:"A world that lull learn wrote."`
+	SLO           cli.Text `name:"slo" placeholder:"TIME@PERCENT" help:"What callers want, such as 800ms@99.9: that share of calls succeeds within that time. Without it deadline and attempts stay as they are."`
+	Policy        cli.Text `placeholder:"FILE" help:"A policy file: what is in use. Default: the zero policy."`
+	Dependency    cli.Text `placeholder:"NAME" help:"The dependency of the policy file that the world is about. Default: the only one, or the one with the name of the service."`
+	Output        cli.Text `short:"o" placeholder:"FILE" help:"Write the policy to a file, with where each value comes from as comments."`
+	Check         bool     `help:"Only check that the values in the policy file lie in the intervals that the world allows. Nothing is flown. If one does not, the exit code is 1."`
+	Report        cli.Text `placeholder:"FILE" help:"Also write an HTML page, with charts of the learned world."`
+	FalseTimeouts cli.Text `placeholder:"0.1%" default:"0.1%" help:"The share of healthy attempts that a timeout may cut off: 0.001% to 5%."`
+	HedgeLoad     cli.Text `placeholder:"2%" default:"2%" help:"How many more attempts hedging may cost: 0.1% to 20%."`
+	Seeds         cli.Text `placeholder:"6" default:"6" help:"Runs of each policy in each world: 3 to 100."`
+	Workers       cli.Text `placeholder:"N" help:"How many simulations run at the same time. Default: one for each processor. The answer does not depend on this."`
+	Quiet         bool     `help:"Show no progress."`
 }
 
 func (Command) Help() string {

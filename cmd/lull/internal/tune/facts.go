@@ -44,8 +44,22 @@ func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
 	fleet := &s.Fleets[f.fleet]
 	f.service = slices.IndexFunc(s.Services, func(v sim.Service) bool { return v.Name == fleet.Calls })
 	service := &s.Services[f.service]
-	f.times = sampleOf(service.Time)
+	if len(service.Calls) == 0 { // else an attempt takes longer than the service's own time
+		f.times = sampleOf(service.Time)
+		for _, q := range l.Unknown { // each is about times that were not seen, for which the world has a bar at the end
+			if q.Path == f.of("time") {
+				f.times.assumed++
+			}
+		}
+	}
 	f.patience = fleet.AttemptTimeout
+	if f.patience == 0 {
+		f.patience = f.seen("attempt timeout")
+	}
+	if fleet.Deadline == 0 {
+		f.scenario.Fleets = slices.Clone(s.Fleets)
+		f.scenario.Fleets[f.fleet].Deadline = f.seen("deadline of calls")
+	}
 	if d := fleet.Network.Latency; d.Kind == sim.Fixed {
 		f.network = 2 * d.Mean
 	} else {
@@ -84,6 +98,23 @@ func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
 	}
 	f.seenP99 = f.usualP99()
 	return f, nil
+}
+
+// seen returns the middle of a time that was seen, with two digits; 0 if it was not.
+func (f *facts) seen(what string) time.Duration {
+	for _, seen := range f.learned.Seen {
+		low, err := time.ParseDuration(seen.Low)
+		high, failed := time.ParseDuration(seen.High)
+		if seen.What == what && err == nil && failed == nil && low > 0 && high >= low {
+			middle := time.Duration(math.Sqrt(float64(low) * float64(high)))
+			unit := middle - digits(middle, false)
+			if up := digits(middle, true); up-middle < unit {
+				return up
+			}
+			return middle - unit
+		}
+	}
+	return 0
 }
 
 func (f *facts) incident(from, to time.Duration) {

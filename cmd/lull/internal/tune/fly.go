@@ -78,8 +78,13 @@ func (b *bench) differences(ctx context.Context, p, base lull.Policy, w int, fro
 	if err != nil {
 		return nil, err
 	}
-	patience := b.flown(base).WithDefaults().AttemptTimeout
-	return battery.Differences(mine, theirs, &b.worlds[w].scenario, max(patience, 0), b.worlds[w].slack), nil
+	patience := time.Duration(math.MaxInt64)
+	for _, of := range []lull.Policy{p, base} {
+		if d := b.flown(of).WithDefaults().AttemptTimeout; d > 0 {
+			patience = min(patience, d)
+		}
+	}
+	return battery.Differences(mine, theirs, &b.worlds[w].scenario, patience, b.worlds[w].slack), nil
 }
 
 // A comparison is what became of a policy beside others.
@@ -176,26 +181,31 @@ func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goa
 			r.Verdict = "stays: " + r.Why
 			continue
 		}
-		with, err := r.with(d.tuned)
-		if err != nil {
-			r.Verdict = "stays: it does not fit the others (" + strings.Join(strings.Fields(err.Error()), " ") + ")"
-			continue
-		}
 		others := []lull.Policy{d.tuned}
 		if d.tuned != d.base {
 			others = append(others, d.base)
 		}
-		c, err := b.compare(ctx, r.Field, chosenWith, with, others...)
-		switch {
-		case err != nil:
-			return d, err
-		case c.loss != "":
-			r.Verdict = "stays: worse in " + c.loss
-		case len(c.wins) == 0:
+		for _, value := range append([]string{r.Value}, r.Looser...) {
+			r.Value = value
+			with, err := r.with(d.tuned)
+			if err != nil {
+				r.Verdict = "stays: it does not fit the others (" + strings.Join(strings.Fields(err.Error()), " ") + ")"
+				continue
+			}
+			c, err := b.compare(ctx, r.Field+" "+value, chosenWith, with, others...)
+			if err != nil {
+				return d, err
+			}
+			if c.loss != "" {
+				r.Verdict = "stays: worse in " + c.loss
+				continue
+			}
 			r.Verdict = "stays: no difference that counts"
-		default:
-			r.Verdict, r.Kept = "changes: better in "+strings.Join(c.wins, "; "), true
-			d.tuned, kept = with, append(kept, r)
+			if len(c.wins) > 0 {
+				r.Verdict, r.Kept = "changes: better in "+strings.Join(c.wins, "; "), true
+				d.tuned, kept = with, append(kept, r)
+			}
+			break
 		}
 	}
 	for len(kept) > 0 {

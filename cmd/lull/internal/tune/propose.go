@@ -29,6 +29,8 @@ type proposal struct {
 	InUse string // the value of the policy in use, its default included
 	Value string // the proposed value; empty: none, for the reason Why
 	Why   string
+	// Looser values are tried in turn if the one before is worse somewhere.
+	Looser []string
 	// Data, Formula and Price say where the value comes from, and what it costs.
 	Data, Formula, Price string
 	// Allowed is the interval of values that the data allows, Outside that the policy in use sets a value outside of it.
@@ -90,16 +92,16 @@ func (f *facts) attemptTimeout(p lull.Policy, g goals) proposal {
 	}
 	low, high, ok := f.times.above(g.falseTimeouts)
 	if !ok {
-		return r.none("%s; the quantile that %s of them exceed takes %d", f.counted(), percent(g.falseTimeouts), wanted(g.falseTimeouts))
+		return r.none("%s", f.tooFew(g.falseTimeouts))
 	}
 	_, median, _ := f.times.above(0.5)
 	low, high, median = low+f.network, high+f.network, median+f.network
 	value := digits(max(high, quickParts*median, f.seenP99), true)
 	r.Data = fmt.Sprintf("%d healthy attempts: %s of them take longer than %v to %v (95 %%), half of them longer than %v",
-		f.times.n, percent(g.falseTimeouts), low.Round(time.Microsecond), high.Round(time.Microsecond), median.Round(time.Microsecond))
-	r.Formula = "the upper bound of that quantile, and at least 5 × the median: below it the zero policy takes a timeout for a queue and does not repeat it"
+		f.times.n, percent(g.falseTimeouts), short(low), short(high), short(median))
+	r.Formula = "the upper bound of that quantile, and at least 5 × the median: below it the zero policy takes a timeout for a queue and does not repeat it. If that is worse in some world, 2 or 4 × as much is tried"
 	if f.seenP99 > high && f.seenP99 > quickParts*median {
-		r.Formula += fmt.Sprintf("; here it is the p99 that was seen while all was well, with waits in line, %v", f.seenP99.Round(time.Millisecond))
+		r.Formula += fmt.Sprintf("; here it is the p99 that was seen while all was well, with waits in line, %v", short(f.seenP99))
 	}
 	r.Price = fmt.Sprintf("up to %s of healthy attempts are cut off", percent(g.falseTimeouts))
 	r.allow(p.AttemptTimeout > 0, now, digits(low, false), g.slo)
@@ -112,6 +114,11 @@ func (f *facts) attemptTimeout(p lull.Policy, g goals) proposal {
 		return r.none("%v is not much shorter than what is in use", value)
 	}
 	r.Value = pretty.Duration(value)
+	for _, times := range []time.Duration{2, 4} { // room for times that are twice or four times as long
+		if looser := times * value; float64(looser) <= 0.8*float64(now) && (g.slo == 0 || looser <= g.slo) {
+			r.Looser = append(r.Looser, pretty.Duration(looser))
+		}
+	}
 	return r
 }
 
@@ -121,6 +128,18 @@ func (f *facts) counted() string {
 		return "the times of the service are no histogram with numbers of attempts"
 	}
 	return fmt.Sprintf("the world has the times of %d healthy attempts", f.times.n)
+}
+
+// tooFew says why there is no upper bound of the time that a share of the attempts exceeds.
+func (f *facts) tooFew(share float64) string {
+	if n := wanted(share); f.times.n < n {
+		text := fmt.Sprintf("%s; for the time that %s of them exceed %d are wanted", f.counted(), percent(share), n)
+		if f.times.n > 0 {
+			text += fmt.Sprintf(", %d more", n-f.times.n)
+		}
+		return text
+	}
+	return fmt.Sprintf("the time that %s of the attempts exceed was not seen: %s", percent(share), f.asks(f.of("time")))
 }
 
 const noSLO = "no SLO is given (--slo 800ms@99.9)"
@@ -177,10 +196,10 @@ func (f *facts) base(p lull.Policy) proposal {
 	}
 	low, high, ok := f.times.above(0.5)
 	if !ok || f.times.n < 100 {
-		return r.none("%s; it takes 100", f.counted())
+		return r.none("%s; 100 are wanted", f.counted())
 	}
 	value := digits(high+f.network, true)
-	r.Data = fmt.Sprintf("%d healthy attempts: half of them take longer than %v to %v (95 %%)", f.times.n, low+f.network, high+f.network)
+	r.Data = fmt.Sprintf("%d healthy attempts: half of them take longer than %v to %v (95 %%)", f.times.n, short(low+f.network), short(high+f.network))
 	r.Formula = "the healthy round trip: a retry does not come before the work of the attempt before it could have been done"
 	r.Price = "a longer base is a later success after a short fault, a shorter one brings more retries in it"
 	r.allow(p.Backoff.Base > 0, now, digits(low+f.network, false), f.lasted())
@@ -251,12 +270,12 @@ func (f *facts) limit(p lull.Policy) proposal {
 	each := f.busiest / float64(f.processes())
 	mean := f.times.mean() + f.network
 	peak := max(crowd(each*mean.Seconds()), 1)
-	r.Data = fmt.Sprintf("%.3g calls/s in each of %d processes in the busiest moment, %v for each", each, f.processes(), mean.Round(time.Microsecond))
-	r.Formula = fmt.Sprintf("Little's law: %.3g in progress on average, %d in one moment of a million, and as many again for slower times", each*mean.Seconds(), peak)
+	r.Data = fmt.Sprintf("%.3g calls/s in each of %d processes in the busiest moment, %v for each", each, f.processes(), short(mean))
+	r.Formula = fmt.Sprintf("Little's law: %.3g in progress on average, %d in one moment of a million, and as many again for slower times; 2 or 4 × as many if that is worse in some world", each*mean.Seconds(), peak)
 	r.Price = "calls beyond it fail at once"
 	r.Allowed, r.Outside = fmt.Sprintf("at least %d", peak), p.Limit.InFlight > 0 && p.Limit.InFlight < peak
 	if value := 2 * peak; p.Limit.InFlight == 0 || r.Outside || p.Limit.InFlight > 2*value {
-		r.Value = strconv.Itoa(value)
+		r.Value, r.Looser = strconv.Itoa(value), []string{strconv.Itoa(2 * value), strconv.Itoa(4 * value)}
 		return r
 	}
 	return r.none("the limit in use is near enough")
@@ -307,12 +326,12 @@ func (f *facts) hedge(p lull.Policy, g goals) proposal {
 	case f.asks(path) != "":
 		return r.none("it is not known whether the calls may run twice: %s", f.asks(path))
 	case !ok:
-		return r.none("%s; the quantile takes %d", f.counted(), wanted(g.hedgeLoad))
+		return r.none("%s", f.tooFew(g.hedgeLoad))
 	}
-	r.Data = fmt.Sprintf("%d healthy attempts: %s of them take longer than %v to %v (95 %%)", f.times.n, percent(g.hedgeLoad), low+f.network, high+f.network)
+	r.Data = fmt.Sprintf("%d healthy attempts: %s of them take longer than %v to %v (95 %%)", f.times.n, percent(g.hedgeLoad), short(low+f.network), short(high+f.network))
 	r.Formula = fmt.Sprintf("a second attempt after the percentile that leaves %s; a policy hedges or retries, not both", percent(g.hedgeLoad))
 	r.Price = fmt.Sprintf("%s more attempts while all is well, and no other retries. The calls must be safe to run twice", percent(g.hedgeLoad))
-	r.allow(p.Hedge.Delay > 0, p.Hedge.Delay, low+f.network, 0)
+	r.allow(p.Hedge.Delay > 0, p.Hedge.Delay, digits(low+f.network, false), 0)
 	if p.Hedge.Attempts > 1 {
 		return r.none("it is on already")
 	}
@@ -337,4 +356,13 @@ func (r *proposal) with(p lull.Policy) (lull.Policy, error) {
 // percent is a share in words, such as 0.1 %.
 func percent(share float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(share*100, 'g', 4, 64), ".0") + " %"
+}
+
+// short is a time with three digits.
+func short(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
 }

@@ -11,6 +11,8 @@ import (
 type sample struct {
 	bars []sim.Bar
 	n    int
+	// assumed is how many bars at the end are of times that nobody saw.
+	assumed int
 }
 
 // sampleOf returns the sample that a distribution is. It is empty if d is no histogram; the weights are numbers of attempts.
@@ -34,7 +36,7 @@ const confidence = 0.95
 func wanted(share float64) int { return int(math.Ceil(3 / share)) }
 
 // above returns the bounds of the time that a share of all attempts exceeds, by order statistics: of n attempts the number
-// above the true value is binomial. It reports false if the sample is too small for an upper bound.
+// above the true value is binomial. It reports false if the sample is too small for an upper bound, or nobody saw it.
 func (s sample) above(share float64) (low, high time.Duration, ok bool) {
 	if s.n < wanted(share) {
 		return 0, 0, false
@@ -43,7 +45,7 @@ func (s sample) above(share float64) (low, high time.Duration, ok bool) {
 	many := binomial(s.n, share, confidence)
 	low, _ = s.exceededBy(many)
 	_, high = s.exceededBy(max(few, 0))
-	return low, high, true
+	return low, high, s.assumed == 0 || len(s.bars) > s.assumed && high <= s.bars[len(s.bars)-1-s.assumed].UpTo
 }
 
 // exceededBy returns the ends of the bar with the longest time that so many attempts, or more, exceed.

@@ -29,16 +29,19 @@ func stalled(samples int) (sim.Scenario, *scenario.Learned) {
 
 // exponentialTimes is a histogram of that many attempts.
 func exponentialTimes(mean time.Duration, samples int) sim.Distribution {
-	d := sim.Distribution{Kind: sim.Histogram}
 	r := rand.New(rand.NewPCG(1, 2))
-	counts := map[int]float64{}
-	most := 0
-	for range samples {
-		k := int(math.Ceil(math.Log(r.ExpFloat64()*mean.Seconds()/1e-5) / math.Log(1.02)))
-		k = max(k, 0)
+	return histogramOf(samples, func() time.Duration { return time.Duration(r.ExpFloat64() * float64(mean)) })
+}
+
+// histogramOf is a histogram of n times, in bars of 2 %.
+func histogramOf(n int, draw func() time.Duration) sim.Distribution {
+	counts, most := map[int]float64{}, 0
+	for range n {
+		k := max(int(math.Ceil(math.Log(float64(draw())/1e4)/math.Log(1.02))), 0)
 		counts[k]++
 		most = max(most, k)
 	}
+	d := sim.Distribution{Kind: sim.Histogram}
 	for k := range most + 1 {
 		d.Bars = append(d.Bars, sim.Bar{UpTo: time.Duration(1e4 * math.Pow(1.02, float64(k))), Weight: counts[k]})
 	}
@@ -48,10 +51,11 @@ func exponentialTimes(mean time.Duration, samples int) sim.Distribution {
 func TestFirst(t *testing.T) {
 	readLearned = func(string) (sim.Scenario, *scenario.Learned, error) {
 		s, l := stalled(20_000)
+		s.Fleets[0].AttemptTimeout = 10 * time.Second
 		return s, l, nil
 	}
 	start := time.Now()
-	code, out, errs := clitest.Run[Command](cli.Env{Context: t.Context()}, "tune", "x.yaml", "--quiet")
+	code, out, errs := clitest.Run[Command](cli.Env{Context: t.Context()}, "tune", "x.yaml", "--quiet", "--slo", "800ms@99.9", "-o", "/tmp/tune/p.yaml", "--report", "/tmp/tune/r.html")
 	t.Log(code, time.Since(start), "\n"+out, errs)
 	_ = strings.Contains
 	_ = lull.Policy{}

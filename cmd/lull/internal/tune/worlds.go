@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lullgo/lull/lab/sim"
@@ -34,8 +35,16 @@ func (f *facts) worlds() (all []world, notes []string) {
 		}
 	}
 	learned.Step = time.Second
+	if n := len(f.learned.Unknown); n > 0 {
+		var paths []string
+		for _, q := range f.learned.Unknown {
+			paths = append(paths, q.Path)
+		}
+		slices.Sort(paths)
+		notes = append(notes, fmt.Sprintf("The world has open questions, and is flown as it assumes: %s.", strings.Join(slices.Compact(paths), ", ")))
+	}
 	from, to := f.window()
-	if from > 0 || to < learned.Horizon {
+	if to-from < learned.Horizon*3/4 {
 		notes = append(notes, fmt.Sprintf("Only %v to %v of the world is flown.", from, to))
 		learned = cut(learned, from, to)
 	}
