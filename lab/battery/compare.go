@@ -25,8 +25,8 @@ func (d Difference) Worse() bool { return d.By < -d.Least }
 // SurelyWorse reports whether it is worse by more than chance as well.
 func (d Difference) SurelyWorse() bool { return gain{-d.By, d.Least, d.Half}.sure() }
 
-// Differences compares a with b, flown in s with the same seeds, by the rules of the judge. patience is the shorter
-// of their attempt timeouts, and slack is how much later a may be back (World.Slack).
+// Differences compares a with b, flown in s with the same seeds, by the rules of the judge. patience is how long
+// callers need to wait for an attempt, and slack is how much later a may be back (World.Slack).
 func Differences(a, b []Figures, s *sim.Scenario, patience, slack time.Duration) []Difference {
 	calls := mean(b, func(f Figures) float64 { return float64(f.Calls) })
 	room := leastRoom * patience.Seconds() * calls / s.Horizon.Seconds()

@@ -20,7 +20,6 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/scenario"
-	"github.com/lullgo/lull/lab/sim"
 )
 
 // Command is lull tune. Its flags are text, so that all mistakes are reported at once.
@@ -79,7 +78,8 @@ func (f Command) task() (t task, err error) {
 	t.goals.falseTimeouts = share(&l, "--false-timeouts", f.FalseTimeouts, 0.00001, 0.05)
 	t.goals.hedgeLoad = share(&l, "--hedge-load", f.HedgeLoad, 0.001, 0.2)
 	if f.SLO != "" {
-		t.goals.slo, t.goals.target = slo(&l, f.SLO)
+		t.goals.slo, t.goals.target, err = parseSLO(string(f.SLO))
+		l.Check(err == nil, "--slo", f.SLO.Quoted(), "a time from 1ms to 1h and a percentage from 50 to less than 100, such as 800ms@99.9")
 	}
 	t.bench.seeds = cli.Whole(&l, "--seeds", f.Seeds, 3, 100)
 	if f.Workers != "" {
@@ -99,7 +99,7 @@ func (f Command) task() (t task, err error) {
 		}
 	}
 	wrong.Add(l.Err())
-	s, learned, err := readLearned(string(f.World))
+	s, learned, err := scenario.ReadLearned(string(f.World))
 	wrong.Add(cli.CannotRead(err))
 	if err == nil && learned == nil {
 		err = fmt.Errorf("%s has no section learned: want a world that lull learn wrote", f.World)
@@ -161,13 +161,15 @@ func share(l *problem.List, flag string, v cli.Text, least, most float64) float6
 	return n
 }
 
-func slo(l *problem.List, v cli.Text) (time.Duration, float64) {
-	before, after, _ := strings.Cut(string(v), "@")
+// parseSLO reads a time and a percentage, such as 800ms@99.9.
+func parseSLO(text string) (time.Duration, float64, error) {
+	before, after, _ := strings.Cut(text, "@")
 	d, err := time.ParseDuration(before)
-	n, ok := number(strings.TrimSuffix(after, "%") + "%")
-	l.Check(err == nil && ok && d >= time.Millisecond && d <= time.Hour && n >= 0.5 && n < 1, "--slo", v.Quoted(),
-		"a time from 1ms to 1h and a percentage from 50 to less than 100, such as 800ms@99.9")
-	return d, n
+	share, ok := number(strings.TrimSuffix(after, "%") + "%")
+	if err != nil || !ok || d < time.Millisecond || d > time.Hour || share < 0.5 || share >= 1 {
+		return 0, 0, errors.New("no SLO")
+	}
+	return d, share, nil
 }
 
 var errOutside = errors.New("the policy has values outside of the intervals that the world allows")
@@ -216,10 +218,4 @@ func (f Command) Run(env cli.Env) error {
 		fmt.Fprintf(env.Stdout, "\nThe policy is in %s.\n", f.Output)
 	}
 	return nil
-}
-
-// readLearned reads a world file.
-var readLearned = func(path string) (sim.Scenario, *scenario.Learned, error) {
-	s, err := scenario.Read(path)
-	return s, nil, err
 }

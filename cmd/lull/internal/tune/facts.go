@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -23,7 +24,7 @@ type facts struct {
 	seenP99  time.Duration // of what succeeded while all was well, with waits in line; 0: not known
 	patience time.Duration // the callers' attempt timeout; 0: not known
 	from, to time.Duration // of the incident; both 0: there was none
-	busiest  float64       // calls/s of the fleet in the busiest moment; 0: they have no rate
+	busiest  float64       // calls/s of the fleet in the busiest moment outside of the incident; 0: they have no rate
 	load     float64       // of all fleets, likewise
 	errors   float64       // the upper bound of the share of attempts that fail while all is well
 	capacity float64       // the lower bound of what the service can do, attempts/s; 0: not known
@@ -74,17 +75,6 @@ func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
 			f.incident(x.At, x.At+x.For)
 		}
 	}
-	for i := range s.Fleets {
-		if s.Fleets[i].Calls == service.Name {
-			f.load += busiest(&s.Fleets[i].Arrivals)
-		}
-	}
-	rate := fmt.Sprintf("fleets.%d.arrivals.rate", f.fleet)
-	f.busiest = busiest(&fleet.Arrivals)
-	if _, high, ok := f.interval(rate); ok && fleet.Arrivals.Rate > 0 {
-		f.busiest *= max(high/fleet.Arrivals.Rate, 1)
-		f.load *= max(high/fleet.Arrivals.Rate, 1)
-	}
 	f.errors = service.Errors
 	if _, high, ok := f.interval(f.of("errors")); ok {
 		f.errors = max(f.errors, high)
@@ -96,8 +86,35 @@ func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
 		}
 		f.capacity = workers * float64(max(service.Hosts, 1)) / mean.Seconds()
 	}
+	if f.capacity > 0 {
+		f.overload(&fleet.Arrivals)
+	}
+	for i := range s.Fleets {
+		if s.Fleets[i].Calls == service.Name {
+			f.load += f.busiestOf(&s.Fleets[i].Arrivals)
+		}
+	}
+	rate := fmt.Sprintf("fleets.%d.arrivals.rate", f.fleet)
+	f.busiest = f.busiestOf(&fleet.Arrivals)
+	if _, high, ok := f.interval(rate); ok && fleet.Arrivals.Rate > 0 {
+		f.busiest *= max(high/fleet.Arrivals.Rate, 1)
+		f.load *= max(high/fleet.Arrivals.Rate, 1)
+	}
 	f.seenP99 = f.usualP99()
 	return f, nil
+}
+
+// overload takes a time in which more arrives than the service can do for an incident.
+func (f *facts) overload(a *sim.Arrivals) {
+	for i, p := range a.Ramp {
+		end := f.scenario.Horizon
+		if i+1 < len(a.Ramp) {
+			end = a.Ramp[i+1].At
+		}
+		if a.Rate*p.Factor > f.capacity && end > p.At {
+			f.incident(p.At, end)
+		}
+	}
 }
 
 // seen returns the middle of a time that was seen, with two digits; 0 if it was not.
@@ -167,19 +184,21 @@ func number(text string) (float64, bool) {
 	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
-// busiest is the rate of the busiest moment, 0 of arrivals that have no rate.
-func busiest(a *sim.Arrivals) float64 {
+// busiestOf is the rate of the busiest moment outside of the incident, 0 of arrivals that have no rate.
+func (f *facts) busiestOf(a *sim.Arrivals) float64 {
 	if a.Kind != sim.Poisson && a.Kind != sim.Constant {
 		return 0
 	}
-	most := 1.0
+	most := 0.0
 	for i, p := range a.Ramp {
-		if i == 0 {
-			most = 0
+		within := f.to > 0 && p.At >= f.from && p.At <= f.to
+		before := p.At == f.from && (i == 0 || a.Ramp[i-1].At < f.from) // the first of two at the same time
+		after := p.At == f.to && (i+1 == len(a.Ramp) || a.Ramp[i+1].At > f.to)
+		if !within || before || after {
+			most = max(most, p.Factor)
 		}
-		most = max(most, p.Factor)
 	}
-	return a.Rate * most
+	return a.Rate * cmp.Or(most, 1)
 }
 
 // usualP99 is the 95th percentile of the p99s of the steps outside of the incident: some have a few attempts only.

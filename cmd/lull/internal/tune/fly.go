@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -19,6 +20,7 @@ type bench struct {
 	named    []sim.Contender // policies that fleets have of their own
 	slo      time.Duration   // success is within it; 0: no SLO
 	patience time.Duration   // the attempt timeout of a policy that sets none; 0: the default
+	shortest time.Duration   // the shortest attempt timeout that the data supports; 0: not known
 	seeds    int
 	workers  int
 	progress func(flights int, what string)
@@ -78,9 +80,9 @@ func (b *bench) differences(ctx context.Context, p, base lull.Policy, w int, fro
 	if err != nil {
 		return nil, err
 	}
-	patience := time.Duration(math.MaxInt64)
-	for _, of := range []lull.Policy{p, base} {
-		if d := b.flown(of).WithDefaults().AttemptTimeout; d > 0 {
+	patience := time.Duration(math.MaxInt64) // callers need room for that long; more of it is nothing that they need
+	for _, d := range []time.Duration{b.flown(p).WithDefaults().AttemptTimeout, b.flown(base).WithDefaults().AttemptTimeout, b.shortest} {
+		if d > 0 {
 			patience = min(patience, d)
 		}
 	}
@@ -161,6 +163,11 @@ const (
 func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goals) (d decision, err error) {
 	var zero lull.Policy
 	d.base = present
+	if r := f.attemptTimeout(lull.Policy{AttemptTimeout: time.Hour, Deadline: engine.NoTimeout}, g); r.Value != "" {
+		if b.shortest, err = time.ParseDuration(r.Value); err != nil {
+			return d, err
+		}
+	}
 	if b.flown(present) != b.flown(zero) {
 		c, err := b.compare(ctx, "the zero policy", chosenWith, zero, present)
 		if err != nil {
@@ -169,8 +176,11 @@ func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goa
 		if d.asGood = c.loss == ""; d.asGood {
 			d.base = zero
 		} else {
-			d.notes = append(d.notes, "The zero policy is worse than the one in use in "+c.loss+".")
+			d.notes = append(d.notes, "The zero policy is worse than the one in use in "+c.loss+". The table has what it is better in.")
 		}
+	}
+	if g.slo == 0 {
+		d.notes = append(d.notes, "Without --slo a success counts, however late it is.")
 	}
 	d.proposals = propose(f, d.base, g)
 	d.tuned = d.base

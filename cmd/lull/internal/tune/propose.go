@@ -96,7 +96,7 @@ func (f *facts) attemptTimeout(p lull.Policy, g goals) proposal {
 	}
 	_, median, _ := f.times.above(0.5)
 	low, high, median = low+f.network, high+f.network, median+f.network
-	value := digits(max(high, quickParts*median, f.seenP99), true)
+	value := max(digits(max(high, quickParts*median, f.seenP99), true), 100*time.Microsecond)
 	r.Data = fmt.Sprintf("%d healthy attempts: %s of them take longer than %v to %v (95 %%), half of them longer than %v",
 		f.times.n, percent(g.falseTimeouts), short(low), short(high), short(median))
 	r.Formula = "the upper bound of that quantile, and at least 5 × the median: below it the zero policy takes a timeout for a queue and does not repeat it. If that is worse in some world, 2 or 4 × as much is tried"
@@ -198,7 +198,7 @@ func (f *facts) base(p lull.Policy) proposal {
 	if !ok || f.times.n < 100 {
 		return r.none("%s; 100 are wanted", f.counted())
 	}
-	value := digits(high+f.network, true)
+	value := max(digits(high+f.network, true), 100*time.Microsecond) // the least that a policy may have
 	r.Data = fmt.Sprintf("%d healthy attempts: half of them take longer than %v to %v (95 %%)", f.times.n, short(low+f.network), short(high+f.network))
 	r.Formula = "the healthy round trip: a retry does not come before the work of the attempt before it could have been done"
 	r.Price = "a longer base is a later success after a short fault, a shorter one brings more retries in it"

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -23,6 +24,9 @@ const (
 	longestFault = 2 * time.Minute
 	watched      = 10 * time.Minute // of a world without an incident
 )
+
+// before and after are how long things are well around a fault: what counts as a difference is made for worlds of that length.
+var before, after = battery.Full.Before, battery.Full.After
 
 // worlds returns the learned world, its peace, and its peace with each of the battery's faults that fits, with sentences
 // about what was changed or left out.
@@ -44,6 +48,10 @@ func (f *facts) worlds() (all []world, notes []string) {
 		notes = append(notes, fmt.Sprintf("The world has open questions, and is flown as it assumes: %s.", strings.Join(slices.Compact(paths), ", ")))
 	}
 	from, to := f.window()
+	if learned.Horizon < to {
+		notes = append(notes, fmt.Sprintf("The world ends %v after the incident. It is flown for %v, at the rate at its end.", learned.Horizon-f.to, after))
+		learned.Horizon = to
+	}
 	if to-from < learned.Horizon*3/4 {
 		notes = append(notes, fmt.Sprintf("Only %v to %v of the world is flown.", from, to))
 		learned = cut(learned, from, to)
@@ -61,6 +69,9 @@ func (f *facts) worlds() (all []world, notes []string) {
 		all = append(all, w)
 	}
 	add("learned", learned, f.lasted())
+	if f.repeats() {
+		all[0].slack = math.MaxInt64 // there is no end to come back from
+	}
 
 	peace := learned
 	peace.Services, peace.Fleets = slices.Clone(peace.Services), slices.Clone(peace.Fleets)
@@ -81,12 +92,11 @@ func (f *facts) worlds() (all []world, notes []string) {
 		long = usualFault
 		notes = append(notes, fmt.Sprintf("There is no incident in the data: the faults last %v.", long))
 	}
-	before := 30 * time.Second
 	v := &peace.Services[f.service]
 	with := func(name string, during time.Duration, change func(v *sim.Service, fleet *sim.Fleet)) {
 		s := peace
 		s.Services, s.Fleets = slices.Clone(s.Services), slices.Clone(s.Fleets)
-		s.Horizon = before + during + max(100*time.Second, during)
+		s.Horizon = before + during + after
 		change(&s.Services[f.service], &s.Fleets[f.fleet])
 		add(name, s, during)
 	}
@@ -136,16 +146,18 @@ func (f *facts) window() (from, to time.Duration) {
 		from = min(max(peak-watched/2, 0), horizon-watched)
 		return from, from + watched
 	}
-	before := max(time.Minute, f.lasted()/2)
-	after := max(2*time.Minute, 2*f.lasted())
-	for _, v := range f.scenario.Services {
-		for _, x := range v.Faults {
-			if x.Every > 0 { // some of them
-				after = max(after, 5*x.Every)
-			}
-		}
+	before, after := max(before, f.lasted()/2), max(after, f.lasted())
+	if f.repeats() {
+		return max(f.from-before, 0), min(f.to+after, horizon)
 	}
-	return max(f.from-before, 0), min(f.to+after, horizon)
+	return max(f.from-before, 0), f.to + after
+}
+
+// repeats reports whether there are incidents again and again.
+func (f *facts) repeats() bool {
+	return slices.ContainsFunc(f.scenario.Services, func(v sim.Service) bool {
+		return slices.ContainsFunc(v.Faults, func(x sim.Fault) bool { return x.Every > 0 })
+	})
 }
 
 // cut returns the part of s between two times.
@@ -172,24 +184,26 @@ func cut(s sim.Scenario, from, to time.Duration) sim.Scenario {
 		a := &s.Fleets[i].Arrivals
 		a.At = max(a.At-from, 0)
 		var ramp []sim.RampPoint
+		add := func(p sim.RampPoint) {
+			p.At -= from
+			ramp = append(ramp, p)
+		}
 		for k, p := range a.Ramp {
-			if k > 0 && a.Ramp[k-1].At < from && p.At > from { // where a line begins that is cut
-				q := a.Ramp[k-1]
-				ramp = append(ramp, sim.RampPoint{Factor: q.Factor + (p.Factor-q.Factor)*float64(from-q.At)/float64(p.At-q.At)})
+			for _, edge := range []time.Duration{from, to} { // a line that is cut has a point there
+				if k > 0 && a.Ramp[k-1].At < edge && p.At > edge {
+					add(between(a.Ramp[k-1], p, edge))
+				}
 			}
 			if p.At >= from && p.At <= to {
-				ramp = append(ramp, sim.RampPoint{At: p.At - from, Factor: p.Factor})
-			}
-			if p.At > to {
-				if k > 0 && a.Ramp[k-1].At < to {
-					q := a.Ramp[k-1]
-					ramp = append(ramp, sim.RampPoint{At: to - from, Factor: q.Factor + (p.Factor-q.Factor)*float64(to-q.At)/float64(p.At-q.At)})
-				}
-				break
+				add(p)
 			}
 		}
-		if n := len(a.Ramp); len(ramp) == 0 && n > 0 { // all points are before
-			a.Rate *= a.Ramp[n-1].Factor
+		if n := len(a.Ramp); len(ramp) == 0 && n > 0 { // all points are before it, or after it
+			last := a.Ramp[n-1]
+			if a.Ramp[0].At > to {
+				last = a.Ramp[0]
+			}
+			add(sim.RampPoint{At: from, Factor: last.Factor})
 		}
 		a.Ramp = ramp
 	}
@@ -203,13 +217,24 @@ func meanFactor(ramp []sim.RampPoint, horizon time.Duration) float64 {
 	}
 	sum := ramp[0].Factor * min(ramp[0].At, horizon).Seconds()
 	for i, p := range ramp {
-		end, next := horizon, p.Factor
-		if i+1 < len(ramp) {
-			end, next = min(ramp[i+1].At, horizon), ramp[i+1].Factor
+		if p.At >= horizon {
+			break
 		}
-		sum += (p.Factor + next) / 2 * max(end-p.At, 0).Seconds()
+		next := sim.RampPoint{At: horizon, Factor: p.Factor}
+		if i+1 < len(ramp) {
+			next = ramp[i+1]
+		}
+		if next.At > horizon {
+			next = between(p, next, horizon)
+		}
+		sum += (p.Factor + next.Factor) / 2 * (next.At - p.At).Seconds()
 	}
 	return sum / horizon.Seconds()
+}
+
+// between is the point of the line from a to b at a time.
+func between(a, b sim.RampPoint, at time.Duration) sim.RampPoint {
+	return sim.RampPoint{At: at, Factor: a.Factor + (b.Factor-a.Factor)*float64(at-a.At)/float64(b.At-a.At)}
 }
 
 // scaled returns s with its rates, processes and workers divided by the same number, which it returns, so that one flight has
