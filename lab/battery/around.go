@@ -18,6 +18,8 @@ type Incident struct {
 	From, To time.Duration
 	// Capacity is how many attempts a second the service can do. Zero: not known.
 	Capacity float64
+	// LeastWorkers is how many workers it has at least, if its capacity is not known. Zero: nothing is known.
+	LeastWorkers int
 }
 
 const (
@@ -96,8 +98,12 @@ func (i Incident) Around() (all []World, notes []string) {
 	if v.Hosts > 1 {
 		fault("sick host", sim.Fault{Kind: sim.Stall, For: long, Hosts: 1})
 	}
-	if v.Workers == 0 || rate == 0 {
+	if rate == 0 || v.Workers == 0 && i.LeastWorkers == 0 {
 		return all, append(notes, "Without a known capacity and a rate there is no brown-out and no spike.")
+	}
+	if v.Workers == 0 { // of this copy: it is what the next worlds are made of
+		v.Workers, v.Queue.Limit = i.LeastWorkers, 1000
+		notes = append(notes, fmt.Sprintf("The capacity is not known. Brown-out and spike are flown with the least that was seen: %d workers, with a line of 1000.", i.LeastWorkers))
 	}
 	fault("brown-out", sim.Fault{Kind: sim.BrownOut, For: long, Share: 0.3})
 	with("spike", long, func(v *sim.Service, fleet *sim.Fleet) {

@@ -32,18 +32,32 @@ func (l *Learned) Asks(path string) string {
 	return ""
 }
 
-// Time returns the middle of a time that was seen, with two digits; 0 if it was not.
-func (l *Learned) Time(what string) time.Duration {
-	for _, seen := range l.Seen {
-		low, err := time.ParseDuration(seen.Low)
-		high, failed := time.ParseDuration(seen.High)
-		if seen.What == what && err == nil && failed == nil && low > 0 && high >= low {
-			middle := math.Sqrt(float64(low) * float64(high))
-			unit := math.Pow(10, math.Floor(math.Log10(middle))-1)
-			return time.Duration(math.Round(middle/unit) * unit)
+// Fact returns what was seen of something; nil if it was not.
+func (l *Learned) Fact(what string) *Fact {
+	for i := range l.Seen {
+		if l.Seen[i].What == what {
+			return &l.Seen[i]
 		}
 	}
-	return 0
+	return nil
+}
+
+// Time returns the middle of a time that was seen, with two digits, or its lower bound if it has no near upper one; 0 if it was not.
+func (l *Learned) Time(what string) time.Duration {
+	seen := l.Fact(what)
+	if seen == nil {
+		return 0
+	}
+	low, err := time.ParseDuration(seen.Low)
+	if err != nil || low <= 0 {
+		return 0
+	}
+	middle := float64(low)
+	if high, err := time.ParseDuration(seen.High); err == nil && high >= low && high < 2*low {
+		middle = math.Sqrt(float64(low) * float64(high))
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(middle))-1)
+	return time.Duration(math.Round(middle/unit) * unit)
 }
 
 // Number reads a number or a share as files have them.

@@ -1,5 +1,5 @@
 // Package tune is the command lull tune: it proposes values for the fields of a policy from a learned world (lull learn), flies
-// them in that world and in others like it, and keeps what is better somewhere and worse nowhere.
+// them in that world and in others like it, and keeps what is better there and worse nowhere.
 //
 // What the world says is in facts.go and sample.go, the proposals in propose.go, the worlds in worlds.go, the choice in fly.go.
 package tune
@@ -41,8 +41,8 @@ func (Command) Help() string {
 	return `Proposes timeouts, pauses, hedges and limits from a world that lull learn has
 learned, each with its data, formula and price. It then flies them in that world, in
 its peace, and with other faults (stall, errors, slow-down, crash, brown-out, spike,
-sick host). A value is kept only if it is better somewhere, in the learned world
-too, and worse nowhere. Most of the time the answer is: keep the zero policy.
+sick host). A value is kept only if it is better in the learned world, and worse
+nowhere. Most of the time the answer is: keep the zero policy.
 
   lull learn access.log -o world.yaml
   lull tune world.yaml

@@ -27,6 +27,7 @@ type facts struct {
 	busiest  float64         // calls/s of the fleet in the busiest moment outside of the incident; 0: they have no rate
 	load     float64         // of all fleets, likewise
 	errors   float64         // the upper bound of the share of attempts that fail while all is well
+	least    int             // workers that the service has at least, if its capacity is not known; 0: nothing is known
 	capacity float64         // the lower bound of what the service can do, attempts/s; 0: not known
 }
 
@@ -78,6 +79,10 @@ func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
 			workers = min(workers, low)
 		}
 		f.capacity = workers * float64(max(service.Hosts, 1)) / mean.Seconds()
+	}
+	if seen := l.Fact("capacity, at least"); seen != nil && f.capacity == 0 {
+		answers, _ := scenario.Number(seen.Low)
+		f.least = int(math.Ceil(answers * f.times.Mean().Seconds()))
 	}
 	if f.capacity > 0 {
 		f.overload(&fleet.Arrivals)
@@ -173,7 +178,7 @@ func (f *facts) around() ([]battery.World, []string) {
 			s.Fleets[i].AttemptTimeout = 0 // the policy has it
 		}
 	}
-	worlds, notes := battery.Incident{Scenario: s, Fleet: f.fleet, Service: f.service, From: f.from, To: f.to, Capacity: f.capacity}.Around()
+	worlds, notes := battery.Incident{Scenario: s, Fleet: f.fleet, Service: f.service, From: f.from, To: f.to, Capacity: f.capacity, LeastWorkers: f.least}.Around()
 	if len(f.learned.Unknown) > 0 {
 		var paths []string
 		for _, q := range f.learned.Unknown {

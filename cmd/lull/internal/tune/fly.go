@@ -70,7 +70,6 @@ type decision struct {
 	proposals   []proposal
 	asGood      bool // the zero policy is as good as the one in use
 	notes       []string
-	confirmed   comparison // of the tuned policy, with other seeds
 }
 
 const (
@@ -78,7 +77,7 @@ const (
 	confirmedWith = 1001 // and of the flights that confirm it
 )
 
-// decide keeps the proposals that win somewhere and lose nowhere, one after the other, and confirms the sum with seeds that it was
+// decide keeps the proposals that win in the learned world and lose nowhere, one after the other, and confirms the sum with seeds that it was
 // not chosen by. present is the policy in use; without one it is the zero policy.
 func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goals) (d decision, err error) {
 	var zero lull.Policy
@@ -130,25 +129,28 @@ func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goa
 				r.Verdict = "stays: worse in " + c.loss
 				continue
 			}
-			r.Verdict = "stays: no difference that counts"
-			if len(c.wins) > 0 {
-				r.Verdict, r.Kept = "changes: better in "+strings.Join(c.wins, "; "), true
+			switch wins := strings.Join(c.wins, "; "); {
+			case c.learned:
+				r.Verdict, r.Kept = "changes: better in "+wins, true
 				d.tuned, kept = with, append(kept, r)
+			case wins != "":
+				r.Verdict = "stays: better, but not in the learned world: " + wins
+			default:
+				r.Verdict = "stays: no difference that counts"
 			}
 			break
 		}
 	}
 	for len(kept) > 0 {
-		d.confirmed, err = b.compare(ctx, "the sum", confirmedWith, d.tuned, d.base)
-		if err != nil || d.confirmed.loss == "" && d.confirmed.learned {
+		c, err := b.compare(ctx, "the sum", confirmedWith, d.tuned, d.base)
+		if err != nil || c.loss == "" && c.learned {
 			return d, err
 		}
 		last := kept[len(kept)-1]
 		last.Kept = false
-		if d.confirmed.loss != "" {
-			last.Verdict = "stays: with other seeds worse in " + d.confirmed.loss
-		} else {
-			last.Verdict = "stays: better, but not in the learned world: " + strings.TrimPrefix(last.Verdict, "changes: better in ")
+		last.Verdict = "stays: with other seeds worse in " + c.loss
+		if c.loss == "" {
+			last.Verdict = "stays: with other seeds no better in the learned world"
 		}
 		kept = kept[:len(kept)-1]
 		d.tuned = d.base
