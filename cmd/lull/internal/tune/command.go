@@ -156,8 +156,6 @@ func parseSLO(text string) (time.Duration, float64, error) {
 	return d, share, nil
 }
 
-var errOutside = errors.New("the policy has values outside of the intervals that the world allows")
-
 // Run proposes, flies and prints.
 func (f Command) Run(env cli.Env) error {
 	t, err := f.task()

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -133,12 +134,12 @@ func (t *task) table(ctx context.Context, out io.Writer, d decision) error {
 		}
 	}
 	term.Table(out, rows, 100)
-	within := ""
+	success := "Success"
 	if t.goals.slo > 0 {
-		within = fmt.Sprintf(" within %v", t.goals.slo)
+		success += fmt.Sprintf(" within %v", t.goals.slo)
 	}
-	fmt.Fprint(out, term.Fill("", fmt.Sprintf("Success%s and attempts are of all calls, back is after the fault, held is how many calls were in progress on average; means of %d seeds. * no other policy is better in one of them and worse in none.", within, t.bench.Seeds)))
-	return nil
+	_, err := fmt.Fprint(out, term.Fill("", fmt.Sprintf("%s and attempts are of all calls, back is after the fault, held is how many calls were in progress on average; means of %d seeds. * no other policy is better in one of them and worse in none.", success, t.bench.Seeds)))
+	return err
 }
 
 // dominates reports whether a is better than b in something, for sure, and worse in nothing.
@@ -232,7 +233,7 @@ func (t *task) check(env cli.Env) error {
 		}
 	}
 	if outside {
-		return errOutside
+		return errors.New("the policy has values outside of the intervals that the world allows")
 	}
 	return nil
 }

@@ -168,10 +168,7 @@ func (f *facts) attempts(p lull.Policy, g goals) proposal {
 	if g.slo == 0 {
 		return r.none(noSLO)
 	}
-	if f.errors <= 0 || f.errors >= 1 {
-		return r.none("the share of attempts that fail while all is well is not known")
-	}
-	needed := max(int(math.Ceil(math.Log(1-g.target)/math.Log(f.errors))), 2)
+	needed := max(int(math.Ceil(math.Log(1-g.target)/math.Log(min(f.errors, 0.99)))), 2)
 	r.Data = fmt.Sprintf("up to %s of the attempts fail while all is well (95 %%); the SLO leaves %s", percent(f.errors), percent(1-g.target))
 	r.Formula = fmt.Sprintf("the least n with %.3g^n <= %.3g, and at least 2", f.errors, 1-g.target)
 	r.Price = "each attempt more is a longer wait; the budget bounds what all of them cost"
@@ -179,8 +176,8 @@ func (f *facts) attempts(p lull.Policy, g goals) proposal {
 	if needed > 10 {
 		return r.none("it would take %d attempts: the service does not allow this SLO", needed)
 	}
-	if needed == now {
-		return r.none("%d are in use already", now)
+	if needed <= now {
+		return r.none("%d are enough", needed)
 	}
 	r.Value = strconv.Itoa(needed)
 	return r
@@ -211,8 +208,6 @@ func (f *facts) base(p lull.Policy) proposal {
 // near reports whether two times differ by less than a fifth.
 func near(a, b time.Duration) bool { return math.Abs(math.Log(float64(a)/float64(b))) < 0.2 }
 
-const noIncident = "there is no incident in the data"
-
 // pauses are a tenth of the incident: whoever waits longer comes back later by more than that.
 const pauses = 10
 
@@ -232,7 +227,7 @@ func (f *facts) openMax(p lull.Policy) proposal {
 
 func (f *facts) pause(r proposal, set bool, now, least time.Duration) proposal {
 	if f.lasted() == 0 {
-		return r.none(noIncident)
+		return r.none("there is no incident in the data")
 	}
 	value := max(digits(f.lasted()/pauses, true), least)
 	r.Data = fmt.Sprintf("the incident lasted %v", f.lasted())
