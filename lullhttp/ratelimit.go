@@ -3,6 +3,8 @@ package lullhttp
 import (
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // parseRateLimit reads the RateLimit field of draft-ietf-httpapi-ratelimit-headers-10, a List of
@@ -44,17 +46,15 @@ func parseQuota(member string) (exhausted bool, reset time.Duration, valid bool)
 		var parameter string
 		parameter, rest, more = cutUnquoted(rest, ';')
 		key, value, hasValue := strings.Cut(strings.TrimLeft(parameter, " "), "=")
-		if !isKey(key) || hasValue && !isBareItem(value) {
+		isKey := key != "" && consists(key[:1], lowerCase+"*") && consists(key, lowerCase+digits+"_-.*")
+		if !isKey || hasValue && !isBareItem(value) {
 			return false, 0, false
 		}
 		switch key {
 		case "r":
 			r = value
 		case "t":
-			t = value
-			if !hasValue {
-				t = "?1"
-			}
+			t = choice.Either(!hasValue, "?1", value)
 		case "pk":
 			pk = value
 		}
@@ -100,10 +100,6 @@ func consists(s, set string) bool {
 		}
 	}
 	return true
-}
-
-func isKey(s string) bool {
-	return s != "" && consists(s[:1], lowerCase+"*") && consists(s, lowerCase+digits+"_-.*")
 }
 
 // isBareItem reports whether s is a bare item of RFC 9651.

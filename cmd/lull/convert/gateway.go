@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/internal/waits"
@@ -92,12 +93,8 @@ type constrained struct {
 func (r *reading) gateway(docs []*document) {
 	g := &gatewayReader{r: r, budgets: map[backend]*constrained{}, envoy: envoyGateways(docs)}
 	var routes []httpRoute
-	for _, d := range docs {
+	for d, o := range mappings(docs) {
 		g.d = d
-		o := d.Object(d.root, "")
-		if o == nil {
-			continue
-		}
 		group, known := "gateway.networking.k8s.io", []string{"v1", "v1beta1", "v1alpha2"}
 		switch own, _, _ := strings.Cut(textOf(d.root.Get("apiVersion")), "/"); own {
 		case "gateway.networking.x-k8s.io", envoyGatewayGroup:
@@ -194,10 +191,7 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	if len(backends) == 0 {
 		backends = []backend{{g.namespace, name}}
 	}
-	of := Gateway
-	if traffic != nil || g.envoys(route, o) {
-		of = EnvoyGateway
-	}
+	of := choice.Either(traffic != nil || g.envoys(route, o), EnvoyGateway, Gateway)
 	policy := g.r.base.of(of).policy
 	t := o.Object("timeouts")
 	request, bounded := gatewayTimeout(t, "request", &policy.Deadline)

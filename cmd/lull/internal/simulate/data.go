@@ -16,6 +16,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -250,11 +252,7 @@ func writeStruct(b *bytes.Buffer, v reflect.Value) {
 
 // jsonText returns a value that encoding/json always accepts.
 func jsonText(v any) json.RawMessage {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return text
+	return must.Have(json.Marshal(v))
 }
 
 // snakeCase returns the name of a field in files: DropExpired is drop_expired.
@@ -334,10 +332,7 @@ func printSweepCSV(w io.Writer, o outcome) error {
 		for _, m := range o.results[i] {
 			line := o.valuesAt(i)
 			line = append(line, m.Contender.Name, strconv.Itoa(len(m.Results)), strconv.Itoa(m.Recovered))
-			recovery := []string{"", ""}
-			if m.Recovered > 0 {
-				recovery = meanAndHalf(m.Recovery)
-			}
+			recovery := choice.Either(m.Recovered > 0, meanAndHalf(m.Recovery), []string{"", ""})
 			line = append(line, recovery...)
 			for _, e := range []sim.Estimate{m.Success, m.Amplification, m.WorstTenSeconds, m.Held, m.PeakOverNormal, m.P99} {
 				line = append(line, meanAndHalf(e)...)

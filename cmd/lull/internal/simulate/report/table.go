@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -115,7 +116,11 @@ func newNumbers(p Page, cs []contender) *numbers {
 		line := row{Name: t.name, About: t.about}
 		any := false
 		for _, s := range p.Summaries {
-			v, ok := over(s, t.of)
+			var values []float64
+			for _, r := range s.Results {
+				values = append(values, t.of(r))
+			}
+			v, ok := aggregated(mean, values)
 			text := "–"
 			if ok {
 				text = t.text(v)
@@ -133,22 +138,11 @@ func newNumbers(p Page, cs []contender) *numbers {
 	return n
 }
 
-func over(s sim.Summary, of func(sim.Result) float64) (float64, bool) {
-	values := make([]float64, 0, len(s.Results))
-	for _, r := range s.Results {
-		values = append(values, of(r))
-	}
-	return aggregated(mean, values)
-}
-
 // share returns part / whole, 0 of nothing.
 func share(part, whole float64) float64 { return part / max(whole, math.SmallestNonzeroFloat64) }
 
 // ratio is a quotient, such as 1.04 ×.
 func ratio(v float64) string {
-	text := number(v)
-	if v < 9.9995 {
-		text = strconv.FormatFloat(v, 'f', 3, 64)
-	}
+	text := choice.Either(v < 9.9995, strconv.FormatFloat(v, 'f', 3, 64), number(v))
 	return text + nbsp + "×"
 }
