@@ -28,6 +28,7 @@ var options struct {
 	lull, folder, only string
 	seed               uint64
 	worlds             int
+	keep               bool
 }
 
 var parts = []struct {
@@ -45,6 +46,7 @@ func main() {
 		flag.StringVar(&options.only, "only", "", "coverage: only this source; incidents: only this one")
 		flag.Uint64Var(&options.seed, "seed", 1, "coverage, proposals: the first seed")
 		flag.IntVar(&options.worlds, "worlds", 200, "coverage, proposals: how many worlds")
+		flag.BoolVar(&options.keep, "keep", false, "coverage: keep all files")
 		flag.Parse()
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
@@ -71,3 +73,6 @@ var lullProgram = sync.OnceValue(func() string {
 	must.Succeed(cmd.Run())
 	return path
 })
+
+// progress prints to standard error what is being measured.
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
