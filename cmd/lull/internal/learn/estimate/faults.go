@@ -1,0 +1,431 @@
+package estimate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/internal/pretty"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// A fault is one of the simulator's, with what is known of it.
+type fault struct {
+	sim.Fault
+	at, to span // seconds from the beginning of the series
+	share  span // none if 0, 0
+	why    string
+}
+
+// faults learns what went wrong in each incident. If there are series by host and only some of the hosts have incidents, it looks at these alone.
+func (e *estimator) faults(g *group) {
+	s, c := e.main, e.calm
+	hosts := 0
+	if sick, calm, n := e.sick(g); n > 0 {
+		s, c, hosts = sick, calm, n
+	}
+	for _, r := range c.incident {
+		if s.At(r.to).Before(e.zero) || !s.At(r.from).Before(e.zero.Add(e.w.Scenario.Horizon)) {
+			continue
+		}
+		found := e.explain(s, c, r)
+		switch {
+		case len(found) > 0:
+		case e.grew(s, &c, r.from):
+			most := 0.0
+			for _, n := range s.arrived()[r.from:r.to] {
+				most = max(most, n)
+			}
+			e.told[e.i].happened = append(e.told[e.i].happened, fmt.Sprintf("more requests came, up to %s times as many, and it was slow or failed from %s to %s",
+				number(rounded(most/c.rate, 2, 0), 0), moment(e.since(s, s.at(r.from))), moment(e.since(s, s.at(r.to)))))
+		default:
+			from, to := e.since(s, s.at(r.from)), e.since(s, s.at(r.to))
+			e.told[e.i].happened = append(e.told[e.i].happened, fmt.Sprintf("from %s to %s it was slow or failed, and the data do not show by which fault", moment(from), moment(to)))
+			e.ask(e.inService("faults"), "", fmt.Sprintf("What happened from %s to %s? No fault of the simulator fits.", moment(from), moment(to)), "finer steps, or measurements of the server")
+		}
+		for _, f := range found {
+			f.Hosts = hosts
+			e.addFault(s, f)
+		}
+	}
+}
+
+// since turns seconds from the beginning of s into seconds of the world.
+func (e *estimator) since(s *steps, at float64) float64 {
+	return at - e.zero.Sub(s.Start).Seconds()
+}
+
+// moment writes a time of the world, exact to a millisecond.
+func moment(at float64) string {
+	return pretty.Duration(time.Duration(math.Round(max(at, 0)*1e3)) * time.Millisecond)
+}
+
+func (e *estimator) addFault(s *steps, f fault) {
+	horizon := e.w.Scenario.Horizon.Seconds()
+	clamp := func(at float64) float64 { return min(max(e.since(s, at), 0), horizon) }
+	blur := s.Resolution.Seconds()
+	at := span{clamp(f.at.low - blur), clamp(f.at.high + blur)}
+	to := span{max(clamp(f.to.low-blur), at.low), clamp(f.to.high + blur)}
+	f.At -= e.zero.Sub(s.Start)
+	if f.At < 0 {
+		f.For += f.At
+		f.At = 0
+	}
+	f.At, f.For = f.At.Round(time.Millisecond), max(f.For.Round(time.Millisecond), time.Millisecond)
+	if f.At.Seconds() >= horizon {
+		return
+	}
+	all := &e.service().Faults
+	path := e.inService(fmt.Sprintf("faults.%d.", len(*all)))
+	e.value(path+"at", moment(at.low), moment(at.high), "%s", f.why)
+	e.value(path+"for", moment(max(to.low-at.high, 0.001)), moment(max(to.high-at.low, 0.001)), "from the interval of its beginning to that of its end")
+	what := f.Kind.String()
+	if f.Share > 0 {
+		e.value(path+"share", share(f.share.low, -1), share(f.share.high, 1), "%s", map[sim.FaultKind]string{
+			sim.Errors: "what failed, of what arrived", sim.BrownOut: "what was answered, of what it can do", sim.SlowDown: "normal times over those of the fault"}[f.Kind])
+		what += " (" + share(f.Share, 0) + ")"
+	}
+	if f.Hosts > 0 {
+		what += fmt.Sprintf(" of %d of %d hosts", f.Hosts, e.service().Hosts)
+	}
+	*all = append(*all, f.Fault)
+	e.told[e.i].happened = append(e.told[e.i].happened, fmt.Sprintf("a fault like the simulator's %s for %s, from %s on (%s)", what, duration(f.For.Seconds(), 0), moment(f.At.Seconds()), f.why))
+}
+
+// A mood is what a step is like in an incident.
+type mood uint8
+
+const (
+	fine    mood = iota
+	dead         // a tenth of what arrives is answered, or less
+	refuses      // failures come back quickly, and what is answered is as quick as ever
+	crowded      // failures come back quickly, and what is answered is slow
+	slow
+)
+
+// explain finds the faults of an incident. The beginning decides: no answers at all are a stall; quick failures are errors, or a crash if they are refused
+// connections; slow answers are a slow-down if the first of them are slow already, and a brown-out if the times grow from normal ones.
+// What is slow after another fault, or after a spike, is its consequence.
+func (e *estimator) explain(s *steps, c calm, r run) (found []fault) {
+	moods := make([]mood, len(s.Points))
+	arrive := make([]float64, len(s.Points))
+	for i := r.from; i < r.to; i++ {
+		if arrive[i] = s.began[i]; math.IsNaN(arrive[i]) {
+			arrive[i] = c.rate
+		}
+		moods[i] = e.mood(s, &c, i, max(arrive[i], c.rate/2))
+	}
+	stretch := func(from int, is ...mood) run { // the first from there on, with gaps of up to two steps
+		for from < r.to && !slices.Contains(is, moods[from]) {
+			from++
+		}
+		to := from
+		for i := from; i < r.to && i <= to+2; i++ {
+			if slices.Contains(is, moods[i]) {
+				to = i + 1
+			}
+		}
+		return run{from, to}
+	}
+	usual := func(f fault) fault {
+		f.At = seconds((f.at.low+f.at.high)/2, 9)
+		f.For = seconds((f.to.low+f.to.high)/2, 9) - f.At
+		return f
+	}
+	first := r.from
+	for first < r.to && moods[first] == fine {
+		first++
+	}
+	if first == r.to {
+		return nil
+	}
+	caused := e.grew(s, &c, first)
+	at := first
+	if moods[first] == slow && !caused {
+		slowed := stretch(first, slow, crowded, dead)
+		if f, ok := e.slowed(s, &c, slowed, arrive); ok {
+			found = append(found, usual(f))
+			at = slowed.to
+			for at < r.to && moods[at] != refuses { // what follows is its consequence
+				at++
+			}
+		}
+	}
+	for len(found) < 20 {
+		d, q := stretch(at, dead), stretch(at, refuses)
+		switch {
+		case q.from < q.to && (q.from <= d.from || d.from == d.to):
+			if f, ok := e.refused(s, &c, q); ok {
+				found = append(found, f)
+			}
+			at = q.to
+		case d.from < d.to:
+			if len(found) == 0 || d.to-d.from > 2 {
+				found = append(found, e.stalled(s, &c, d, arrive))
+			}
+			at = d.to
+		default:
+			e.warm(s, &c, found, r)
+			return found
+		}
+		if len(found) > 0 && found[len(found)-1].Kind == sim.Stall { // what follows is its consequence
+			for at < r.to && moods[at] != refuses {
+				at++
+			}
+		}
+	}
+	return found
+}
+
+func (e *estimator) mood(s *steps, c *calm, i int, arrive float64) mood {
+	ok, quick, all := s.ended[answered][i], s.ended[failed][i], s.all[i]
+	if math.IsNaN(ok) {
+		return fine
+	}
+	fails := quick > (2*c.failing+0.05)*all && surprise(quick, c.failing*all) > 3
+	times, n := s.times(only(i), of(answered))
+	late := n > 0 && s.quantile(times, n, 0.5) > 2*c.p50
+	switch {
+	case fails && quick > all/2 && ok < arrive/10:
+		return refuses
+	case ok < arrive/10:
+		return dead
+	case fails && late:
+		return crowded
+	case fails:
+		return refuses
+	case late || c.slowAt(s, i) || s.ended[cut][i] > (2*c.failing+0.02)*all:
+		return slow
+	}
+	return fine
+}
+
+// grew reports whether arrivals had grown by 30 % when the incident began.
+func (e *estimator) grew(s *steps, c *calm, first int) bool {
+	for i := max(first-3, 0); i <= first; i++ {
+		if n := s.arrived()[i]; n > 1.3*c.rate && surprise(n, c.rate) > certain {
+			return true
+		}
+	}
+	return false
+}
+
+// edges returns the intervals in which answers stopped before step d.from, and came back after step d.to-1.
+func (s *steps) edges(d run, arrive []float64) (at, to span) {
+	ok := s.ended[answered]
+	expected := max(arrive[d.from], 1)
+	stop := d.from
+	if d.from > 0 && ok[d.from-1] < expected-3*math.Sqrt(expected) { // it stopped in the midst of the one before
+		stop--
+	}
+	part := min((ok[stop]+3*math.Sqrt(ok[stop]+1))/expected, 1)
+	at = span{s.at(stop) - s.length, s.at(stop) + part*s.length}
+	if stop < d.from {
+		at.low = s.at(stop)
+	}
+	return at, span{s.at(d.to - 1), s.at(d.to + 1)}
+}
+
+func (e *estimator) stalled(s *steps, c *calm, d run, arrive []float64) fault {
+	at, to := s.edges(d, arrive)
+	// By the mean rate: the part of a step in which there were no answers.
+	ok := s.ended[answered]
+	begin, end := s.at(d.from), s.at(d.to)
+	if d.from > 0 && arrive[d.from] > 0 && c.bad[d.from-1] {
+		begin -= s.length * max(0, 1-ok[d.from-1]/arrive[d.from])
+	}
+	end -= s.length * min(ok[d.to-1]/max(c.rate, 1), 1)
+	f := fault{Fault: sim.Fault{Kind: sim.Stall, At: seconds(min(max(begin, at.low), at.high), 9)}, at: at, to: to}
+	f.For = seconds(min(max(end, to.low), to.high), 9) - f.At
+	var gone, all float64
+	for i := d.from; i < d.to; i++ {
+		gone, all = gone+s.ended[cut][i], all+s.all[i]
+	}
+	f.why = fmt.Sprintf("%s of %s ended with an answer", whole(all-gone), whole(all))
+	if all > 0 && gone > all/2 { // it may have worked for those that had gone, for as long as that takes
+		var came float64
+		for i := d.from; i < d.to; i++ {
+			came += arrive[i]
+		}
+		peak, known := c.rate, e.service().Workers > 0
+		for i, ok := range s.ended[answered] {
+			if !c.bad[i] {
+				peak = max(peak, ok)
+			}
+		}
+		if known {
+			peak = float64(e.service().Workers*max(e.service().Hosts, 1)) / s.mean(c.times) * s.length
+			f.For = max(f.For-seconds(came/peak*s.length, 9), seconds(s.length, 9))
+		}
+		f.to.low = min(to.low, at.high+max(to.low-at.high-1.1*came/peak*s.length, 0))
+		f.why += ", the others were cut off; it may have ended earlier, and worked for callers that had gone"
+	}
+	return f
+}
+
+func (e *estimator) refused(s *steps, c *calm, q run) (fault, bool) {
+	var bad, all, ok float64
+	codes := map[string]float64{}
+	inside := q
+	if q.to-q.from > 2 { // the first and the last step are concerned in part
+		inside = run{q.from + 1, q.to - 1}
+	}
+	for i := inside.from; i < inside.to; i++ {
+		bad += s.ended[failed][i]
+		all += s.all[i]
+		ok += s.ended[answered][i]
+		for code, b := range s.Points[i].Ended {
+			if endingOf(code) == failed {
+				codes[code] += b.N
+			}
+		}
+	}
+	p := bad / max(all, 1)
+	part := func(i int) float64 { return min(s.ended[failed][i]/max(s.all[i]*p, 1), 1) * s.length }
+	f := fault{at: span{s.at(q.from - 1), s.at(q.from + 1)}, to: span{s.at(q.to - 1), s.at(q.to + 1)}}
+	f.At = seconds(min(max(s.at(q.from+1)-part(q.from), f.at.low), f.at.high), 9)
+	f.For = seconds(min(max(s.at(q.to-1)+part(q.to-1), f.to.low), f.to.high), 9) - f.At
+	gone := codes["refused"] + codes["reset"] + codes["502"]
+	names := sorted(codes)
+	slices.SortStableFunc(names, func(a, b string) int { return int(codes[b] - codes[a]) })
+	f.why = fmt.Sprintf("%s of %s failed, with %s", whole(bad), whole(all), strings.Join(names[:min(3, len(names))], ", "))
+	if p > 0.97 && gone > 0.8*bad {
+		f.Kind = sim.Crash
+		return f, true
+	}
+	f.Kind = sim.Errors
+	spreadOf := func() float64 {
+		var k, mu []float64
+		for i := inside.from; i < inside.to; i++ {
+			k, mu = append(k, s.ended[failed][i]), append(mu, s.all[i]*p)
+		}
+		_, batches := dispersion(k, mu)
+		return batches
+	}
+	f.Share = digits(p, 3)
+	f.share = wilson(bad, all, spreadOf())
+	times, n := s.times(func(i int) bool { return i >= inside.from && i < inside.to }, of(failed))
+	if n >= 5 {
+		f.After = seconds(s.quantile(times, n, 0.5), 3)
+	}
+	return f, p > 0.01
+}
+
+// slowed makes a fault of a stretch of slow answers. If as much is answered as arrives, each takes longer. Otherwise it can do less than arrives, until the
+// number in hand is the greatest: whether it has fewer workers or each takes longer cannot be seen then, because all wait.
+func (e *estimator) slowed(s *steps, c *calm, r run, arrive []float64) (fault, bool) {
+	if r.to-r.from < 3 {
+		return fault{}, false
+	}
+	ends := func(r run) fault {
+		return fault{at: span{s.at(r.from - 1), s.at(r.from + 1)}, to: span{s.at(r.to - 1), s.at(r.to + 1)}}
+	}
+	inside := func(i int) bool { return i > r.from && i < r.to-1 }
+	var came, ok float64
+	held, most, full := 0.0, 0.0, r.from
+	for i := r.from; i < r.to; i++ {
+		came, ok = came+arrive[i], ok+s.ended[answered][i]
+		if held += arrive[i] - s.ended[answered][i]; held > most {
+			most, full = held, i+1
+		}
+	}
+	times, k := s.times(inside, of(answered))
+	ratio := s.quantile(times, k, 0.5) / c.p50
+	middle := (r.from + r.to) / 2
+	early, n1 := s.times(func(i int) bool { return inside(i) && i < middle }, of(answered))
+	late, n2 := s.times(func(i int) bool { return inside(i) && i >= middle }, of(answered))
+	change := s.quantile(late, n2, 0.5) / s.quantile(early, n1, 0.5)
+	if k >= 10 && ok > 0.9*came && change > 0.7 && change < 1.4 {
+		f := ends(r)
+		f.Kind = sim.SlowDown
+		f.Share = digits(1/ratio, 3)
+		x, y := s.quantileSpan(times, k, 0.5, 1), s.quantileSpan(c.times, c.n, 0.5, 1)
+		f.share = span{min(y.low/x.high, f.Share), min(max(y.high/x.low, f.Share), 1)}
+		f.why = fmt.Sprintf("answers took %s times as long, and as many were answered as arrived", number(rounded(ratio, 3, 0), 0))
+		return f, ratio > 1.2
+	}
+	r.to = full
+	if r.to-r.from < 3 {
+		return fault{}, false
+	}
+	came, ok = 0, 0
+	for i := r.from + 1; i < r.to-1; i++ {
+		ok, came = ok+s.ended[answered][i], came+arrive[i]
+	}
+	n := float64(r.to - r.from - 2)
+	can := c.rate
+	w := float64(e.service().Workers * max(e.service().Hosts, 1))
+	if w > 0 {
+		can = w / s.mean(c.times) * s.length
+	}
+	f := ends(r)
+	f.Kind = sim.BrownOut
+	f.Share = digits(min(max(ok/n, 0.1)/can, 1), 3)
+	around := counted(ok, 2)
+	f.share = span{min(around.low/n/can/1.1, f.Share), max(min(around.high/n/can*1.1, 1), f.Share)}
+	e.ask(e.inService("faults"), "", "Had it fewer workers, or did each request take longer? Both look the same while requests wait. Assumed: fewer workers (brown-out).", "times of the work without the wait")
+	if w == 0 {
+		f.share.low = min(0.001, f.Share) // of a capacity that is not known
+	}
+	f.why = fmt.Sprintf("%s of %s were answered, later and later", whole(ok), whole(came))
+	return f, true
+}
+
+// warm gives a crash a cold cache, if answers were slow after it and became quicker while little was lost.
+func (e *estimator) warm(s *steps, c *calm, found []fault, r run) {
+	if len(found) == 0 || found[len(found)-1].Kind != sim.Crash {
+		return
+	}
+	f := &found[len(found)-1]
+	from := int(f.to.high / s.length)
+	first, last := 0.0, from
+	for i := from; i < r.to; i++ {
+		times, n := s.times(only(i), of(answered))
+		ratio := s.quantile(times, n, 0.5) / c.p50
+		if n < 5 || !(ratio > 1.2) || s.ended[cut][i]+s.ended[failed][i] > 0.05*s.all[i]+3 {
+			continue
+		}
+		if first == 0 {
+			first = ratio
+		}
+		last = i + 1
+	}
+	if first > 1.5 && last-from >= 3 {
+		f.Cold = digits(first, 2)
+		f.Warmup = seconds(float64(last-from+1)*s.length, 3)
+		f.why += fmt.Sprintf("; afterwards answers took %s times as long, and became quicker for %s", number(f.Cold, 0), duration(f.Warmup.Seconds(), 0))
+	}
+}
+
+// sick returns the series of the hosts that have incidents, if others have none, and how many they are.
+func (e *estimator) sick(g *group) (*steps, calm, int) {
+	byHost := map[string][]*observed.Series{}
+	var names []string
+	for _, p := range g.side[e.main.Side] {
+		if p.Host != "" && slices.Equal(p.Edges, e.main.Edges) {
+			if byHost[p.Host] == nil {
+				names = append(names, p.Host)
+			}
+			byHost[p.Host] = append(byHost[p.Host], p)
+		}
+	}
+	if len(names) < 2 {
+		return nil, calm{}, 0
+	}
+	var parts []*observed.Series
+	n := 0
+	for _, name := range names {
+		if h := coarse(byHost[name]); len(h.findCalm().incident) > 0 {
+			parts = append(parts, byHost[name]...)
+			n++
+		}
+	}
+	if n == 0 || n == len(names) {
+		return nil, calm{}, 0
+	}
+	s := coarse(parts)
+	return s, s.findCalm(), n
+}
