@@ -34,7 +34,7 @@ const (
 	counted
 )
 
-var countedNames = [counted]string{"attempt timeout", "errors", "arrivals", "p50", "p99", "p50 where calls wait", "p99 where calls wait",
+var countedNames = [counted]string{"attempt timeout", "errors", "arrivals", "p50", "p99", "p50 with waits", "p99 with waits",
 	"capacity within 10 %", "capacity not known", "kind of incident"}
 
 // A count is of how many were right, of those that were stated, of those that could be.
@@ -82,7 +82,7 @@ func runCoverage(ctx context.Context, out io.Writer) (err error) {
 				judgements[i].failures = append(judgements[i].failures, fmt.Sprintf("world %d (%s): %v", w.seed, w.family, err))
 				continue
 			}
-			judgements[i].judge(w, learned, l)
+			judgements[i].judge(ctx, w, learned, l)
 			if !options.keep {
 				must.Succeed(os.RemoveAll(folder))
 			}
@@ -133,7 +133,7 @@ func run(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 // judge compares what was learned with w.
-func (j *judgement) judge(w *world, s sim.Scenario, l *scenario.Learned) {
+func (j *judgement) judge(ctx context.Context, w *world, s sim.Scenario, l *scenario.Learned) {
 	service, fleet := &w.scenario.Services[0], &w.scenario.Fleets[0]
 	within := func(what int, truth float64, low, high string, stated bool) {
 		c := &j.counts[what]
@@ -148,10 +148,9 @@ func (j *judgement) judge(w *world, s sim.Scenario, l *scenario.Learned) {
 			j.fail(w, "%s is %.5g, and %s to %s is stated", countedNames[what], truth, low, high)
 		}
 	}
-	seconds := func(d time.Duration) float64 { return d.Seconds() }
 	if w.timeouts >= 20 {
 		low, high, ok := fact(l, "attempt timeout")
-		within(timeouts, seconds(fleet.AttemptTimeout), low, high, ok)
+		within(timeouts, fleet.AttemptTimeout.Seconds(), low, high, ok)
 	}
 	low, high, ok := value(l, "services.0.errors")
 	within(errorRate, service.Errors, low, high, ok)
@@ -166,7 +165,7 @@ func (j *judgement) judge(w *world, s sim.Scenario, l *scenario.Learned) {
 			q.what = q.waits
 		}
 		low, high, ok = fact(l, q.name)
-		within(q.what, seconds(quantile(service.Time, q.share)), low, high, ok)
+		within(q.what, w.answer(ctx, q.share), low, high, ok)
 	}
 	low, high, ok = fact(l, "capacity")
 	if w.saturates {

@@ -69,7 +69,7 @@ func writeNginx(msec bool) func(*world, io.Writer) {
 			if msec {
 				fmt.Fprintf(out, "%d.%03d ", at.Unix(), at.Nanosecond()/1e6)
 			}
-			fmt.Fprintf(out, "%.3f\n", (a.Ended - a.Began).Seconds())
+			fmt.Fprintf(out, "%.3f\n", float64(at.UnixMilli()-w.zero.Add(a.Began).UnixMilli())/1000) // as of the clock that nginx reads once in each round
 		}
 	}
 }

@@ -166,15 +166,15 @@ func runIncidents(ctx context.Context, out io.Writer) (err error) {
 	for _, p := range policies {
 		names = append(names, p.Name)
 	}
-	var sums [2]struct{ asked, backs, attempts, pairs, ordered, n int }
+	var sums [sets]struct{ asked, backs, attempts, pairs, ordered, n int }
 	for n, i := range incidents() {
 		if options.only != "" && options.only != i.name {
 			continue
 		}
 		folder := filepath.Join(folder, i.name)
 		must.Succeed(os.MkdirAll(folder, 0o700))
-		var learned [2]*replayed
-		var refused [2]error
+		var learned [sets]*replayed
+		var refused [sets]error
 		var truth, simulated []answer
 		for k, p := range policies {
 			if ctx.Err() != nil {
@@ -188,6 +188,7 @@ func runIncidents(ctx context.Context, out io.Writer) (err error) {
 				use = func(r record) {
 					learned[0], refused[0] = replay(ctx, folder, "log", file, r.accessLog)
 					learned[1], refused[1] = replay(ctx, folder, "both", file, r.accessLog, r.prometheus)
+					learned[2], refused[2] = replay(ctx, folder, "service", file, r.serviceLog, r.prometheus, "--field", "side=served")
 				}
 			}
 			r := live(ctx, i.scenario, p.Policy, uint64(n), where, use)
@@ -196,9 +197,11 @@ func runIncidents(ctx context.Context, out io.Writer) (err error) {
 			simulated = append(simulated, answer{Name: p.Name, back: seconds(m.Recovery), attempts: float64(m.Totals.Attempts) / float64(m.Totals.Calls)})
 		}
 		fmt.Fprintf(out, "\n%s\n\n", i.name)
-		row(out, "policy", "success", "back: sockets", "the true world, simulated", "from the log", "from log and metrics", "attempts a call: sockets", "the true world, simulated", "from the log", "from log and metrics")
-		fmt.Fprintln(out, strings.Repeat("|---", 10)+"|")
-		var predicted [2][]answer
+		head := append([]string{"policy", "success", "back: sockets", "the true world, simulated"}, sourceNames[:]...)
+		head = append(append(head, "attempts a call: sockets", "the true world, simulated"), sourceNames[:]...)
+		row(out, head...)
+		fmt.Fprintln(out, strings.Repeat("|---", len(head))+"|")
+		var predicted [sets][]answer
 		for k, l := range learned {
 			if refused[k] != nil {
 				fmt.Fprintf(out, "(no answer %s: %v)\n", sourceNames[k], refused[k])
@@ -246,7 +249,10 @@ func runIncidents(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-var sourceNames = [2]string{"from the log", "from log and metrics"}
+// The sources that lull learns from.
+const sets = 3
+
+var sourceNames = [sets]string{"from nginx' log", "from nginx' log and metrics", "from the service's log and metrics"}
 
 // mark writes the kth prediction, and whether it is right.
 func mark(all []answer, k int, text func(answer) string, right func(answer) bool) string {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,7 +21,8 @@ import (
 
 // A record is what an incident has left, and what it was in truth.
 type record struct {
-	accessLog  string
+	accessLog  string // of nginx
+	serviceLog string // of the hosts
 	prometheus string // its address, while it runs
 	from, to   time.Time
 	calls      int
@@ -32,9 +35,16 @@ type record struct {
 // nginx and Prometheus record it there, and use is called while Prometheus still answers.
 func live(ctx context.Context, s sim.Scenario, p lull.Policy, seed uint64, folder string, use func(record)) (r record) {
 	c := clock{time.Now().Add(time.Second)}
+	serviceLog := io.Discard
+	if folder != "" {
+		r.serviceLog = filepath.Join(folder, "service.jsonl")
+		file := must.Have(os.Create(r.serviceLog))
+		defer file.Close()
+		serviceLog = file
+	}
 	var hosts []string
 	for n := range max(s.Services[0].Hosts, 1) {
-		h := openHost(c, &s.Services[0], n, seed)
+		h := openHost(c, &s.Services[0], n, seed, log.New(serviceLog, "", 0))
 		defer h.server.Close()
 		hosts = append(hosts, h.url)
 	}
@@ -45,6 +55,7 @@ func live(ctx context.Context, s sim.Scenario, p lull.Policy, seed uint64, folde
 	r.accessLog = "/dev/null"
 	if folder != "" {
 		r.accessLog = filepath.Join(folder, "access.log")
+		_ = os.Remove(r.accessLog) // of an earlier run
 		var prometheus *child.Child
 		prometheus, r.prometheus = startPrometheus(temporary, f)
 		defer prometheus.Kill()

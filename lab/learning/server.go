@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -27,6 +28,7 @@ type host struct {
 	number int // from 0
 	server *http.Server
 	url    string
+	log    *log.Logger // a line for each request, also of callers that have gone
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -34,8 +36,8 @@ type host struct {
 	waiting []chan struct{}
 }
 
-func openHost(c clock, def *sim.Service, number int, seed uint64) *host {
-	h := &host{clock: c, def: def, number: number, random: rand.New(rand.NewPCG(seed, uint64(number)))}
+func openHost(c clock, def *sim.Service, number int, seed uint64, log *log.Logger) *host {
+	h := &host{clock: c, def: def, number: number, log: log, random: rand.New(rand.NewPCG(seed, uint64(number)))}
 	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))
 	h.url = l.Addr().String()
 	h.server = &http.Server{Handler: h}
@@ -71,24 +73,25 @@ func (h *host) draw() (time.Duration, float64) {
 }
 
 func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began, status := time.Now(), http.StatusServiceUnavailable
 	work, chance := h.draw()
 	switch f := h.fault(h.now()); {
 	case f == nil:
 	case f.Kind == sim.Crash:
 		panic(http.ErrAbortHandler) // the connection breaks
 	case f.Kind == sim.Errors && chance < f.Share:
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return
+		work = -1
 	}
-	if !h.enter() {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return
+	if work >= 0 && h.enter() {
+		status = http.StatusOK
+		h.work(work)
+		h.mu.Lock()
+		h.busy--
+		h.mu.Unlock()
+		h.fill()
 	}
-	h.work(work)
-	h.mu.Lock()
-	h.busy--
-	h.mu.Unlock()
-	h.fill()
+	h.log.Printf(`{"start":%q,"duration_seconds":%.6f,"status":%d,"host":"host-%d"}`, began.Format(time.RFC3339Nano), time.Since(began).Seconds(), status, h.number+1)
+	w.WriteHeader(status)
 	w.Write([]byte("{}\n"))
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull/engine"
@@ -27,6 +28,7 @@ type world struct {
 	zero      time.Time
 	attempts  []sim.AttemptEnd // in the order in which they ended
 	timeouts  int              // attempts that ended so
+	answers   []float64        // how long answers take without the incident, in seconds, ascending
 }
 
 // families are the incidents of worlds.
@@ -98,6 +100,26 @@ func (w *world) fly(ctx context.Context) {
 			w.timeouts++
 		}
 	}}))
+}
+
+// answer is the time that the share p of the answers does not exceed while all is well, waits in line included.
+func (w *world) answer(ctx context.Context, p float64) float64 {
+	if !w.waits {
+		return quantile(w.scenario.Services[0].Time, p).Seconds()
+	}
+	if w.answers == nil {
+		s := w.scenario
+		s.Services, s.Fleets = slices.Clone(s.Services), slices.Clone(s.Fleets)
+		s.Services[0].Faults, s.Fleets[0].Arrivals.Ramp = nil, nil
+		s.Horizon = time.Duration(200_000 / s.Fleets[0].Arrivals.Rate * float64(time.Second))
+		must.Have(sim.Run(ctx, s, w.contender, sim.Options{Seed: w.seed + 1<<32, Attempt: func(a sim.AttemptEnd) {
+			if a.Code == "" {
+				w.answers = append(w.answers, (a.Ended - a.Began).Seconds())
+			}
+		}}))
+		slices.Sort(w.answers)
+	}
+	return w.answers[int(p*float64(len(w.answers)))]
 }
 
 // serviceTime draws how long the work takes.
