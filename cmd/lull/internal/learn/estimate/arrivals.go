@@ -42,12 +42,12 @@ func (e *estimator) arrivals() {
 	for i := range counts {
 		masked[i] = e.disturbed(s.At(at(i)), s.At(at(i+1)))
 	}
-	hidden := false
+	e.hidden = false
 	if !pure {
 		cause := e.spike(counts, masked)
 		for i := range counts {
 			if masked[i] && !cause {
-				hidden = true
+				e.hidden = true
 				counts[i] = math.NaN()
 			}
 		}
@@ -98,7 +98,7 @@ func (e *estimator) arrivals() {
 	if len(starts) > 1 {
 		e.ramp(counts, starts, means, level, (around.high/bestSum-around.low/bestSum)/2, step, spread)
 	}
-	if hidden {
+	if e.hidden {
 		e.ask(e.inFleet("arrivals.ramp"), "", "How many calls began during the incident? The server saw attempts, and cannot tell retries from calls. Assumed: as many as around it.",
 			"metrics of the callers, by call")
 	}
@@ -164,7 +164,7 @@ func (e *estimator) spike(counts []float64, masked []bool) bool {
 			before = append(before, counts[k])
 		}
 		usual := median(before)
-		for k := max(i-5, 0); k <= i && len(before) > 2; k++ {
+		for k := max(i-5, 0); k <= i+1 && k < len(counts) && len(before) > 2; k++ { // one step before the first bad one is masked, too
 			if counts[k] > 1.3*usual && surprise(counts[k], usual) > certain {
 				return true
 			}

@@ -113,22 +113,23 @@ func (e *estimator) retries() {
 	}
 	var extra, lost, expected float64
 	arrived := s.arrived()
+	usual := e.told[e.i].rate * s.length
 	for _, r := range e.calm.incident {
 		for i := r.from; i < r.to; i++ {
 			if !math.IsNaN(arrived[i]) {
-				extra += arrived[i] - e.calm.rate
-				expected += e.calm.rate
+				extra += arrived[i] - usual
+				expected += usual
 				lost += s.ended[cut][i] + s.ended[failed][i]
 			}
 		}
 	}
-	if lost < 20 {
+	if lost < 20 || lost < expected/10 {
 		return
 	}
 	half := z95 * math.Sqrt(expected+math.Abs(extra))
 	e.seen(e.of("retries for a failed attempt, by the load in incidents"), number(max(extra-half, 0)/lost, -1), number(max(extra+half, 0)/lost, 1),
 		"%s requests more than usual, and %s that failed", whole(max(extra, 0)), whole(lost))
-	if extra+half < 0.05*lost {
+	if extra+half < 0.05*lost || e.sum[observed.Calls] != nil || e.hidden {
 		return
 	}
 	e.ask(e.inFleet("arrivals.ramp"), "", "Did callers repeat what failed, or did more of them come? More requests came in the incident than usual.", "metrics of the callers, by call and by attempt")

@@ -110,7 +110,9 @@ type estimator struct {
 	from int // the first step of main in the world, and the one after the last
 	to   int
 	zero time.Time
-	told []told
+	// hidden: what arrived during the incident is not known.
+	hidden bool
+	told   []told
 }
 
 // told is what the sentences need of one service.
@@ -264,10 +266,10 @@ func (e *estimator) normal(s *steps) func(k int) bool {
 	}
 }
 
-// disturbed reports whether an incident touches the time.
+// disturbed reports whether an incident touches the time, or the step before or after it, which may have a part of it.
 func (e *estimator) disturbed(from, to time.Time) bool {
 	m := e.main
-	return slices.ContainsFunc(e.calm.incident, func(r run) bool { return m.At(r.from).Before(to) && m.At(r.to).After(from) })
+	return slices.ContainsFunc(e.calm.incident, func(r run) bool { return m.At(r.from-1).Before(to) && m.At(r.to+1).After(from) })
 }
 
 func (e *estimator) service() *sim.Service { return &e.w.Scenario.Services[e.i] }
@@ -469,4 +471,31 @@ func shareWords(v float64) string {
 		return "none"
 	}
 	return share(v, 0)
+}
+
+// Answer sets the value that a question asks for. The error says why it cannot be that.
+func (w *World) Answer(q scenario.Question, value string) error {
+	s := w.Scenario
+	if err := scenario.Set(&s, q.Path+"="+value); err != nil {
+		return err
+	}
+	for i := range s.Services { // workers without a queue would refuse all that comes when they are busy
+		if sv := &s.Services[i]; sv.Workers > 0 && w.Scenario.Services[i].Workers == 0 && sv.Queue.Limit == 0 {
+			s.Services = slices.Clone(s.Services)
+			s.Services[i].Queue.Limit = 1000
+			path := fmt.Sprintf("services.%d.queue.limit", i)
+			w.Learned.Unknown = append(w.Learned.Unknown, scenario.Question{Path: path, Ask: "How many requests can wait for a worker? Assumed: 1000.", Needs: "the service's configuration"})
+		}
+	}
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	w.Scenario = s
+	w.Learned.Unknown = slices.DeleteFunc(w.Learned.Unknown, func(other scenario.Question) bool { return other == q })
+	if len(value) > 0 && !strings.HasPrefix(value, "{") && !strings.HasPrefix(value, "[") {
+		w.Learned.Values = append(w.Learned.Values, scenario.Interval{Path: q.Path, Low: value, High: value, By: "told by you"})
+	} else {
+		w.Learned.Values = append(w.Learned.Values, scenario.Interval{Path: q.Path, By: "told by you"})
+	}
+	return nil
 }

@@ -66,7 +66,10 @@ func moment(at float64) string {
 func (e *estimator) addFault(s *steps, f fault) {
 	horizon := e.w.Scenario.Horizon.Seconds()
 	clamp := func(at float64) float64 { return min(max(e.since(s, at), 0), horizon) }
-	blur := s.Resolution.Seconds()
+	blur := 0.0 // in which step a request ended is certain, if steps are whole units of the clock
+	if s.Resolution > 0 && s.Step%s.Resolution != 0 {
+		blur = s.Resolution.Seconds()
+	}
 	at := span{clamp(f.at.low - blur), clamp(f.at.high + blur)}
 	to := span{max(clamp(f.to.low-blur), at.low), clamp(f.to.high + blur)}
 	f.At -= e.zero.Sub(s.Start)
@@ -113,17 +116,15 @@ func (e *estimator) explain(s *steps, c calm, r run) (found []fault) {
 	moods := make([]mood, len(s.Points))
 	arrive := make([]float64, len(s.Points))
 	for i := r.from; i < r.to; i++ {
-		if arrive[i] = s.began[i]; math.IsNaN(arrive[i]) {
-			arrive[i] = c.rate
-		}
+		arrive[i] = or(s.began[i], c.rate)
 		moods[i] = e.mood(s, &c, i, max(arrive[i], c.rate/2))
 	}
-	stretch := func(from int, is ...mood) run { // the first from there on, with gaps of up to two steps
+	stretch := func(from int, is ...mood) run { // the first from there on, with gaps of up to two steps, or half of what came before
 		for from < r.to && !slices.Contains(is, moods[from]) {
 			from++
 		}
 		to := from
-		for i := from; i < r.to && i <= to+2; i++ {
+		for i := from; i < r.to && i <= to+max(2, (to-from)/2); i++ {
 			if slices.Contains(is, moods[i]) {
 				to = i + 1
 			}
@@ -144,7 +145,7 @@ func (e *estimator) explain(s *steps, c calm, r run) (found []fault) {
 	}
 	caused := e.grew(s, &c, first)
 	at := first
-	if moods[first] == slow && !caused {
+	if moods[first] == slow && first+1 < r.to && moods[first+1] != dead && !caused {
 		slowed := stretch(first, slow, crowded, dead)
 		if f, ok := e.slowed(s, &c, slowed, arrive); ok {
 			found = append(found, usual(f))
@@ -158,10 +159,11 @@ func (e *estimator) explain(s *steps, c calm, r run) (found []fault) {
 		d, q := stretch(at, dead), stretch(at, refuses)
 		switch {
 		case q.from < q.to && (q.from <= d.from || d.from == d.to):
-			if f, ok := e.refused(s, &c, q); ok {
+			f, end, ok := e.refused(s, &c, run{max(r.from, at), r.to}, q)
+			if ok {
 				found = append(found, f)
 			}
-			at = q.to
+			at = max(q.to, end)
 		case d.from < d.to:
 			if len(found) == 0 || d.to-d.from > 2 {
 				found = append(found, e.stalled(s, &c, d, arrive))
@@ -185,7 +187,7 @@ func (e *estimator) mood(s *steps, c *calm, i int, arrive float64) mood {
 	if math.IsNaN(ok) {
 		return fine
 	}
-	fails := quick > (2*c.failing+0.05)*all && surprise(quick, c.failing*all) > 3
+	fails := quick > (2*c.failing+0.05)*all && quick > (2*c.failing+0.05)*arrive && surprise(quick, c.failing*max(all, arrive)) > 3
 	times, n := s.times(only(i), of(answered))
 	late := n > 0 && s.quantile(times, n, 0.5) > 2*c.p50
 	switch {
@@ -214,14 +216,14 @@ func (e *estimator) grew(s *steps, c *calm, first int) bool {
 }
 
 // edges returns the intervals in which answers stopped before step d.from, and came back after step d.to-1.
-func (s *steps) edges(d run, arrive []float64) (at, to span) {
+func (s *steps) edges(d run, expected float64) (at, to span) {
 	ok := s.ended[answered]
-	expected := max(arrive[d.from], 1)
+	expected = max(expected, 1)
 	stop := d.from
 	if d.from > 0 && ok[d.from-1] < expected-3*math.Sqrt(expected) { // it stopped in the midst of the one before
 		stop--
 	}
-	part := min((ok[stop]+3*math.Sqrt(ok[stop]+1))/expected, 1)
+	part := min((ok[stop]+3*math.Sqrt(ok[stop]+1))/max(expected-2*math.Sqrt(expected), 1), 1)
 	at = span{s.at(stop) - s.length, s.at(stop) + part*s.length}
 	if stop < d.from {
 		at.low = s.at(stop)
@@ -230,7 +232,7 @@ func (s *steps) edges(d run, arrive []float64) (at, to span) {
 }
 
 func (e *estimator) stalled(s *steps, c *calm, d run, arrive []float64) fault {
-	at, to := s.edges(d, arrive)
+	at, to := s.edges(d, c.rate)
 	// By the mean rate: the part of a step in which there were no answers.
 	ok := s.ended[answered]
 	begin, end := s.at(d.from), s.at(d.to)
@@ -240,16 +242,12 @@ func (e *estimator) stalled(s *steps, c *calm, d run, arrive []float64) fault {
 	end -= s.length * min(ok[d.to-1]/max(c.rate, 1), 1)
 	f := fault{Fault: sim.Fault{Kind: sim.Stall, At: seconds(min(max(begin, at.low), at.high), 9)}, at: at, to: to}
 	f.For = seconds(min(max(end, to.low), to.high), 9) - f.At
-	var gone, all float64
+	var gone, all, came float64
 	for i := d.from; i < d.to; i++ {
-		gone, all = gone+s.ended[cut][i], all+s.all[i]
+		gone, all, came = gone+s.ended[cut][i], all+s.all[i], came+arrive[i]
 	}
-	f.why = fmt.Sprintf("%s of %s ended with an answer", whole(all-gone), whole(all))
+	f.why = fmt.Sprintf("%s came and %s were answered", whole(came), whole(all-gone))
 	if all > 0 && gone > all/2 { // it may have worked for those that had gone, for as long as that takes
-		var came float64
-		for i := d.from; i < d.to; i++ {
-			came += arrive[i]
-		}
 		peak, known := c.rate, e.service().Workers > 0
 		for i, ok := range s.ended[answered] {
 			if !c.bad[i] {
@@ -261,57 +259,73 @@ func (e *estimator) stalled(s *steps, c *calm, d run, arrive []float64) fault {
 			f.For = max(f.For-seconds(came/peak*s.length, 9), seconds(s.length, 9))
 		}
 		f.to.low = min(to.low, at.high+max(to.low-at.high-1.1*came/peak*s.length, 0))
-		f.why += ", the others were cut off; it may have ended earlier, and worked for callers that had gone"
+		f.why += ", and the others were cut off; it may have ended earlier, and worked for callers that had gone"
 	}
 	return f
 }
 
-func (e *estimator) refused(s *steps, c *calm, q run) (fault, bool) {
-	var bad, all, ok float64
-	codes := map[string]float64{}
-	inside := q
-	if q.to-q.from > 2 { // the first and the last step are concerned in part
-		inside = run{q.from + 1, q.to - 1}
+// refused makes a fault of a stretch of quick failures, and returns where the stretch ends. Where it begins and ends is found by the likelihood of the failures
+// in each step of the incident r, and of 20 steps around it.
+func (e *estimator) refused(s *steps, c *calm, r, q run) (f fault, end int, ok bool) {
+	k, n := s.ended[failed], s.all
+	usual := max(c.failing, 0.5/max(c.n, 1))
+	var bad, all, p float64
+	var inside run
+	pool := func() {
+		bad, all = 0, 0
+		if inside = q; q.to-q.from > 2 { // the first and the last step are concerned in part
+			inside = run{q.from + 1, q.to - 1}
+		}
+		for i := inside.from; i < inside.to; i++ {
+			bad, all = bad+or(k[i], 0), all+or(n[i], 0)
+		}
+		p = bad / max(all, 1)
 	}
+	pool()
+	if p < 2*usual {
+		return f, q.to, false
+	}
+	middle := (q.from + q.to) / 2
+	from, first, last := edge(k, n, usual, p, max(r.from-20, 0), middle)
+	to, soonest, latest := edge(k, n, p, usual, middle+1, min(r.to+20, len(n)))
+	q = run{from, to}
+	pool()
+	part := func(i int) float64 { // of a step at the edge
+		if i < 0 || i >= len(n) || !(n[i] > 0) {
+			return 0
+		}
+		return min(max(k[i]/n[i]-usual, 0)/p, 1) * s.length
+	}
+	f = fault{at: span{s.at(first - 1), s.at(last + 1)}, to: span{s.at(soonest - 1), s.at(latest + 1)}}
+	f.At = seconds(max(s.at(from+1)-part(from)-part(from-1), 0), 9)
+	f.For = seconds(s.at(to-1)+part(to-1)+part(to), 9) - f.At
+
+	codes := map[string]float64{}
 	for i := inside.from; i < inside.to; i++ {
-		bad += s.ended[failed][i]
-		all += s.all[i]
-		ok += s.ended[answered][i]
 		for code, b := range s.Points[i].Ended {
 			if endingOf(code) == failed {
 				codes[code] += b.N
 			}
 		}
 	}
-	p := bad / max(all, 1)
-	part := func(i int) float64 { return min(s.ended[failed][i]/max(s.all[i]*p, 1), 1) * s.length }
-	f := fault{at: span{s.at(q.from - 1), s.at(q.from + 1)}, to: span{s.at(q.to - 1), s.at(q.to + 1)}}
-	f.At = seconds(min(max(s.at(q.from+1)-part(q.from), f.at.low), f.at.high), 9)
-	f.For = seconds(min(max(s.at(q.to-1)+part(q.to-1), f.to.low), f.to.high), 9) - f.At
-	gone := codes["refused"] + codes["reset"] + codes["502"]
 	names := sorted(codes)
 	slices.SortStableFunc(names, func(a, b string) int { return int(codes[b] - codes[a]) })
 	f.why = fmt.Sprintf("%s of %s failed, with %s", whole(bad), whole(all), strings.Join(names[:min(3, len(names))], ", "))
-	if p > 0.97 && gone > 0.8*bad {
+	if p > 0.97 && codes["refused"]+codes["reset"]+codes["502"] > 0.8*bad {
 		f.Kind = sim.Crash
-		return f, true
+		return f, to, true
 	}
-	f.Kind = sim.Errors
-	spreadOf := func() float64 {
-		var k, mu []float64
-		for i := inside.from; i < inside.to; i++ {
-			k, mu = append(k, s.ended[failed][i]), append(mu, s.all[i]*p)
-		}
-		_, batches := dispersion(k, mu)
-		return batches
+	var mu []float64
+	for i := inside.from; i < inside.to; i++ {
+		mu = append(mu, n[i]*p)
 	}
-	f.Share = digits(p, 3)
-	f.share = wilson(bad, all, spreadOf())
-	times, n := s.times(func(i int) bool { return i >= inside.from && i < inside.to }, of(failed))
-	if n >= 5 {
-		f.After = seconds(s.quantile(times, n, 0.5), 3)
+	_, spread := dispersion(k[inside.from:inside.to], mu)
+	f.Kind, f.Share, f.share = sim.Errors, digits(p, 3), wilson(bad, all, spread)
+	times, m := s.times(func(i int) bool { return i >= inside.from && i < inside.to }, of(failed))
+	if m >= 5 {
+		f.After = seconds(s.quantile(times, m, 0.5), 3)
 	}
-	return f, p > 0.01
+	return f, to, true
 }
 
 // slowed makes a fault of a stretch of slow answers. If as much is answered as arrives, each takes longer. Otherwise it can do less than arrives, until the
@@ -334,11 +348,14 @@ func (e *estimator) slowed(s *steps, c *calm, r run, arrive []float64) (fault, b
 	}
 	times, k := s.times(inside, of(answered))
 	ratio := s.quantile(times, k, 0.5) / c.p50
-	middle := (r.from + r.to) / 2
-	early, n1 := s.times(func(i int) bool { return inside(i) && i < middle }, of(answered))
-	late, n2 := s.times(func(i int) bool { return inside(i) && i >= middle }, of(answered))
-	change := s.quantile(late, n2, 0.5) / s.quantile(early, n1, 0.5)
-	if k >= 10 && ok > 0.9*came && change > 0.7 && change < 1.4 {
+	least, longest := math.Inf(1), 0.0 // medians of quarters
+	for quarter := range 4 {
+		part, n := s.times(func(i int) bool { return inside(i) && (i-r.from)*4/(r.to-r.from) == quarter }, of(answered))
+		if m := s.quantile(part, n, 0.5); n > 0 {
+			least, longest = min(least, m), max(longest, m)
+		}
+	}
+	if k >= 10 && ok > 0.9*came && longest < 1.7*least {
 		f := ends(r)
 		f.Kind = sim.SlowDown
 		f.Share = digits(1/ratio, 3)

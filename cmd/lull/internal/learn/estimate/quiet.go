@@ -133,7 +133,8 @@ func (c *calm) longest(s *steps) float64 {
 // at returns when step i begins, in seconds from the first.
 func (s *steps) at(i int) float64 { return float64(i) * s.length }
 
-// gather makes incidents of bad steps. Two are one if the time between them is less than half of what came before, or three steps. One that is a single
+// gather makes incidents of bad steps. Two are one if the time between them is less than half of what came before, or three steps, or if more failed in it
+// than is normal. One that is a single
 // step in which less than a fifth more fails than usual is none: it counts as normal.
 func (c *calm) gather(s *steps) {
 	for i := range c.bad {
@@ -142,7 +143,11 @@ func (c *calm) gather(s *steps) {
 		}
 		if k := len(c.incident); k > 0 {
 			last := &c.incident[k-1]
-			if i-last.to <= max(3, (last.to-last.from)/2) {
+			var lost, all float64
+			for j := last.to; j < i; j++ {
+				lost, all = lost+or(s.all[j]-s.ended[answered][j], 0), all+or(s.all[j], 0)
+			}
+			if i-last.to <= max(3, (last.to-last.from)/2) || surprise(lost, c.failing*all) > certain && lost > (2*c.failing+0.02)*all {
 				last.to = i + 1
 				continue
 			}

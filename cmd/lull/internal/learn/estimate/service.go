@@ -144,46 +144,52 @@ func (e *estimator) capacity() {
 	e.queue()
 }
 
-// full returns what was answered in the steps in which requests waited. In five steps or more one after another, three quarters of what was answered took
-// twice as long as normal, nearly nothing was lost, and the number in hand grew or fell all the time: otherwise each may just take longer.
+// full returns what was answered in the steps in which requests waited: in five steps or more one after another, three quarters of what was answered took
+// twice as long as normal, nearly nothing was lost, and the times grew while more arrived than was answered, or fell while more than usual was
+// answered. Times that stay as they are, or fall by themselves, are those of work that takes longer.
 func (e *estimator) full() (all []float64) {
 	s, c := e.main, &e.calm
+	medians := make([]float64, len(s.Points))
 	waits := func(i int) bool {
 		ok := s.ended[answered][i]
 		if !c.bad[i] || !(ok > 0.9*c.rate) || s.ended[cut][i]+s.ended[failed][i] > 0.05*s.all[i] {
 			return false
 		}
 		times, n := s.times(only(i), of(answered))
+		medians[i] = s.quantile(times, n, 0.5)
 		return n >= leastEach/2 && s.quantile(times, n, 0.25) > 2*c.p50
 	}
 	for from := 0; from < len(s.Points); from++ {
-		to := from
-		for to < len(s.Points) && waits(to) {
-			to++
-		}
-		if to-from < 5 {
-			from = to
-			continue
-		}
-		grow := make([]float64, to-from)
-		highest, at, sum := 0.0, from, 0.0
-		for i := from; i < to; i++ {
-			came := s.began[i]
-			if math.IsNaN(came) {
-				came = c.rate
-			}
-			grow[i-from] = (came - s.ended[answered][i]) / math.Sqrt(max(s.ended[answered][i], 1))
-			if sum += came - s.ended[answered][i]; sum > highest {
-				highest, at = sum, i+1
+		to, top := from, from
+		for ; to < len(s.Points) && waits(to); to++ {
+			if medians[to] > medians[top] {
+				top = to
 			}
 		}
-		for _, part := range []run{{from, at}, {at, to}} {
+		for _, part := range []run{{from, top}, {top, to}} {
 			part.from, part.to = part.from+1, part.to-1 // the first and the last may be full in part
-			if n := part.to - part.from; n >= 3 && math.Abs(median(grow[part.from-from:part.to-from]))*math.Sqrt(float64(n)) > 3 {
+			n := part.to - part.from
+			if n < 3 {
+				continue
+			}
+			grows, falls, came, ok := 0, 0, 0.0, 0.0
+			for i := part.from; i < part.to; i++ {
+				ok += s.ended[answered][i]
+				came += or(s.began[i], c.rate)
+				if i > part.from && medians[i] > medians[i-1] {
+					grows++
+				} else if i > part.from {
+					falls++
+				}
+			}
+			first, last := medians[part.from], medians[part.to-1]
+			usual := float64(n) * c.rate
+			if last > 1.3*first && grows >= 4*falls && came > 1.05*ok && surprise(came, ok) > 3 ||
+				first > 1.3*last && falls >= 4*grows && ok > 1.05*usual && surprise(ok, usual) > 3 {
 				all = append(all, s.ended[answered][part.from:part.to]...)
 			}
 		}
-		from = to
+		from = max(from, to-1)
 	}
 	return all
 }

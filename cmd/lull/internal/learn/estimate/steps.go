@@ -261,3 +261,11 @@ func (s *steps) mean(counts []float64) float64 {
 	}
 	return sum / n
 }
+
+// or returns v, or another value if that is not known.
+func or(v, otherwise float64) float64 {
+	if math.IsNaN(v) {
+		return otherwise
+	}
+	return v
+}
