@@ -28,7 +28,7 @@ var options struct {
 	lull, folder, only string
 	seed               uint64
 	worlds             int
-	keep               bool
+	keep, again        bool
 }
 
 var parts = []struct {
@@ -47,6 +47,7 @@ func main() {
 		flag.Uint64Var(&options.seed, "seed", 1, "coverage, proposals: the first seed")
 		flag.IntVar(&options.worlds, "worlds", 200, "coverage, proposals: how many worlds")
 		flag.BoolVar(&options.keep, "keep", false, "coverage: keep all files")
+		flag.BoolVar(&options.again, "again", false, "incidents: learn from what an earlier run has recorded in the folder")
 		flag.Parse()
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()

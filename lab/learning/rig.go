@@ -19,26 +19,24 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// A record is what an incident has left, and what it was in truth.
+// A record is what an incident was in truth.
 type record struct {
-	accessLog  string // of nginx
-	serviceLog string // of the hosts
-	prometheus string // its address, while it runs
-	from, to   time.Time
-	calls      int
-	succeeded  float64 // share of calls
-	attempts   float64 // for each call
-	recovery   sim.Recovery
+	from, to  time.Time
+	succeeded float64 // share of calls
+	attempts  float64 // for each call
+	recovery  sim.Recovery
 }
 
 // live has a scenario happen on sockets of 127.0.0.1: the fleet, nginx and the hosts of the service. With a folder,
-// nginx and Prometheus record it there, and use is called while Prometheus still answers.
-func live(ctx context.Context, s sim.Scenario, p lull.Policy, seed uint64, folder string, use func(record)) (r record) {
-	c := clock{time.Now().Add(time.Second)}
+// nginx, the service and Prometheus record it there.
+func live(ctx context.Context, s sim.Scenario, p lull.Policy, seed uint64, folder string) (r record) {
+	c := clock{time.Now().Add(3 * time.Second)}
+	if folder != "" {
+		c.began = c.began.Add(7 * time.Second) // Prometheus takes a while to start
+	}
 	serviceLog := io.Discard
 	if folder != "" {
-		r.serviceLog = filepath.Join(folder, "service.jsonl")
-		file := must.Have(os.Create(r.serviceLog))
+		file := must.Have(os.Create(filepath.Join(folder, "service.jsonl")))
 		defer file.Close()
 		serviceLog = file
 	}
@@ -52,15 +50,13 @@ func live(ctx context.Context, s sim.Scenario, p lull.Policy, seed uint64, folde
 	defer f.close()
 	temporary := must.Have(os.MkdirTemp("", "lull-learning-"))
 	defer os.RemoveAll(temporary)
-	r.accessLog = "/dev/null"
+	accessLog := "/dev/null"
 	if folder != "" {
-		r.accessLog = filepath.Join(folder, "access.log")
-		_ = os.Remove(r.accessLog) // of an earlier run
-		var prometheus *child.Child
-		prometheus, r.prometheus = startPrometheus(temporary, f)
+		accessLog = filepath.Join(folder, "access.log")
+		prometheus, _ := startPrometheus(folder, f)
 		defer prometheus.Kill()
 	}
-	nginx, url := startNginx(temporary, r.accessLog, hosts)
+	nginx, url := startNginx(temporary, accessLog, hosts)
 	defer nginx.Kill()
 	if !time.Now().Before(c.began) {
 		must.Fail("the servers took too long to start")
@@ -73,13 +69,11 @@ func live(ctx context.Context, s sim.Scenario, p lull.Policy, seed uint64, folde
 			r.succeeded++
 		}
 	}
-	r.calls = len(f.calls)
-	r.succeeded /= float64(r.calls)
-	r.attempts = float64(f.attempts.Load()) / float64(r.calls)
+	r.succeeded /= float64(len(f.calls))
+	r.attempts = float64(f.attempts.Load()) / float64(len(f.calls))
 	r.recovery = must.Have(s.Judge(f.calls))
-	if use != nil {
+	if folder != "" {
 		time.Sleep(2 * time.Second) // the last scrape
-		use(r)
 	}
 	return r
 }
@@ -111,10 +105,13 @@ server { listen 127.0.0.1:%[5]d backlog=4096; location / { proxy_pass http://api
 	return startServer(port, "", "/usr/sbin/nginx", "-e", "/dev/null", "-c", file)
 }
 
+// startPrometheus starts one on the data in a folder, which scrapes f unless it is nil.
 func startPrometheus(folder string, f *fleet) (*child.Child, string) {
 	var targets []string
-	for _, x := range f.processes {
-		targets = append(targets, fmt.Sprintf("%q", x.metrics.Addr()))
+	if f != nil {
+		for _, x := range f.processes {
+			targets = append(targets, fmt.Sprintf("%q", x.metrics.Addr()))
+		}
 	}
 	file := filepath.Join(folder, "prometheus.yml")
 	must.Succeed(os.WriteFile(file, fmt.Appendf(nil, "global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs: [{job_name: shop, static_configs: [{targets: [%s]}]}]\n", strings.Join(targets, ", ")), 0o600))

@@ -22,7 +22,7 @@ type world struct {
 	contender sim.Contender
 	processes int
 	capacity  float64 // attempts a second
-	saturates bool    // more arrives than it can do, for some time
+	saturates bool    // for some time more arrives than it can do, and it answers as much as it can
 	calm      bool    // it never has much to do: nobody can learn its capacity
 	waits     bool    // healthy answers include waits in line
 	zero      time.Time
@@ -79,7 +79,6 @@ func drawWorld(seed uint64) *world {
 	case "spike":
 		factor := between(1.3, 2) / load
 		f.Arrivals.Ramp = []sim.RampPoint{{Factor: 1}, {At: at, Factor: 1}, {At: at, Factor: factor}, {At: at + long, Factor: factor}, {At: at + long, Factor: 1}}
-		w.saturates = long >= 20*time.Second
 	}
 	if w.family != "none" && w.family != "spike" {
 		s.Faults = []sim.Fault{fault}
@@ -100,6 +99,18 @@ func (w *world) fly(ctx context.Context) {
 			w.timeouts++
 		}
 	}}))
+	ramp := w.scenario.Fleets[0].Arrivals.Ramp
+	if ramp == nil {
+		return
+	}
+	from, to := ramp[1].At+2*time.Second, ramp[3].At // after the queue is full
+	answered := 0.0
+	for _, a := range w.attempts {
+		if a.Code == "" && a.Ended >= from && a.Ended < to {
+			answered++
+		}
+	}
+	w.saturates = to-from >= 15*time.Second && answered/(to-from).Seconds() > 0.9*w.capacity
 }
 
 // answer is the time that the share p of the answers does not exceed while all is well, waits in line included.

@@ -102,6 +102,9 @@ func (e *estimator) capacity() {
 		}
 	}
 	full := e.full() // answers in a step
+	for _, i := range e.crowd() {
+		full = append(full, s.ended[answered][i])
+	}
 	mean := s.mean(c.times)
 	unknown := func() {
 		most := peak / s.length
@@ -187,6 +190,33 @@ func (e *estimator) full() (all []float64) {
 			if last > 1.3*first && grows >= 4*falls && came > 1.05*ok && surprise(came, ok) > 3 ||
 				first > 1.3*last && falls >= 4*grows && ok > 1.05*usual && surprise(ok, usual) > 3 {
 				all = append(all, s.ended[answered][part.from:part.to]...)
+			}
+		}
+		from = max(from, to-1)
+	}
+	return all
+}
+
+// crowd returns the steps in which the queue was full: of five or more one after another in which answers take longer, some are refused quickly, nearly none
+// are cut off, and more are answered than usual. Only a service that gets more calls than usual answers more. The first and the last may be full in part.
+func (e *estimator) crowd() (all []int) {
+	s, c := e.main, &e.calm
+	full := func(i int) bool {
+		n, quick := s.all[i], s.ended[failed][i]
+		if !c.bad[i] || !(quick > 0.05*n) || surprise(quick, c.failing*n) < 3 || s.ended[cut][i] > 0.05*n {
+			return false
+		}
+		times, m := s.times(only(i), of(answered))
+		return m >= leastEach/2 && s.quantile(times, m, 0.5) > 1.2*c.p50
+	}
+	for from := 0; from < len(s.Points); from++ {
+		to, ok := from, 0.0
+		for ; to < len(s.Points) && full(to); to++ {
+			ok += s.ended[answered][to]
+		}
+		if n := to - from; n >= 5 && ok > 1.05*float64(n)*c.rate && surprise(ok, float64(n)*c.rate) > 3 {
+			for i := from + 1; i < to-1; i++ {
+				all = append(all, i)
 			}
 		}
 		from = max(from, to-1)
