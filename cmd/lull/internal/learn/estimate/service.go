@@ -58,7 +58,7 @@ func (e *estimator) serviceTimes() {
 	t := &e.told[e.i]
 	t.p50, t.p99 = s.quantile(times, n, 0.5), s.quantile(times, n, 0.99)
 	for _, q := range []float64{0.5, 0.99} {
-		at := s.quantileSpan(times, n, q, 1)
+		at := s.quantileSpan(times, n, q, e.clustering(s, q))
 		high := at.high
 		if math.IsInf(high, 1) {
 			high = 2 * s.Edges[len(s.Edges)-1]
@@ -69,6 +69,35 @@ func (e *estimator) serviceTimes() {
 		e.ask(e.inService("time"), "", "How long does a single attempt take? Known is how long calls take with all their attempts.", "measurements of attempts, or of the server")
 	}
 	e.network()
+}
+
+// clustering is how much the share of answers above a quantile varies from step to step, as a multiple of what independent times would: where requests wait, slow
+// ones come together.
+func (e *estimator) clustering(s *steps, q float64) float64 {
+	good := e.normal(s)
+	times, n := s.times(good, of(answered))
+	bar, sum := 0, 0.0
+	for ; bar < len(times) && sum < q*n; bar++ {
+		sum += times[bar]
+	}
+	p := 1 - sum/n // above
+	if p <= 0 {
+		return 1
+	}
+	var above, means []float64
+	for i := range s.Points {
+		if !good(i) {
+			continue
+		}
+		counts, all := s.times(only(i), of(answered))
+		k := all
+		for _, c := range counts[:bar] {
+			k -= c
+		}
+		above, means = append(above, k/(1-p)), append(means, all*p/(1-p)) // so that the variance is that of the binomial distribution
+	}
+	_, batches := dispersion(above, means)
+	return batches
 }
 
 // network learns the way between callers and server, if both were measured: half of the difference of their medians.
