@@ -1,0 +1,283 @@
+package tune
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// answer is the first sentence.
+func (t *task) answer(d decision) string {
+	changes := 0
+	for _, r := range d.proposals {
+		if r.Kept {
+			changes++
+		}
+	}
+	switch {
+	case changes == 0 && t.Policy == "":
+		return "Keep the zero policy: nothing that the data supports is better in this world and worse in none."
+	case changes == 0 && d.asGood:
+		return "The zero policy is as good as the one in use: keep the zero policy."
+	case changes == 0:
+		return "Keep the policy in use: nothing that the data supports is better in this world and worse in none."
+	case d.asGood:
+		return fmt.Sprintf("The zero policy is as good as the one in use. From there, change %s.", term.Counted(changes, "field"))
+	}
+	return fmt.Sprintf("Change %s.", term.Counted(changes, "field"))
+}
+
+// reasons are sentences about a proposal.
+func (r *proposal) reasons() (all []string) {
+	add := func(what, text string) {
+		if text != "" {
+			all = append(all, what+text+".")
+		}
+	}
+	add("Data: ", r.Data)
+	if r.Value != "" {
+		add("Formula: ", r.Formula)
+		add("Price: ", r.Price)
+	}
+	return all
+}
+
+// print prints the answer with its reasons.
+func (t *task) print(env cli.Env, d decision) error {
+	ctx := env.Context
+	out := bufio.NewWriter(env.Stdout)
+	fmt.Fprint(out, term.Fill("", t.answer(d)))
+	for _, note := range append(t.notes, d.notes...) {
+		fmt.Fprint(out, term.Fill("", note))
+	}
+	fmt.Fprintln(out)
+	for i := range d.proposals {
+		r := &d.proposals[i]
+		head := r.Field + ": " + r.InUse
+		if r.Value != "" {
+			head += ", proposed " + r.Value
+		}
+		if r.Allowed != "" {
+			head += "; the data allows " + r.Allowed
+		}
+		fmt.Fprint(out, term.Fill("", head))
+		for _, text := range append([]string{r.Verdict}, r.reasons()...) {
+			fmt.Fprint(out, term.Fill("  ", text))
+		}
+	}
+	fmt.Fprintln(out)
+	if err := t.table(ctx, out, d); err != nil {
+		return err
+	}
+	if diff := t.diff(d); diff != "" {
+		fmt.Fprintf(out, "\n%s", diff)
+	}
+	return out.Flush()
+}
+
+// A contender is a policy with its name in the table.
+type contender struct {
+	name   string
+	policy lull.Policy
+}
+
+// contenders are the policies of the table, each once.
+func (t *task) contenders(d decision) []contender {
+	all := []contender{{"zero", lull.Policy{}}}
+	if t.Policy != "" && t.present != (lull.Policy{}) {
+		all = append(all, contender{"in use", t.present})
+	}
+	if d.tuned != d.base {
+		all = append(all, contender{"tuned", d.tuned})
+	}
+	return all
+}
+
+// table prints the figures of all contenders in all worlds. A star is beside those that are not dominated.
+func (t *task) table(ctx context.Context, out io.Writer, d decision) error {
+	cs := t.contenders(d)
+	from := uint64(chosenWith)
+	if d.tuned != d.base {
+		from = confirmedWith
+	}
+	rows := [][]string{{"world", "policy", "success", "back", "calls held", "attempts/call"}}
+	for w := range t.bench.worlds {
+		for i, c := range cs {
+			runs, err := t.bench.fly(ctx, c.policy, w, from)
+			if err != nil {
+				return err
+			}
+			name := c.name
+			dominated := false
+			for k, other := range cs {
+				if k != i && !dominated {
+					if dominated, err = t.bench.dominates(ctx, other.policy, c.policy, w, from); err != nil {
+						return err
+					}
+				}
+			}
+			if !dominated {
+				name += " *"
+			}
+			f := battery.Flown{Runs: runs}
+			world := t.bench.worlds[w].name
+			if i > 0 {
+				world = ""
+			}
+			back := "–"
+			if t.bench.worlds[w].slack < math.MaxInt64 {
+				back = battery.BackIn(runs)
+			}
+			rows = append(rows, []string{world, name, battery.Percent(runs), back, fmt.Sprintf("%.3g", f.Held()), fmt.Sprintf("%.3f", f.Amplification())})
+		}
+	}
+	term.Table(out, rows, 100)
+	within := ""
+	if t.goals.slo > 0 {
+		within = fmt.Sprintf(" within %v", t.goals.slo)
+	}
+	fmt.Fprint(out, term.Fill("", fmt.Sprintf("Success%s and attempts are of all calls, back is after the fault, held is how many calls were in progress on average; means of %d seeds. * no other policy is better in one of them and worse in none.", within, t.bench.seeds)))
+	return nil
+}
+
+// dominates reports whether a is better than b in something, for sure, and worse in nothing.
+func (b *bench) dominates(ctx context.Context, a, other lull.Policy, w int, from uint64) (bool, error) {
+	differences, err := b.differences(ctx, a, other, w, from)
+	return err == nil && slices.ContainsFunc(differences, battery.Difference.Better) && !slices.ContainsFunc(differences, battery.Difference.Worse), err
+}
+
+// yaml is the part of a policy file that a policy is.
+func (t *task) yaml(p lull.Policy) string {
+	text, err := config.FormatPolicies([]config.NamedPolicy{{Name: t.file.Dependencies[t.dependency].Name, Policy: p}})
+	if err != nil { // of a valid policy
+		return err.Error() + "\n"
+	}
+	return string(text)
+}
+
+// diff is what changes in the policy file, by lines.
+func (t *task) diff(d decision) string {
+	before, after := strings.Split(strings.TrimSpace(t.yaml(t.present)), "\n"), strings.Split(strings.TrimSpace(t.yaml(d.tuned)), "\n")
+	if slices.Equal(before, after) {
+		return ""
+	}
+	var b strings.Builder
+	for _, line := range before {
+		if !slices.Contains(after, line) {
+			fmt.Fprintf(&b, "- %s\n", line)
+		}
+	}
+	for _, line := range after {
+		if !slices.Contains(before, line) {
+			fmt.Fprintf(&b, "+ %s\n", line)
+		}
+	}
+	return b.String()
+}
+
+// policyFile returns the file with the tuned policy, with comments.
+func (t *task) policyFile(d decision) ([]byte, error) {
+	file := *t.file
+	file.Dependencies = slices.Clone(file.Dependencies)
+	own := &file.Dependencies[t.dependency]
+	own.Policy = d.tuned
+	if d.asGood {
+		own.Preset = ""
+	}
+	text, err := config.FormatPolicyFile(&file)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	b.WriteString(commented("", fmt.Sprintf("%s By lull tune, from %s.", t.answer(d), t.World)))
+	within := false
+	for line := range strings.Lines(string(text)) {
+		bare := strings.TrimLeft(line, " ")
+		indent := line[:len(line)-len(bare)]
+		if len(indent) <= 2 && len(indent) > 0 {
+			within = strings.HasPrefix(bare, own.Name+":") || strings.HasPrefix(bare, `"`+own.Name+`":`) || strings.HasPrefix(bare, "'"+own.Name+"':")
+		}
+		key, _, _ := strings.Cut(strings.TrimSpace(bare), ":")
+		for i := range d.proposals {
+			r := &d.proposals[i]
+			if top, _, _ := strings.Cut(r.Field, "."); within && r.Kept && key == top {
+				b.WriteString(commented(indent, r.Field+" was "+r.InUse+". "+strings.Join(append(r.reasons(), "It "+r.Verdict+"."), " ")))
+			}
+		}
+		b.WriteString(line)
+	}
+	return []byte(b.String()), nil
+}
+
+// commented returns text as lines of a comment.
+func commented(indent, text string) string {
+	lines := strings.Split(strings.TrimSuffix(term.Fill(indent+"# ", text), "\n"), "\n")
+	for i := range lines {
+		lines[i] = indent + "# " + strings.TrimPrefix(strings.TrimSpace(lines[i]), "# ")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// check prints the interval of each field, and fails if the policy in use sets a value outside.
+func (t *task) check(env cli.Env) error {
+	outside := false
+	for _, r := range propose(&t.facts, t.present, t.goals) {
+		switch {
+		case r.Outside:
+			outside = true
+			fmt.Fprintf(env.Stdout, "%s: %s is %s: the world allows %s\n", t.Policy, r.Field, r.InUse, r.Allowed)
+			fmt.Fprint(env.Stdout, term.Fill("  ", "Data: "+r.Data+"."))
+		case r.Allowed != "":
+			fmt.Fprintf(env.Stdout, "%s: %s fits (%s)\n", r.Field, r.InUse, r.Allowed)
+		default:
+			fmt.Fprint(env.Stdout, term.Fill("", r.Field+": "+r.InUse+", not checked: "+cmp.Or(r.Why, "the data has no interval")))
+		}
+	}
+	if outside {
+		return errOutside
+	}
+	return nil
+}
+
+// writePage writes the answer as a page, with charts of the learned world.
+func (t *task) writePage(ctx context.Context, out io.Writer, d decision) error {
+	w := t.bench.worlds[0]
+	var cs []sim.Contender
+	for _, c := range t.contenders(d) {
+		cs = append(cs, sim.Contender{Name: c.name, Policy: t.bench.flown(c.policy)})
+	}
+	summaries, err := sim.Compare(ctx, w.scenario, cs, sim.CompareOptions{Seed: confirmedWith, Seeds: t.bench.seeds, Workers: t.bench.workers, Named: t.bench.named})
+	if err != nil {
+		return err
+	}
+	yaml, err := scenario.Format(w.scenario)
+	if err != nil {
+		return err
+	}
+	page := report.Page{Scenario: w.scenario, ScenarioYAML: string(yaml), PoliciesYAML: t.yaml(d.tuned), Version: cli.Version(),
+		Summaries: summaries, Seed: confirmedWith, Seeds: t.bench.seeds, Notes: append([]string{t.answer(d)}, append(t.notes, d.notes...)...)}
+	for i := range d.proposals {
+		r := &d.proposals[i]
+		page.Notes = append(page.Notes, r.Field+", in use "+r.InUse+": "+r.Verdict+". "+strings.Join(r.reasons(), " "))
+	}
+	for _, v := range w.scenario.Services {
+		for _, x := range v.Faults {
+			page.Windows = append(page.Windows, report.Window{From: x.At, To: min(x.At+x.For, w.scenario.Horizon), Kind: "fault", Mark: x.Kind.String(), What: x.Kind.String() + " of " + v.Name})
+		}
+	}
+	return report.Write(out, page)
+}

@@ -1,0 +1,419 @@
+package tune
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/clitest"
+	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// stalled is a learned world: 50 calls/s of ten processes, whose attempts take 20 ms on average, exponentially, and a stall.
+// Callers wait as long as they were seen to.
+func stalled(samples int, seen time.Duration) (sim.Scenario, scenario.Learned) {
+	s := sim.Scenario{
+		Name: "stalled", Horizon: 150 * time.Second,
+		Services: []sim.Service{{Name: "api", Workers: 10, Queue: sim.Queue{Limit: 100}, Time: exponentialTimes(20*time.Millisecond, samples),
+			ErrorTime: time.Millisecond, Errors: 0.002, CancelWork: true,
+			Faults: []sim.Fault{{Kind: sim.Stall, At: 30 * time.Second, For: 30 * time.Second}}}},
+		Fleets: []sim.Fleet{{Name: "clients", Calls: "api", Processes: 10, Arrivals: sim.Arrivals{Rate: 50}}},
+	}
+	l := scenario.Learned{From: []string{"nginx: 20,000 lines"}}
+	if seen > 0 {
+		l.Seen = []scenario.Fact{{What: "attempt timeout", Low: (seen - seen/100).String(), High: (seen + seen/100).String(), By: "a spike"}}
+	}
+	return s, l
+}
+
+// exponentialTimes is a histogram of that many attempts.
+func exponentialTimes(mean time.Duration, samples int) sim.Distribution {
+	r := rand.New(rand.NewPCG(1, 2))
+	return histogramOf(samples, func() time.Duration { return time.Duration(r.ExpFloat64() * float64(mean)) })
+}
+
+// histogramOf is a histogram of n times, in bars of 2 %.
+func histogramOf(n int, draw func() time.Duration) sim.Distribution {
+	counts, most := map[int]float64{}, 0
+	for range n {
+		k := max(int(math.Ceil(math.Log(float64(draw())/1e4)/math.Log(1.02))), 0)
+		counts[k]++
+		most = max(most, k)
+	}
+	d := sim.Distribution{Kind: sim.Histogram}
+	for k := range most + 1 {
+		d.Bars = append(d.Bars, sim.Bar{UpTo: time.Duration(1e4 * math.Pow(1.02, float64(k))), Weight: counts[k]})
+	}
+	return d
+}
+
+// worldFile writes a world.
+func worldFile(t *testing.T, s sim.Scenario, l scenario.Learned) string {
+	return clitest.Write(t, filepath.Join(t.TempDir(), "world.yaml"), string(must.Have(scenario.FormatLearned(s, l))))
+}
+
+func tune(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	return clitest.Run[Command](cli.Env{Context: t.Context()}, "tune", append(args, "--quiet")...)
+}
+
+// The true quantile lies below the upper bound, and above the lower one, in 95 % of all samples each.
+func TestBoundsOfQuantilesHold(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, c := range []struct {
+		n     int
+		share float64
+	}{{3000, 0.001}, {5000, 0.001}, {40_000, 0.001}, {150, 0.02}, {1000, 0.02}, {100, 0.5}, {2000, 0.5}} {
+		truth := time.Duration(-math.Log(c.share) * 1e7)
+		const times = 400
+		below, above := 0, 0
+		for range times {
+			low, high, ok := sampleOf(histogramOf(c.n, func() time.Duration { return time.Duration(r.ExpFloat64() * 1e7) })).above(c.share)
+			if !ok {
+				t.Fatalf("%d attempts are too few for %v", c.n, c.share)
+			}
+			if truth <= high {
+				below++
+			}
+			if truth >= low {
+				above++
+			}
+		}
+		// 95 % of 400 are 380 ± 4.4; a bar is wider than that takes.
+		if below < 366 || above < 366 {
+			t.Errorf("%d attempts, %v: the upper bound holds in %d of %d samples, the lower one in %d", c.n, c.share, below, times, above)
+		}
+	}
+}
+
+// Below 3/ε attempts there is no bound, and the answer has how many more are wanted.
+func TestTooFewAttempts(t *testing.T) {
+	for _, share := range []float64{0.05, 0.02, 0.001, 0.0001} {
+		n := int(math.Ceil(3 / share))
+		if _, _, ok := sampleOf(exponentialTimes(time.Millisecond, n-1)).above(share); ok {
+			t.Errorf("%d attempts are enough for %v", n-1, share)
+		}
+		_, high, ok := sampleOf(exponentialTimes(time.Millisecond, n)).above(share)
+		if !ok {
+			t.Errorf("%d attempts are not enough for %v", n, share)
+		}
+		if bars := exponentialTimes(time.Millisecond, n).Bars; high != bars[len(bars)-1].UpTo {
+			t.Errorf("the bound of %d attempts is %v, and not the longest, %v", n, high, bars[len(bars)-1].UpTo)
+		}
+	}
+	s, l := stalled(1000, time.Second)
+	f := must.Have(factsOf(s, &l))
+	if r := f.attemptTimeout(lull.Policy{}, goals{falseTimeouts: 0.001}); r.Value != "" || !strings.Contains(r.Why, "3000 are wanted, 2000 more") {
+		t.Errorf("proposed %q, because %s", r.Value, r.Why)
+	}
+}
+
+// Times that nobody saw are no data: those of attempts that were cut off, which the world assumes.
+func TestAssumedTimesAreNoData(t *testing.T) {
+	s, l := stalled(20_000, 10*time.Second)
+	s.Services[0].Time.Bars = append(s.Services[0].Time.Bars, sim.Bar{UpTo: 20 * time.Second, Weight: 100})
+	l.Unknown = []scenario.Question{{Path: "services.0.time", Ask: "How long would those have taken that were cut off?"}}
+	f := must.Have(factsOf(s, &l))
+	if r := f.attemptTimeout(lull.Policy{}, goals{falseTimeouts: 0.001}); r.Value != "" || !strings.Contains(r.Why, "cut off?") {
+		t.Errorf("proposed %q, because %s", r.Value, r.Why)
+	}
+	if r := f.base(lull.Policy{}); r.Value == "" {
+		t.Errorf("the median was seen: %s", r.Why)
+	}
+}
+
+// Whatever the world, what is proposed is a valid policy, an attempt timeout repeats timeouts by the rule of the zero policy and
+// cuts off no more healthy attempts than is accepted, and what the world does not know is left alone, with a reason.
+func TestProposalsOfRandomWorlds(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	g := goals{slo: 800 * time.Millisecond, target: 0.999, falseTimeouts: 0.001, hedgeLoad: 0.02}
+	timeouts := 0
+	for range 300 {
+		mean := time.Duration(math.Exp(r.Float64()*9) * 1e5)
+		n := int(math.Exp(r.Float64() * 10))
+		s, l := stalled(10, time.Duration(r.IntN(20))*time.Second)
+		s.Services[0].Time = exponentialTimes(mean, n)
+		s.Services[0].Workers, s.Services[0].Errors = r.IntN(100), float64(r.IntN(10))/20
+		s.Fleets[0].Processes, s.Fleets[0].Arrivals.Rate = r.IntN(1000), math.Exp(r.Float64()*8)
+		if r.IntN(2) == 0 {
+			s.Services[0].Faults = nil
+		}
+		for _, path := range []string{"services.0.workers", "fleets.0.processes"} {
+			if r.IntN(3) == 0 {
+				l.Unknown = append(l.Unknown, scenario.Question{Path: path, Ask: "How many?"})
+			}
+		}
+		var p lull.Policy
+		if r.IntN(2) == 0 {
+			p.AttemptTimeout, p.Deadline, p.Backoff.Base, p.Breaker.OpenMax = 3*time.Second, 9*time.Second, 20*time.Millisecond, time.Minute
+			p.Limit.InFlight, p.Budget.Stock = 1+r.IntN(50), 1+float64(r.IntN(100))
+		}
+		f := must.Have(factsOf(s, &l))
+		for _, x := range propose(&f, p, g) {
+			if x.Value == "" {
+				if x.Why == "" {
+					t.Fatalf("%s: neither a value nor a reason", x.Field)
+				}
+				continue
+			}
+			if x.Data == "" || x.Formula == "" || x.Price == "" {
+				t.Fatalf("%s: without data, formula or price: %+v", x.Field, x)
+			}
+			for _, value := range append([]string{x.Value}, x.Looser...) {
+				x.Value = value
+				if _, err := x.with(p); err != nil {
+					t.Fatalf("%s=%s: %v", x.Field, value, err)
+				}
+			}
+			if x.Outside == (x.Allowed == "") && x.Outside {
+				t.Fatalf("%s is outside of no interval", x.Field)
+			}
+			unknown := func(path string) bool { return f.asks(path) != "" }
+			if x.Field == "budget.stock" && (unknown("services.0.workers") || unknown("fleets.0.processes")) || x.Field == "limit.in_flight" && unknown("fleets.0.processes") {
+				t.Fatalf("%s=%s, of what is not known", x.Field, x.Value)
+			}
+		}
+		if x := f.attemptTimeout(p, g); x.Value != "" {
+			timeouts++
+			d := must.Have(time.ParseDuration(x.Value))
+			above := 0.0
+			for i, b := range f.times.bars {
+				if i > 0 && f.times.bars[i-1].UpTo >= d {
+					above += b.Weight
+				}
+			}
+			if above > g.falseTimeouts*float64(f.times.n) {
+				t.Fatalf("%v of %d healthy attempts take longer than %v", above, f.times.n, d)
+			}
+			if _, median := f.times.exceededBy(f.times.n / 2); d < 4*median {
+				t.Fatalf("%v with a median of %v: the zero policy does not repeat timeouts", d, median)
+			}
+		}
+	}
+	if timeouts < 20 {
+		t.Errorf("only %d attempt timeouts", timeouts)
+	}
+}
+
+// A part of a world has the arrivals and the faults that the world has in that time.
+func TestCutKeepsArrivalsAndFaults(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 300 {
+		s, _ := stalled(10, 0)
+		s.Horizon = 1000 * time.Second
+		var at []int
+		for range r.IntN(6) {
+			at = append(at, r.IntN(999))
+		}
+		slices.Sort(at)
+		for _, sec := range at {
+			s.Fleets[0].Arrivals.Ramp = append(s.Fleets[0].Arrivals.Ramp, sim.RampPoint{At: time.Duration(sec) * time.Second, Factor: 0.1 + r.Float64()})
+		}
+		from := time.Duration(r.IntN(500)) * time.Second
+		to := from + time.Duration(1+r.IntN(499))*time.Second
+		s.Services[0].Faults = []sim.Fault{{Kind: sim.Stall, At: from + (to-from)/4, For: (to - from) / 4}, {Kind: sim.Errors, At: 0, For: from + (to-from)/8}}
+		mass := func(s *sim.Scenario, until time.Duration) float64 {
+			a := &s.Fleets[0].Arrivals
+			return a.Rate * meanFactor(a.Ramp, until) * until.Seconds()
+		}
+		want := mass(&s, to) - mass(&s, max(from, 1))
+		whole := s
+		whole.Services, whole.Fleets = slices.Clone(s.Services), slices.Clone(s.Fleets)
+		part := cut(whole, from, to)
+		if err := part.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if got := mass(&part, to-from); math.Abs(got-want) > 1e-6*want+1e-3 {
+			t.Fatalf("%v calls from %v to %v, want %v: %v of %v", got, from, to, want, part.Fleets[0].Arrivals, s.Fleets[0].Arrivals)
+		}
+		if x := part.Services[0].Faults; x[0].At != (to-from)/4 || x[0].For != (to-from)/4 || x[1].At != 0 || x[1].For != (to-from)/8 {
+			t.Fatalf("from %v to %v: %+v", from, to, x)
+		}
+	}
+}
+
+// A smaller world has the same load, and each process calls as often.
+func TestScaledKeepsTheLoad(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	smaller := 0
+	for range 300 {
+		s, _ := stalled(10, 0)
+		v, f := &s.Services[0], &s.Fleets[0]
+		v.Workers, v.Hosts, f.Processes, f.Arrivals.Rate = 1+r.IntN(1000), 1+r.IntN(5), 1+r.IntN(5000), math.Exp(r.Float64()*12)
+		small, by := scaled(s)
+		if by < 1 || small.Validate() != nil {
+			t.Fatalf("by %v: %v", by, small.Validate())
+		}
+		load := func(s *sim.Scenario) float64 { return s.Fleets[0].Arrivals.Rate / float64(s.Services[0].Workers) }
+		if math.Abs(load(&small)/load(&s)-1) > 1e-9 {
+			t.Fatalf("1/%v: the load is %v instead of %v", by, load(&small), load(&s))
+		}
+		each := func(s *sim.Scenario) float64 { return s.Fleets[0].Arrivals.Rate / float64(s.Fleets[0].Processes) }
+		if n := small.Fleets[0].Processes; n > 20 && math.Abs(each(&small)/each(&s)-1) > 0.5/float64(n)+1e-9 {
+			t.Fatalf("1/%v: a process makes %v calls/s instead of %v", by, each(&small), each(&s))
+		}
+		if by > 1 {
+			smaller++
+			if small.Services[0].Workers*v.Hosts < 10 && v.Workers*v.Hosts >= 10 {
+				t.Fatalf("%d workers are left of %d", small.Services[0].Workers*v.Hosts, v.Workers*v.Hosts)
+			}
+		}
+	}
+	if smaller < 50 {
+		t.Errorf("only %d worlds were scaled", smaller)
+	}
+}
+
+// A surge fills the line of a service, and callers wait for two seconds where a shorter time lets others be served: the service stops
+// to work for those who have gone. The policy is written with its reasons, can be read, and passes its own check.
+func TestATimeoutForASurge(t *testing.T) {
+	s, l := stalled(20_000, 2*time.Second)
+	v := &s.Services[0]
+	v.Faults, v.Workers, v.Queue.Limit = nil, 2, 1000
+	s.Fleets[0].Arrivals = sim.Arrivals{Rate: 50, Ramp: []sim.RampPoint{{At: time.Minute, Factor: 1}, {At: time.Minute, Factor: 3}, {At: 90 * time.Second, Factor: 3}, {At: 90 * time.Second, Factor: 1}}}
+	folder := t.TempDir()
+	world, policy, page := worldFile(t, s, l), filepath.Join(folder, "policy.yaml"), filepath.Join(folder, "page.html")
+	code, out, errs := tune(t, world, "--slo", "800ms@99.9", "--seeds", "3", "-o", policy, "--report", page)
+	if code != cli.OK || errs != "" || !strings.HasPrefix(out, "Change ") || !strings.Contains(out, "attempt_timeout: 2s (seen), proposed ") || !strings.Contains(out, "\n+     attempt_timeout: ") {
+		t.Fatalf("exit code %d: %s\n%s", code, errs, out)
+	}
+	clitest.Width(t, out, 100)
+	got := must.Have(config.ReadPolicies(policy))[0].Policy
+	if got.AttemptTimeout < 130*time.Millisecond || got.AttemptTimeout > time.Second {
+		t.Errorf("the attempt timeout is %v", got.AttemptTimeout)
+	}
+	text := string(must.Have(os.ReadFile(policy)))
+	if !strings.Contains(text, "    # attempt_timeout was 2s (seen). Data: 20000 healthy attempts: 0.1 % of") || !strings.Contains(text, "Price: ") {
+		t.Errorf("without its reasons:\n%s", text)
+	}
+	if html := string(must.Have(os.ReadFile(page))); !strings.Contains(html, "attempt_timeout, in use 2s (seen): changes: better in learned") || !strings.Contains(html, "<svg") {
+		t.Error("the page has no reasons or no charts")
+	}
+	if code, out, errs := tune(t, world, "--slo", "800ms@99.9", "--policy", policy, "--check"); code != cli.OK || errs != "" || strings.Contains(out, "the world allows") {
+		t.Errorf("--check: exit code %d: %s\n%s", code, errs, out)
+	}
+}
+
+// Without an incident nothing can be better in the learned world.
+func TestKeepsTheZeroPolicy(t *testing.T) {
+	s, l := stalled(20_000, time.Second)
+	s.Services[0].Faults = nil
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	code, out, errs := tune(t, worldFile(t, s, l), "--seeds", "3", "-o", policy)
+	if code != cli.OK || errs != "" || !strings.HasPrefix(out, "Keep the zero policy: ") || strings.Contains(out, "\n+ ") {
+		t.Errorf("exit code %d: %s\n%s", code, errs, out)
+	}
+	if got := must.Have(config.ReadPolicies(policy))[0].Policy; got != (lull.Policy{}) {
+		t.Errorf("written: %+v", got)
+	}
+}
+
+// A policy that is hardly another one is none that anybody needs. The other dependencies of its file stay.
+func TestThePolicyInUse(t *testing.T) {
+	s, l := stalled(20_000, time.Second)
+	folder := t.TempDir()
+	now := clitest.Write(t, filepath.Join(folder, "now.yaml"), "defaults: {hint_limit: 10s}\ndependencies:\n  other: {attempts: 7}\n  api: {backoff: {base: 90ms}, breaker: {open_max: 25s}}\n")
+	code, out, errs := tune(t, worldFile(t, s, l), "--policy", now, "--seeds", "3", "-o", filepath.Join(folder, "policy.yaml"))
+	if code != cli.OK || errs != "" || !strings.HasPrefix(out, "The zero policy is as good as the one in use") || !strings.Contains(out, "in use") {
+		t.Fatalf("exit code %d: %s\n%s", code, errs, out)
+	}
+	file := must.Have(config.ReadPolicyFile(filepath.Join(folder, "policy.yaml")))
+	if got := file.Policy("other"); got.Attempts != 7 || got.HintLimit != 10*time.Second {
+		t.Errorf("another dependency has changed: %+v", got)
+	}
+	if got := file.Policy("api"); got.Backoff.Base != 0 || got.Breaker.OpenMax != 0 {
+		t.Errorf("written: %+v", got)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	s, l := stalled(20_000, time.Second)
+	world := worldFile(t, s, l)
+	for policy, want := range map[string]string{
+		"{}":                        "",
+		"{attempt_timeout: 500ms}":  "",
+		"{attempt_timeout: 100ms}":  "attempt_timeout is 100ms: the world allows at least 130ms",
+		"{backoff: {cap: 2m}}":      "backoff.cap is 2m: the world allows at most 30s",
+		"{breaker: {open_max: 1m}}": "breaker.open_max is 1m: the world allows at most 30s",
+		"{limit: {in_flight: 1}}":   "limit.in_flight is 1: the world allows at least 4",
+		"{budget: {stock: 1000}}":   "budget.stock is 1000: the world allows at most 45",
+		"{hedge: {attempts: 2, delay: 20ms}, attempts: 1}": "hedge is 2 attempts: the world allows at least 7",
+	} {
+		now := clitest.Write(t, filepath.Join(t.TempDir(), "now.yaml"), "dependencies:\n  api: "+policy+"\n")
+		code, out, errs := tune(t, world, "--policy", now, "--check")
+		if want == "" && (code != cli.OK || errs != "") || want != "" && (code != cli.Failed || !strings.Contains(out, want)) {
+			t.Errorf("%s: exit code %d: %s\n%s", policy, code, errs, out)
+		}
+	}
+	now := clitest.Write(t, filepath.Join(t.TempDir(), "now.yaml"), "dependencies:\n  api: {deadline: 700ms, attempt_timeout: 700ms}\n")
+	if code, out, _ := tune(t, world, "--policy", now, "--check", "--slo", "800ms@99.9"); code != cli.Failed || !strings.Contains(out, "deadline is 700ms: the world allows at least 800ms") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+// The answer depends neither on how many simulations run at the same time nor on the clock.
+func TestTheSameAnswer(t *testing.T) {
+	s, l := stalled(4000, 3*time.Second)
+	world := worldFile(t, s, l)
+	_, one, _ := tune(t, world, "--seeds", "3", "--workers", "1")
+	if _, two, _ := tune(t, world, "--seeds", "3", "--workers", "2"); one != two || one == "" {
+		t.Errorf("one after the other:\n%s\ntwo at a time:\n%s", one, two)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	s, l := stalled(100, time.Second)
+	world := worldFile(t, s, l)
+	folder := t.TempDir()
+	plain := clitest.Write(t, filepath.Join(folder, "plain.yaml"), string(must.Have(scenario.Format(s))))
+	two := clitest.Write(t, filepath.Join(folder, "two.yaml"), "dependencies: {a: {}, b: {}}\n")
+	bad := clitest.Write(t, filepath.Join(folder, "bad.yaml"), "dependencies:\n  api: {attemps: 1}\n")
+	for _, c := range []struct{ args, want string }{
+		{plain, "has no section learned"},
+		{"nowhere.yaml", "nowhere.yaml cannot be read"},
+		{world + " --slo 800ms", `--slo is "800ms": want a time from 1ms to 1h and a percentage`},
+		{world + " --slo 800ms@100", `--slo is "800ms@100"`},
+		{world + " --slo x@99", `--slo is "x@99"`},
+		{world + " --false-timeouts 0.1", `--false-timeouts is "0.1": want 0.001 % to 5 %`},
+		{world + " --hedge-load 30%", `--hedge-load is "30%"`},
+		{world + " --seeds 2", "--seeds is "},
+		{world + " --check", "--check is without --policy"},
+		{world + " --dependency x", "--dependency: without --policy"},
+		{world + " --policy " + two, `--dependency: "api" is none of the policy file: want a, b`},
+		{world + " --policy " + bad, "bad.yaml:2:"},
+		{world + " -o " + filepath.Join(folder, "no", "x.yaml"), "-o is "},
+	} {
+		if code, out, errs := tune(t, strings.Fields(c.args)...); code != cli.Misused && !strings.Contains(c.want, "cannot be read") || out != "" || !strings.Contains(errs, c.want) {
+			t.Errorf("%s: exit code %d, printed %s\n%s", c.args, code, out, errs)
+		}
+	}
+}
+
+// The rule of the engine that the least attempt timeout follows from.
+func TestQuickParts(t *testing.T) {
+	if engine.TimeoutsWhenAnswered != (lull.Policy{}).Timeouts || quickParts < 5 {
+		t.Error("the zero policy has another rule for timeouts")
+	}
+}
+
+func FuzzSLO(f *testing.F) {
+	f.Add("800ms@99.9")
+	f.Add("1s@99.9%")
+	f.Add("@")
+	f.Fuzz(func(t *testing.T, text string) {
+		d, target, err := parseSLO(text)
+		if err == nil && (d < time.Millisecond || d > time.Hour || !(target >= 0.5 && target < 1)) {
+			t.Errorf("%q is %v and %v", text, d, target)
+		}
+	})
+}
