@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,7 +39,10 @@ var countedNames = [counted]string{"attempt timeout", "errors", "arrivals", "p50
 	"capacity within 10 %", "capacity not known", "kind of incident"}
 
 // A count is of how many were right, of those that were stated, of those that could be.
-type count struct{ right, stated, all int }
+type count struct {
+	right, stated, all int
+	widths             []float64 // of intervals: how much more the upper end is than the lower one, as a share
+}
 
 func (c count) String() string {
 	if c.all == 0 {
@@ -47,6 +51,10 @@ func (c count) String() string {
 	text := fmt.Sprintf("%d of %d", c.right, c.stated)
 	if c.stated > 0 {
 		text += fmt.Sprintf(" (%.0f %%)", 100*float64(c.right)/float64(c.stated))
+	}
+	if c.widths != nil {
+		slices.Sort(c.widths)
+		text += fmt.Sprintf(", width %.2g %%", 100*c.widths[len(c.widths)/2])
 	}
 	if c.stated < c.all {
 		text += fmt.Sprintf(", not stated %d", c.all-c.stated)
@@ -142,7 +150,11 @@ func (j *judgement) judge(ctx context.Context, w *world, s sim.Scenario, l *scen
 			return
 		}
 		c.stated++
-		if a, b := number(low), number(high); a <= truth && truth <= b {
+		a, b := number(low), number(high)
+		if a > 0 {
+			c.widths = append(c.widths, b/a-1)
+		}
+		if a <= truth && truth <= b {
 			c.right++
 		} else {
 			j.fail(w, "%s is %.5g, and %s to %s is stated", countedNames[what], truth, low, high)

@@ -37,6 +37,7 @@ var parts = []struct {
 }{
 	{"coverage", runCoverage},
 	{"incidents", runIncidents},
+	{"proposals", runProposals},
 }
 
 func main() {
