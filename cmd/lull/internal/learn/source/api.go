@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -43,9 +44,6 @@ func (r *reader) readAPI(address string) error {
 			return fmt.Errorf("%s: %w", address, err)
 		}
 	}
-	if r.src.Used == 0 {
-		return fmt.Errorf("%s: there are no metrics with known names from %v to %v", address, r.From, r.To)
-	}
 	return nil
 }
 
@@ -54,7 +52,7 @@ func (r *reader) readQuery(address string) error {
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := cmp.Or(r.Client, http.DefaultClient).Do(request)
 	if err != nil {
 		return err
 	}

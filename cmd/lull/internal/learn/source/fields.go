@@ -21,6 +21,7 @@ var fieldColumns = map[string]column{"time": ended, "start": began, "duration": 
 type knownField struct {
 	column column
 	unit   time.Duration // of took; 0: it must be given
+	rank   int           // of several fields that mean the same, the one with the lowest is used
 }
 
 // knownNames are names in lower case.
@@ -28,17 +29,17 @@ var knownNames = map[column]string{
 	ended: "time timestamp @timestamp ts date end end_time ended time_local time_iso8601 msec",
 	began: "start start_time started started_at began", service: "service dependency upstream_cluster", attempt: "attempt", attempts: "attempts",
 	status: "status status_code code outcome response_code responsecode", host: "upstream_host", flags: "response_flags", lost: "lost_lines",
-	listTook: "upstream_response_time", listStatus: "upstream_status", listHost: "upstream_addr", took: "duration latency elapsed took response_time",
+	listTook: "upstream_response_time", listStatus: "upstream_status", listHost: "upstream_addr", took: "duration elapsed took response_time latency",
 }
 
 var knownFields = func() map[string]knownField {
-	all := map[string]knownField{"request_time": {took, time.Second}, "seconds": {took, time.Second}, "ms": {took, time.Millisecond}}
+	all := map[string]knownField{"request_time": {took, time.Second, -1}, "seconds": {took, time.Second, -1}, "ms": {took, time.Millisecond, -1}}
 	for c, names := range knownNames {
-		for _, name := range strings.Fields(names) {
-			all[name] = knownField{column: c}
+		for i, name := range strings.Fields(names) {
+			all[name] = knownField{column: c, rank: i}
 			for suffix, unit := range map[string]time.Duration{"_s": time.Second, "_seconds": time.Second, "_ms": time.Millisecond, "_us": time.Microsecond, "_ns": 1} {
 				if c == took {
-					all[name+suffix] = knownField{took, unit}
+					all[name+suffix] = knownField{took, unit, i - 100}
 				}
 			}
 		}
@@ -52,7 +53,7 @@ func (r *rows) fieldFor(name string) knownField {
 	for key, own := range r.Fields {
 		c, ok := fieldColumns[key]
 		if ok && own == name {
-			return knownField{c, f.unit}
+			return knownField{c, f.unit, -1000}
 		}
 		if c == f.column || (c == ended || c == began) && (f.column == ended || f.column == began) {
 			f.column = skipped
@@ -66,7 +67,10 @@ func (r *rows) fieldFor(name string) knownField {
 
 // set sets a field of the row.
 func (r *rows) set(f knownField, value []byte) {
-	r.fields[f.column] = value
+	if r.fields[f.column] != nil && r.ranks[f.column] < f.rank {
+		return
+	}
+	r.fields[f.column], r.ranks[f.column] = value, f.rank
 	if f.column == took {
 		r.unit = cmp.Or(units[r.Fields["unit"]], f.unit, r.unit)
 	}
@@ -160,15 +164,9 @@ func (e *endReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func isHeader(line string) bool {
-	names, err := csv.NewReader(strings.NewReader(line)).Read()
-	known := 0
-	for _, name := range names {
-		if _, ok := knownFields[strings.ToLower(strings.TrimSpace(name))]; ok {
-			known++
-		}
-	}
-	return err == nil && known >= 2
+func isKnown(name string) bool {
+	_, ok := knownFields[strings.ToLower(strings.TrimSpace(name))]
+	return ok
 }
 
 // readJSON reads lines of JSON.
@@ -232,6 +230,9 @@ func (r *rows) setObject(path string, object map[string]json.RawMessage, known m
 
 // useAttempts counts the attempts of a line of lull proxy's access log.
 func (r *rows) useAttempts(q *request, name []byte) {
+	if r.fields[attempts] == nil {
+		return
+	}
 	var all []struct {
 		Code            string
 		Seconds, Waited float64

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -45,7 +46,10 @@ var columnOf = map[string]column{
 }
 
 // A variable is $name or ${name} of nginx, %NAME%, %NAME(X):9% of Envoy, or %name, %{+Q}name, %[expression] of HAProxy.
-var variable = regexp.MustCompile(`\$\{?(\w+)\}?|%(?:\{[^}]*\})?(?:\[[^\]]*\]|(\w+)(?:\([^)]*\)(?::\d+)?)?%?)`)
+var (
+	variable = regexp.MustCompile(`\$\{?(\w+)\}?|%(?:\{[^}]*\})?(?:\[[^\]]*\]|(\w+)(?:\([^)]*\)(?::\d+)?)?%?)`)
+	quoted   = regexp.MustCompile(`%\{[^}]*\+Q[^}]*\}(\w+|\[[^\]]*\])`)
+)
 
 func mustFormat(format string) logFormat {
 	f, err := newLogFormat(format)
@@ -56,6 +60,7 @@ func mustFormat(format string) logFormat {
 }
 
 func newLogFormat(format string) (all logFormat, err error) {
+	format = quoted.ReplaceAllString(format, `"%$1"`)
 	end, precise := 0, -1 // the place of $msec: other times are not needed
 	for _, at := range variable.FindAllStringSubmatchIndex(format, -1) {
 		name := ""
@@ -73,29 +78,22 @@ func newLogFormat(format string) (all logFormat, err error) {
 		all = append(all, piece{[]byte(format[end:at[0]]), columnOf[name]})
 		end = at[1]
 	}
-	has := map[column]bool{}
 	for i := range all {
 		if all[i].column == ended && precise >= 0 && i != precise {
 			all[i].column = skipped
 		}
-		has[all[i].column] = true
 	}
 	switch {
-	case !has[ended] && !has[began]:
+	case !all.has(ended) && !all.has(began):
 		err = fmt.Errorf("log format %q has no time: want $msec, $time_iso8601, $time_local, %%START_TIME%% or %%tr", format)
-	case !has[status]:
+	case !all.has(status):
 		err = fmt.Errorf("log format %q has no status: want $status, %%RESPONSE_CODE%% or %%ST", format)
 	}
 	return append(all, piece{before: []byte(format[end:])}), err
 }
 
 func (f logFormat) has(c column) bool {
-	for _, p := range f {
-		if p.column == c {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f, func(p piece) bool { return p.column == c })
 }
 
 // split finds the fields of line, and reports whether all are there.
@@ -128,7 +126,8 @@ func (f logFormat) split(line []byte, fields *[columns][]byte) bool {
 }
 
 // readLines reads a log with a format of its own.
-func (r *rows) readLines(text *bufio.Reader, kind string) error {
+func (r *rows) readLines(text *bufio.Reader) error {
+	kind := r.c.kind
 	formats, want := logFormats[kind], "the line is not one of "+kind
 	if r.LogFormat != "" {
 		f, err := newLogFormat(r.LogFormat)
