@@ -3,6 +3,8 @@ package estimate
 import (
 	"fmt"
 	"math"
+	"slices"
+	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
 	"github.com/lullgo/lull/lab/sim"
@@ -44,9 +46,8 @@ func (e *estimator) arrivals() {
 	}
 	e.hidden = false
 	if !pure {
-		cause := e.spike(counts, masked)
 		for i := range counts {
-			if masked[i] && !cause {
+			if masked[i] && !e.grown(s.At(at(i)), s.At(at(i+1))) {
 				e.hidden = true
 				counts[i] = math.NaN()
 			}
@@ -152,26 +153,12 @@ func dispersionOf(counts, means []float64, starts []int, masked []bool) (single,
 	return dispersion(some, mu)
 }
 
-// spike reports whether more arrived before anything else was wrong: a rise by at least 30 % that is certain, in the step in which the first incident
-// begins or in one of the five before it.
-func (e *estimator) spike(counts []float64, masked []bool) bool {
-	for i := range masked {
-		if !masked[i] {
-			continue
-		}
-		var before []float64
-		for k := max(i-65, 0); k < i-5; k++ {
-			before = append(before, counts[k])
-		}
-		usual := median(before)
-		for k := max(i-5, 0); k <= i+1 && k < len(counts) && len(before) > 2; k++ { // one step before the first bad one is masked, too
-			if counts[k] > 1.3*usual && surprise(counts[k], usual) > certain {
-				return true
-			}
-		}
-		return false
-	}
-	return false
+// grown reports whether the time belongs to an incident in which more came than retries explain.
+func (e *estimator) grown(from, to time.Time) bool {
+	m := e.main
+	return slices.ContainsFunc(e.calm.incident, func(r run) bool {
+		return m.At(r.from-1).Before(to) && m.At(r.to+1).After(from) && e.grew(m, &e.calm, r)
+	})
 }
 
 // ramp writes stretches of different rates as steps. own is half the interval of the level to which the factors are relative, as a share of it.

@@ -31,26 +31,25 @@ func (e *estimator) faults(g *group) {
 		if s.At(r.to).Before(e.zero) || !s.At(r.from).Before(e.zero.Add(e.w.Scenario.Horizon)) {
 			continue
 		}
-		found := e.explain(s, c, r)
-		switch {
-		case len(found) > 0:
-		case e.grew(s, &c, r.from):
-			most := 0.0
-			for _, n := range s.arrived()[r.from:r.to] {
-				most = max(most, n)
-			}
-			e.told[e.i].happened = append(e.told[e.i].happened, fmt.Sprintf("more requests came, up to %s times as many, and it was slow or failed from %s to %s",
-				number(rounded(most/c.rate, 2, 0), 0), moment(e.since(s, s.at(r.from))), moment(e.since(s, s.at(r.to)))))
-		default:
-			from, to := e.since(s, s.at(r.from)), e.since(s, s.at(r.to))
-			e.told[e.i].happened = append(e.told[e.i].happened, fmt.Sprintf("from %s to %s it was slow or failed, and the data do not show by which fault", moment(from), moment(to)))
-			e.ask(e.inService("faults"), "", fmt.Sprintf("What happened from %s to %s? No fault of the simulator fits.", moment(from), moment(to)), "finer steps, or measurements of the server")
+		from, to := moment(e.since(s, s.at(r.from))), moment(e.since(s, s.at(r.to)))
+		if s == e.main && e.grew(s, &c, r) {
+			most := slices.Max(s.arrived()[r.from:r.to])
+			e.happened("more requests came, up to %s times as many, and it was slow or failed from %s to %s", number(rounded(most/c.rate, 2, 0), 0), from, to)
+			continue
 		}
-		for _, f := range found {
-			f.Hosts = hosts
-			e.addFault(s, f)
+		f, ok := e.explain(s, &c, r)
+		if !ok {
+			e.happened("from %s to %s it was slow or failed, and the data do not show by which fault", from, to)
+			e.ask(e.inService("faults"), "", fmt.Sprintf("What happened from %s to %s? No fault of the simulator fits.", from, to), "finer steps, or measurements of the server")
+			continue
 		}
+		f.Hosts = hosts
+		e.addFault(s, f)
 	}
+}
+
+func (e *estimator) happened(text string, args ...any) {
+	e.told[e.i].happened = append(e.told[e.i].happened, fmt.Sprintf(text, args...))
 }
 
 // since turns seconds from the beginning of s into seconds of the world.
@@ -95,120 +94,73 @@ func (e *estimator) addFault(s *steps, f fault) {
 		what += fmt.Sprintf(" of %d of %d hosts", f.Hosts, e.service().Hosts)
 	}
 	*all = append(*all, f.Fault)
-	e.told[e.i].happened = append(e.told[e.i].happened, fmt.Sprintf("a fault like the simulator's %s for %s, from %s on (%s)", what, duration(f.For.Seconds(), 0), moment(f.At.Seconds()), f.why))
+	e.happened("a fault like the simulator's %s for %s, from %s on (%s)", what, duration(f.For.Seconds(), 0), moment(f.At.Seconds()), f.why)
 }
 
-// A mood is what a step is like in an incident.
-type mood uint8
-
-const (
-	fine    mood = iota
-	dead         // a tenth of what arrives is answered, or less
-	refuses      // failures come back quickly, and what is answered is as quick as ever
-	crowded      // failures come back quickly, and what is answered is slow
-	slow
-)
-
-// explain finds the faults of an incident. The beginning decides: no answers at all are a stall; quick failures are errors, or a crash if they are refused
-// connections; slow answers are a slow-down if the first of them are slow already, and a brown-out if the times grow from normal ones.
-// What is slow after another fault, or after a spike, is its consequence.
-func (e *estimator) explain(s *steps, c calm, r run) (found []fault) {
-	moods := make([]mood, len(s.Points))
+// explain finds the fault of an incident: one. No answers at all, soon after it began, are a stall, or an outage if all that came failed quickly. If some
+// failed quickly, and the others were answered as quickly as ever, it is errors. If answers were slow, it is a slow-down or a brown-out.
+func (e *estimator) explain(s *steps, c *calm, r run) (fault, bool) {
 	arrive := make([]float64, len(s.Points))
+	var down, failing run
 	for i := r.from; i < r.to; i++ {
-		arrive[i] = or(s.began[i], c.rate)
-		moods[i] = e.mood(s, &c, i, max(arrive[i], c.rate/2))
-	}
-	stretch := func(from int, is ...mood) run { // the first from there on, with gaps of up to two steps, or half of what came before
-		for from < r.to && !slices.Contains(is, moods[from]) {
-			from++
-		}
-		to := from
-		for i := from; i < r.to && i <= to+max(2, (to-from)/2); i++ {
-			if slices.Contains(is, moods[i]) {
-				to = i + 1
+		arrive[i] = or(s.began[i], max(or(s.all[i], 0), c.rate))
+		ok, quick := s.ended[answered][i], s.ended[failed][i]
+		if ok < max(arrive[i], c.rate/2)/10 && (down.to == 0 || i <= down.to+2) {
+			if down.to == 0 {
+				down.from = i
 			}
+			down.to = i + 1
 		}
-		return run{from, to}
-	}
-	usual := func(f fault) fault {
-		f.At = seconds((f.at.low+f.at.high)/2, 9)
-		f.For = seconds((f.to.low+f.to.high)/2, 9) - f.At
-		return f
-	}
-	first := r.from
-	for first < r.to && moods[first] == fine {
-		first++
-	}
-	if first == r.to {
-		return nil
-	}
-	caused := e.grew(s, &c, first)
-	at := first
-	if moods[first] == slow && first+1 < r.to && moods[first+1] != dead && !caused {
-		slowed := stretch(first, slow, crowded, dead)
-		if f, ok := e.slowed(s, &c, slowed, arrive); ok {
-			found = append(found, usual(f))
-			at = slowed.to
-			for at < r.to && moods[at] != refuses { // what follows is its consequence
-				at++
+		if quick > (2*c.failing+0.02)*s.all[i] && surprise(quick, c.failing*s.all[i]) > 3 {
+			if failing.to == 0 {
+				failing.from = i
 			}
+			failing.to = i + 1
 		}
 	}
-	for len(found) < 20 {
-		d, q := stretch(at, dead), stretch(at, refuses)
-		switch {
-		case q.from < q.to && (q.from <= d.from || d.from == d.to):
-			f, end, ok := e.refused(s, &c, run{max(r.from, at), r.to}, q)
-			if ok {
-				found = append(found, f)
-			}
-			at = max(q.to, end)
-		case d.from < d.to:
-			if len(found) == 0 || d.to-d.from > 2 {
-				found = append(found, e.stalled(s, &c, d, arrive))
-			}
-			at = d.to
-		default:
-			e.warm(s, &c, found, r)
-			return found
+	sum := func(of []float64, r run) (sum float64) {
+		for i := r.from; i < r.to; i++ {
+			sum += or(of[i], 0)
 		}
-		if len(found) > 0 && found[len(found)-1].Kind == sim.Stall { // what follows is its consequence
-			for at < r.to && moods[at] != refuses {
-				at++
+		return sum
+	}
+	late := func(r run) bool {
+		times, n := s.times(func(i int) bool { return i >= r.from && i < r.to }, of(answered))
+		above := sumOf(times[min(c.slowBar, len(times)):])
+		return surprise(above, c.slow*n) > certain && above > 1.5*c.slow*n
+	}
+	if down.to > 0 && down.from <= r.from+1 {
+		all := sum(s.all, down)
+		gone, quick := sum(s.ended[cut], down), sum(s.ended[failed], down)
+		if quick > 0.9*all && quick > 0.8*sum(arrive, down) {
+			f, ok := e.refused(s, c, r, down)
+			// In a stall some wait, until they are cut off or answered late.
+			if waited := gone >= 5 && surprise(gone, c.failing*all) > certain || late(run{down.to, min(down.to+2, len(s.Points))}); f.Kind == sim.Crash || !waited {
+				return f, ok
 			}
+		}
+		return e.stalled(s, c, down, arrive), true
+	}
+	if failing.to > 0 && !late(failing) {
+		if f, ok := e.refused(s, c, r, failing); ok {
+			return f, true
 		}
 	}
-	return found
+	if f, ok := e.slowed(s, c, r, arrive); ok || down.to == 0 {
+		return f, ok
+	}
+	return e.stalled(s, c, down, arrive), true
 }
 
-func (e *estimator) mood(s *steps, c *calm, i int, arrive float64) mood {
-	ok, quick, all := s.ended[answered][i], s.ended[failed][i], s.all[i]
-	if math.IsNaN(ok) {
-		return fine
-	}
-	fails := quick > (2*c.failing+0.05)*all && quick > (2*c.failing+0.05)*arrive && surprise(quick, c.failing*max(all, arrive)) > 3
-	times, n := s.times(only(i), of(answered))
-	late := n > 0 && s.quantile(times, n, 0.5) > 2*c.p50
-	switch {
-	case fails && quick > all/2 && ok < arrive/10:
-		return refuses
-	case ok < arrive/10:
-		return dead
-	case fails && late:
-		return crowded
-	case fails:
-		return refuses
-	case late || c.slowAt(s, i) || s.ended[cut][i] > (2*c.failing+0.02)*all:
-		return slow
-	}
-	return fine
-}
-
-// grew reports whether arrivals had grown by 30 % when the incident began.
-func (e *estimator) grew(s *steps, c *calm, first int) bool {
-	for i := max(first-3, 0); i <= first; i++ {
-		if n := s.arrived()[i]; n > 1.3*c.rate && surprise(n, c.rate) > certain {
+// grew reports whether more came in the incident than retries explain: each of them follows a failure.
+func (e *estimator) grew(s *steps, c *calm, r run) bool {
+	arrived := s.arrived()
+	usual := c.rate / (1 - c.failing)
+	extra, lost := 0.0, 0.0
+	for i := max(r.from-3, 0); i < min(r.to, r.from+20); i++ {
+		extra += or(arrived[i], usual) - usual
+		lost += or(s.all[i]-s.ended[answered][i], 0)
+		if n := float64(i - r.from + 4); extra-lost > 5*math.Sqrt(usual*n) && extra-lost > 0.3*usual*min(n-3, 3) && i >= r.from {
 			return true
 		}
 	}
@@ -264,9 +216,9 @@ func (e *estimator) stalled(s *steps, c *calm, d run, arrive []float64) fault {
 	return f
 }
 
-// refused makes a fault of a stretch of quick failures, and returns where the stretch ends. Where it begins and ends is found by the likelihood of the failures
+// refused makes a fault of a stretch of quick failures. Where it begins and ends is found by the likelihood of the failures
 // in each step of the incident r, and of 20 steps around it.
-func (e *estimator) refused(s *steps, c *calm, r, q run) (f fault, end int, ok bool) {
+func (e *estimator) refused(s *steps, c *calm, r, q run) (f fault, ok bool) {
 	k, n := s.ended[failed], s.all
 	usual := max(c.failing, 0.5/max(c.n, 1))
 	var bad, all, p float64
@@ -283,7 +235,7 @@ func (e *estimator) refused(s *steps, c *calm, r, q run) (f fault, end int, ok b
 	}
 	pool()
 	if p < 2*usual {
-		return f, q.to, false
+		return f, false
 	}
 	middle := (q.from + q.to) / 2
 	from, first, last := edge(k, n, usual, p, max(r.from-20, 0), middle)
@@ -311,9 +263,10 @@ func (e *estimator) refused(s *steps, c *calm, r, q run) (f fault, end int, ok b
 	names := sorted(codes)
 	slices.SortStableFunc(names, func(a, b string) int { return int(codes[b] - codes[a]) })
 	f.why = fmt.Sprintf("%s of %s failed, with %s", whole(bad), whole(all), strings.Join(names[:min(3, len(names))], ", "))
-	if p > 0.97 && codes["refused"]+codes["reset"]+codes["502"] > 0.8*bad {
+	if p > 0.9 && codes["refused"]+codes["reset"]+codes["502"] > 0.8*bad {
 		f.Kind = sim.Crash
-		return f, to, true
+		e.warm(s, c, &f, r)
+		return f, true
 	}
 	var mu []float64
 	for i := inside.from; i < inside.to; i++ {
@@ -325,17 +278,19 @@ func (e *estimator) refused(s *steps, c *calm, r, q run) (f fault, end int, ok b
 	if m >= 5 {
 		f.After = seconds(s.quantile(times, m, 0.5), 3)
 	}
-	return f, to, true
+	return f, true
 }
 
 // slowed makes a fault of a stretch of slow answers. If as much is answered as arrives, each takes longer. Otherwise it can do less than arrives, until the
-// number in hand is the greatest: whether it has fewer workers or each takes longer cannot be seen then, because all wait.
+// number in hand is the greatest.
 func (e *estimator) slowed(s *steps, c *calm, r run, arrive []float64) (fault, bool) {
 	if r.to-r.from < 3 {
 		return fault{}, false
 	}
 	ends := func(r run) fault {
-		return fault{at: span{s.at(r.from - 1), s.at(r.from + 1)}, to: span{s.at(r.to - 1), s.at(r.to + 1)}}
+		f := fault{at: span{s.at(r.from - 1), s.at(r.from + 1)}, to: span{s.at(r.to - 1), s.at(r.to + 1)}}
+		f.At, f.For = seconds(s.at(r.from), 9), seconds(s.at(r.to)-s.at(r.from), 9)
+		return f
 	}
 	inside := func(i int) bool { return i > r.from && i < r.to-1 }
 	var came, ok float64
@@ -380,29 +335,44 @@ func (e *estimator) slowed(s *steps, c *calm, r run, arrive []float64) (fault, b
 	}
 	f := ends(r)
 	f.Kind = sim.BrownOut
+	// While all wait equally long, times differ by the work alone. If they differ more than usual, each takes longer.
+	// Steps in which the wait changes by more than that show nothing.
+	var spreads []float64
+	middle := func(i int) float64 {
+		counts, n := s.times(only(i), of(answered))
+		return s.quantile(counts, n, 0.5)
+	}
+	width := func(counts []float64, n float64) float64 {
+		return s.quantile(counts, n, 0.75) - s.quantile(counts, n, 0.25)
+	}
+	for i := r.from + 1; i < r.to-1; i++ {
+		drift := math.Abs(middle(i+1)-middle(i-1)) / 4
+		if counts, n := s.times(only(i), of(answered)); n >= 4 && drift < width(counts, n)/2 {
+			spreads = append(spreads, width(counts, n))
+		}
+	}
+	if median(spreads) > 2*width(c.times, c.n) {
+		f.Kind = sim.SlowDown
+	}
 	f.Share = digits(min(max(ok/n, 0.1)/can, 1), 3)
 	around := counted(ok, 2)
 	f.share = span{min(around.low/n/can/1.1, f.Share), max(min(around.high/n/can*1.1, 1), f.Share)}
-	e.ask(e.inService("faults"), "", "Had it fewer workers, or did each request take longer? Both look the same while requests wait. Assumed: fewer workers (brown-out).", "times of the work without the wait")
+	e.ask(e.inService("faults"), "", fmt.Sprintf("Had it fewer workers, or did each request take longer? Both look alike while requests wait. Assumed: %s.", f.Kind), "times of the work without the wait")
 	if w == 0 {
 		f.share.low = min(0.001, f.Share) // of a capacity that is not known
 	}
-	f.why = fmt.Sprintf("%s of %s were answered, later and later", whole(ok), whole(came))
+	f.why = fmt.Sprintf("%s came and %s were answered, late", whole(came), whole(ok))
 	return f, true
 }
 
 // warm gives a crash a cold cache, if answers were slow after it and became quicker while little was lost.
-func (e *estimator) warm(s *steps, c *calm, found []fault, r run) {
-	if len(found) == 0 || found[len(found)-1].Kind != sim.Crash {
-		return
-	}
-	f := &found[len(found)-1]
+func (e *estimator) warm(s *steps, c *calm, f *fault, r run) {
 	from := int(f.to.high / s.length)
 	first, last := 0.0, from
 	for i := from; i < r.to; i++ {
 		times, n := s.times(only(i), of(answered))
 		ratio := s.quantile(times, n, 0.5) / c.p50
-		if n < 5 || !(ratio > 1.2) || s.ended[cut][i]+s.ended[failed][i] > 0.05*s.all[i]+3 {
+		if n < 5 || !(ratio > 1.2) || s.all[i]-s.ended[answered][i] > 0.05*s.all[i]+3 {
 			continue
 		}
 		if first == 0 {

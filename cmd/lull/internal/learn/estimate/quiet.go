@@ -58,8 +58,43 @@ func (s *steps) findCalm() calm {
 		c.bad = bad
 	}
 	c.gather(s)
+	c.forgive(s)
 	c.measure(s)
 	return c
+}
+
+// forgive takes for normal what is slow now and then: incidents in which nothing else is wrong, and which are short and mild, or three or more, unless one lasts
+// three times as long as the median of them.
+func (c *calm) forgive(s *steps) {
+	var slow []float64
+	medians := func(i int) float64 {
+		times, n := s.times(only(i), of(answered))
+		return s.quantile(times, n, 0.5)
+	}
+	alone := func(r run) bool {
+		for i := r.from; i < r.to; i++ {
+			if lost := or(s.all[i]-s.ended[answered][i], 0); surprise(lost, c.failing*s.all[i]) > certain || s.ended[answered][i] < c.rate/2 {
+				return false
+			}
+		}
+		return true
+	}
+	for _, r := range c.incident {
+		if alone(r) {
+			slow = append(slow, float64(r.to-r.from))
+		}
+	}
+	c.incident = slices.DeleteFunc(c.incident, func(r run) bool {
+		worst := 0.0
+		for i := r.from; i < r.to; i++ {
+			worst = max(worst, or(medians(i), 0))
+		}
+		usual := alone(r) && (len(slow) > 2 && float64(r.to-r.from) <= 3*median(slow) || r.to-r.from < 5 && worst < 5*c.p50)
+		for i := r.from; usual && i < r.to; i++ {
+			c.bad[i] = false
+		}
+		return usual
+	})
 }
 
 // measure takes the figures of what is normal from the steps that are not bad.

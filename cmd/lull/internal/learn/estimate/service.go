@@ -58,7 +58,7 @@ func (e *estimator) serviceTimes() {
 	t := &e.told[e.i]
 	t.p50, t.p99 = s.quantile(times, n, 0.5), s.quantile(times, n, 0.99)
 	for _, q := range []float64{0.5, 0.99} {
-		at := s.quantileSpan(times, n, q, e.clustering(s, q))
+		at := s.quantileSpan(times, n, q, e.spreadAbove(s, times, n, q))
 		high := at.high
 		if math.IsInf(high, 1) {
 			high = 2 * s.Edges[len(s.Edges)-1]
@@ -71,33 +71,36 @@ func (e *estimator) serviceTimes() {
 	e.network()
 }
 
-// clustering is how much the share of answers above a quantile varies from step to step, as a multiple of what independent times would: where requests wait, slow
-// ones come together.
-func (e *estimator) clustering(s *steps, q float64) float64 {
+// spreadAbove returns the dispersion of how many take longer than a quantile in each step: waits come in bursts.
+func (e *estimator) spreadAbove(s *steps, times []float64, n, q float64) float64 {
+	limit, _ := s.barOf(times, q*n)
+	var late, means []float64
 	good := e.normal(s)
-	times, n := s.times(good, of(answered))
-	bar, sum := 0, 0.0
-	for ; bar < len(times) && sum < q*n; bar++ {
-		sum += times[bar]
-	}
-	p := 1 - sum/n // above
-	if p <= 0 {
-		return 1
-	}
-	var above, means []float64
 	for i := range s.Points {
-		if !good(i) {
-			continue
+		if good(i) {
+			counts, all := s.times(only(i), of(answered))
+			above := 0.0
+			for k, c := range counts {
+				if k > 0 && s.Edges[k-1] > limit {
+					above += c
+				}
+			}
+			late, means = append(late, above), append(means, all)
 		}
-		counts, all := s.times(only(i), of(answered))
-		k := all
-		for _, c := range counts[:bar] {
-			k -= c
-		}
-		above, means = append(above, k/(1-p)), append(means, all*p/(1-p)) // so that the variance is that of the binomial distribution
 	}
-	_, batches := dispersion(above, means)
-	return batches
+	share := sumOf(late) / max(sumOf(means), 1)
+	for i := range means {
+		means[i] *= share
+	}
+	_, spread := dispersion(late, means)
+	return spread
+}
+
+func sumOf(values []float64) (sum float64) {
+	for _, v := range values {
+		sum += v
+	}
+	return sum
 }
 
 // network learns the way between callers and server, if both were measured: half of the difference of their medians.
@@ -131,9 +134,6 @@ func (e *estimator) capacity() {
 		}
 	}
 	full := e.full() // answers in a step
-	for _, i := range e.crowd() {
-		full = append(full, s.ended[answered][i])
-	}
 	mean := s.mean(c.times)
 	unknown := func() {
 		most := peak / s.length
@@ -176,76 +176,33 @@ func (e *estimator) capacity() {
 	e.queue()
 }
 
-// full returns what was answered in the steps in which requests waited: in five steps or more one after another, three quarters of what was answered took
-// twice as long as normal, nearly nothing was lost, and the times grew while more arrived than was answered, or fell while more than usual was
-// answered. Times that stay as they are, or fall by themselves, are those of work that takes longer.
+// full returns what was answered in the steps in which requests waited: in five steps or more one after another, more was answered than usual, slowly or
+// beside refusals, and the number that came was another. Work that only takes longer answers as many as come.
 func (e *estimator) full() (all []float64) {
 	s, c := e.main, &e.calm
-	medians := make([]float64, len(s.Points))
 	waits := func(i int) bool {
-		ok := s.ended[answered][i]
-		if !c.bad[i] || !(ok > 0.9*c.rate) || s.ended[cut][i]+s.ended[failed][i] > 0.05*s.all[i] {
+		ok, quick := s.ended[answered][i], s.ended[failed][i]
+		if !c.bad[i] || !(ok > 0.9*c.rate) || s.ended[cut][i] > 0.05*s.all[i] {
 			return false
 		}
-		times, n := s.times(only(i), of(answered))
-		medians[i] = s.quantile(times, n, 0.5)
-		return n >= leastEach/2 && s.quantile(times, n, 0.25) > 2*c.p50
+		return quick > 0.05*s.all[i] || c.slowAt(s, i)
 	}
 	for from := 0; from < len(s.Points); from++ {
-		to, top := from, from
+		to, top, held, most := from, from, 0.0, 0.0
 		for ; to < len(s.Points) && waits(to); to++ {
-			if medians[to] > medians[top] {
-				top = to
+			if held += or(s.began[to], c.rate) - s.ended[answered][to]; held > most {
+				top, most = to, held
 			}
 		}
-		for _, part := range []run{{from, top}, {top, to}} {
-			part.from, part.to = part.from+1, part.to-1 // the first and the last may be full in part
-			n := part.to - part.from
-			if n < 3 {
-				continue
-			}
-			grows, falls, came, ok := 0, 0, 0.0, 0.0
+		for _, part := range []run{{from + 1, top}, {max(from, top) + 1, to - 1}} { // while it grew, and while it fell; the ends may be full in part
+			came, ok := 0.0, 0.0
 			for i := part.from; i < part.to; i++ {
 				ok += s.ended[answered][i]
 				came += or(s.began[i], c.rate)
-				if i > part.from && medians[i] > medians[i-1] {
-					grows++
-				} else if i > part.from {
-					falls++
-				}
 			}
-			first, last := medians[part.from], medians[part.to-1]
-			usual := float64(n) * c.rate
-			if last > 1.3*first && grows >= 4*falls && came > 1.05*ok && surprise(came, ok) > 3 ||
-				first > 1.3*last && falls >= 4*grows && ok > 1.05*usual && surprise(ok, usual) > 3 {
+			usual := float64(part.to-part.from) * c.rate
+			if part.to-part.from >= 3 && ok > 1.05*usual && surprise(ok, usual) > certain && math.Abs(surprise(came, ok)) > 3 && math.Abs(came-ok) > 0.05*ok {
 				all = append(all, s.ended[answered][part.from:part.to]...)
-			}
-		}
-		from = max(from, to-1)
-	}
-	return all
-}
-
-// crowd returns the steps in which the queue was full: of five or more one after another in which answers take longer, some are refused quickly, nearly none
-// are cut off, and more are answered than usual. Only a service that gets more calls than usual answers more. The first and the last may be full in part.
-func (e *estimator) crowd() (all []int) {
-	s, c := e.main, &e.calm
-	full := func(i int) bool {
-		n, quick := s.all[i], s.ended[failed][i]
-		if !c.bad[i] || !(quick > 0.05*n) || surprise(quick, c.failing*n) < 3 || s.ended[cut][i] > 0.05*n {
-			return false
-		}
-		times, m := s.times(only(i), of(answered))
-		return m >= leastEach/2 && s.quantile(times, m, 0.5) > 1.2*c.p50
-	}
-	for from := 0; from < len(s.Points); from++ {
-		to, ok := from, 0.0
-		for ; to < len(s.Points) && full(to); to++ {
-			ok += s.ended[answered][to]
-		}
-		if n := to - from; n >= 5 && ok > 1.05*float64(n)*c.rate && surprise(ok, float64(n)*c.rate) > 3 {
-			for i := from + 1; i < to-1; i++ {
-				all = append(all, i)
 			}
 		}
 		from = max(from, to-1)
