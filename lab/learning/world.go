@@ -32,7 +32,7 @@ type world struct {
 }
 
 // families are the incidents of worlds.
-var families = []string{"none", "errors", "stall", "brown-out", "spike", "slow-down", "crash"}
+var families = []string{"none", "errors", "stall", "brown-out", "spike", "spike", "slow-down", "crash"}
 
 // drawWorld draws the world of a seed. The same seed gives the same world.
 func drawWorld(seed uint64) *world {
@@ -58,7 +58,11 @@ func drawWorld(seed uint64) *world {
 	if bounded := d.IntN(5) > 0 || w.family == "spike"; bounded {
 		s.Workers = max(int(math.Ceil(rate*mean.Seconds()/load)), 1)
 		w.capacity = float64(s.Workers) / mean.Seconds()
-		s.Queue.Limit = max(int(w.capacity*timeout.Seconds()*between(0.3, 1)), 5)
+		line := between(0.3, 1)
+		if w.family == "spike" {
+			line *= 0.6 // so that few are cut off, and it is seen how many it can answer
+		}
+		s.Queue.Limit = max(int(w.capacity*timeout.Seconds()*line), 5)
 		load = rate / w.capacity
 	} else {
 		load = 0
