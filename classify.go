@@ -1,6 +1,7 @@
 package lull
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -157,9 +158,7 @@ func outermost(err error) (m *marked, below bool) {
 				if below {
 					return nil, true
 				}
-				if m == nil {
-					m = first
-				}
+				m = cmp.Or(m, first)
 			}
 			return m, false
 		}

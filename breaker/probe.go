@@ -10,10 +10,7 @@ import (
 
 // admit starts a probe, for which there is a place. The lock is held.
 func (b *Breaker) admit(now time.Duration, stream bool) Ticket {
-	b.lastProbe++
-	if b.lastProbe == 0 {
-		b.lastProbe = 1
-	}
+	b.lastProbe = max(b.lastProbe+1, 1)
 	b.probesOut.add(probe{id: b.lastProbe, stream: stream, since: now})
 	b.setGate()
 	return Ticket{start: now, gen: generation(b.word.Load()), probe: b.lastProbe}

@@ -106,10 +106,7 @@ func (b *Breaker) changeState(to CircuitState, c Change) {
 	b.announce(c)
 	b.probesOut.clear()
 	b.successes = 0
-	gen := generation(w) + 1
-	if gen == 0 {
-		gen = 1 // zero is that of the zero Ticket
-	}
+	gen := max(generation(w)+1, 1) // zero is that of the zero Ticket
 	b.word.Store(uint64(gen)<<stateBits | uint64(to))
 }
 

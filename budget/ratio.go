@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,9 +59,7 @@ type Ratio struct {
 
 // newRatio returns an unused budget, for a valid Config.
 func newRatio(c Config) *Ratio {
-	if c.Ratio == 0 {
-		c.Ratio = DefaultRatio
-	}
+	c.Ratio = cmp.Or(c.Ratio, DefaultRatio)
 	b := &Ratio{
 		slotWidth: c.Window / slots,
 		reserve:   slots * units(c.Floor*(c.Window/slots).Seconds()),

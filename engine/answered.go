@@ -63,14 +63,8 @@ func (a *answered) usualClass() uint { return uint(a.word.Load()) & classMask }
 // answersQuickly reports whether there is no queue, as quickParts has it, where attempts may take
 // given.
 func (a *answered) answersQuickly(given time.Duration) bool {
-	usual, last := a.usualTime(), a.latestTook()
+	usual, last := a.usualTime(), classTop(uint(a.word.Load())>>classBits&classMask) // zero if the latest answer was no success
 	return usual > 0 && last > 0 && usual < given/quickParts && last < given/2
-}
-
-// latestTook returns how long the latest answer took, rounded up to its class; zero if it was no
-// success.
-func (a *answered) latestTook() time.Duration {
-	return classTop(uint(a.word.Load()) >> classBits & classMask)
 }
 
 const (

@@ -89,7 +89,7 @@ func (c *Call) decide(now time.Duration, v Verdict, shows evidence, with situati
 		return c.countWait(step, with)
 	}
 	c.hinted = v.After > 0 && p.freeHints
-	if c.hinted && c.s.memory().hintedRetriesAreFree() {
+	if c.hinted && c.s.memory().failedHints.Load() < maxFailedHints {
 		c.receipt = 0
 		return c.countWait(step, with)
 	}
@@ -126,7 +126,7 @@ func (c *Call) paidStep(now time.Duration, class budget.Class, step Step, random
 	}
 	c.receipt, c.paid = grant.Receipt, c.s.memory().budget != nil
 	if c.paid {
-		c.paidRetries = incremented(c.paidRetries)
+		c.paidRetries = min(c.paidRetries, math.MaxUint8-1) + 1
 	}
 	return step
 }
@@ -252,8 +252,6 @@ func (c *Call) refund(now time.Duration, paid bool, r *budget.Receipt) bool {
 	}
 	return true
 }
-
-func incremented(n uint8) uint8 { return min(n, math.MaxUint8-1) + 1 }
 
 func budgetClass(v Verdict) budget.Class {
 	switch {

@@ -6,8 +6,6 @@ package engine
 // has this rule.
 const maxFailedHints = 2
 
-func (m *memory) hintedRetriesAreFree() bool { return m.failedHints.Load() < maxFailedHints }
-
 // recordHintedRetry records the end of a retry that was made at the time that the server asked
 // for.
 func (m *memory) recordHintedRetry(v Verdict) {

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -35,10 +36,7 @@ import (
 // its closing has refused and failed (and degraded, if fallbacks have answered), and once a minute a
 // line of level Warn has the counts so far and the last failure.
 func NewLog(l *slog.Logger) Observer {
-	if l == nil {
-		l = slog.Default()
-	}
-	return &logObserver{log: l}
+	return &logObserver{log: cmp.Or(l, slog.Default())}
 }
 
 type logObserver struct {

@@ -152,9 +152,7 @@ func (c Config) rules() rules {
 		share:      c.Share,
 		inFlight:   int64(cmp.Or(c.InFlight, DefaultInFlight)),
 	}
-	if r.minSamples == 0 {
-		r.minSamples = max(20, int64(math.Ceil(3/c.tail()-slack)))
-	}
+	r.minSamples = cmp.Or(r.minSamples, max(20, int64(math.Ceil(3/c.tail()-slack))))
 	r.minDelay = min(cmp.Or(c.MinDelay, DefaultMinDelay), r.maxDelay)
 	switch {
 	case c.Share < 0:

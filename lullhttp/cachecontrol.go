@@ -1,6 +1,7 @@
 package lullhttp
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -54,10 +55,7 @@ func (c *cacheControl) add(name, value string) {
 	case "stale-if-error":
 		shorten(&c.staleIfError, value)
 	case "max-stale":
-		if value == "" {
-			value = "99999999999" // any
-		}
-		shorten(&c.maxStale, value)
+		shorten(&c.maxStale, cmp.Or(value, "99999999999")) // without a value: any
 	case "min-fresh":
 		d, _ := parseDigits(value, time.Second)
 		c.minFresh = max(c.minFresh, d)

@@ -1,6 +1,7 @@
 package lullhttp
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"net"
@@ -135,9 +136,7 @@ func (x *exchange) isAddress(address string) bool {
 	}
 	return x.anyRequest(func(r *http.Request) bool {
 		name, port, _ := splitHost(r.URL.Host)
-		if port == "" {
-			port = map[string]string{"http": "80", "https": "443"}[r.URL.Scheme]
-		}
+		port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[r.URL.Scheme])
 		ip, err := netip.ParseAddr(name)
 		return port == strconv.Itoa(int(at.Port())) && (err != nil || ip.Unmap() == at.Addr().Unmap())
 	})

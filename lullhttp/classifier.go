@@ -33,7 +33,7 @@ func Peek(resp *http.Response, n int) []byte {
 	if n <= 0 || resp.Body == nil || resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil
 	}
-	b, _ := peek(resp, n, peekTime)
+	b, _ := peek(resp, n, false, peekTime)
 	return b
 }
 

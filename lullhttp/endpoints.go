@@ -1,6 +1,7 @@
 package lullhttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,9 +148,7 @@ func (i *endpointPicks) redirect(t *Transport, out *http.Request) endpointAttemp
 	u := *out.URL
 	u.Host = to.host
 	if to.scheme == "" {
-		if out.Host == "" {
-			out.Host = out.URL.Host
-		}
+		out.Host = cmp.Or(out.Host, out.URL.Host)
 	} else {
 		if out.Host == out.URL.Host {
 			out.Host = ""

@@ -45,7 +45,7 @@ func (x *exchange) grpcVerdict(ctx context.Context, resp *http.Response) lull.Ve
 	if until, bounded := ctx.Deadline(); bounded {
 		within = min(within, time.Until(until)/2)
 	}
-	if first, ended := peekFirst(resp, within); !ended || len(first) > 0 {
+	if first, ended := peek(resp, peekBytes, true, within); !ended || len(first) > 0 {
 		return lull.Verdict{Kind: lull.KindSuccess}
 	}
 	return classifyGRPC(resp.Trailer)

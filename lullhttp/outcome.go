@@ -48,13 +48,11 @@ func (o Outcome) record(resp *http.Response) {
 	key := weak.Make(resp)
 	outcomeCount.Add(1) // before it is there
 	if _, known := outcomes.Swap(key, o); !known {
-		runtime.AddCleanup(resp, forget, key)
+		runtime.AddCleanup(resp, func(key weak.Pointer[http.Response]) {
+			outcomes.Delete(key)
+			outcomeCount.Add(-1)
+		}, key)
 	} else {
 		outcomeCount.Add(-1)
 	}
-}
-
-func forget(key weak.Pointer[http.Response]) {
-	outcomes.Delete(key)
-	outcomeCount.Add(-1)
 }

@@ -14,19 +14,9 @@ const peekTime = 250 * time.Millisecond
 const peekBytes = 4 << 10 // at a time
 
 // peek reads up to limit bytes of the body of resp, for no longer than within. It returns true if
-// they are the whole body, or as many as the limit. The body can be read from its beginning
-// afterwards.
-func peek(resp *http.Response, limit int, within time.Duration) ([]byte, bool) {
-	return prefetch(resp, limit, false, within)
-}
-
-// peekFirst is peek for the first bytes that come. It returns true if there are some, or if the body
-// is empty.
-func peekFirst(resp *http.Response, within time.Duration) ([]byte, bool) {
-	return prefetch(resp, peekBytes, true, within)
-}
-
-func prefetch(resp *http.Response, limit int, first bool, within time.Duration) ([]byte, bool) {
+// they are the whole body, or as many as the limit; with first, if there are some, or the body is
+// empty. The body can be read from its beginning afterwards.
+func peek(resp *http.Response, limit int, first bool, within time.Duration) ([]byte, bool) {
 	if resp.Body == nil || resp.Body == http.NoBody {
 		return nil, resp.Body != nil
 	}

@@ -1,6 +1,7 @@
 package lullhttp
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -51,9 +52,7 @@ func ParseProblem(body []byte) (ProblemDetails, bool) {
 		Detail:   stringIn(members["detail"]),
 		Instance: stringIn(members["instance"]),
 	}
-	if p.Type == "" {
-		p.Type = "about:blank"
-	}
+	p.Type = cmp.Or(p.Type, "about:blank")
 	if n, err := strconv.Atoi(string(members["status"])); err == nil && n >= 100 && n <= 599 {
 		p.Status = n
 	}

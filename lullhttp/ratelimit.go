@@ -44,7 +44,8 @@ func parseQuota(member string) (exhausted bool, reset time.Duration, valid bool)
 		var parameter string
 		parameter, rest, more = cutUnquoted(rest, ';')
 		key, value, hasValue := strings.Cut(strings.TrimLeft(parameter, " "), "=")
-		if !isKey(key) || hasValue && !isBareItem(value) {
+		isKey := key != "" && consists(key[:1], lowerCase+"*") && consists(key, lowerCase+digits+"_-.*")
+		if !isKey || hasValue && !isBareItem(value) {
 			return false, 0, false
 		}
 		switch key {
@@ -100,10 +101,6 @@ func consists(s, set string) bool {
 		}
 	}
 	return true
-}
-
-func isKey(s string) bool {
-	return s != "" && consists(s[:1], lowerCase+"*") && consists(s, lowerCase+digits+"_-.*")
 }
 
 // isBareItem reports whether s is a bare item of RFC 9651.

@@ -66,7 +66,7 @@ func peekProblem(resp *http.Response, until time.Time, bounded bool) (ProblemDet
 	if bounded {
 		within = min(within, time.Until(until)/2)
 	}
-	body, ok := peek(resp, problemBytes, within)
+	body, ok := peek(resp, problemBytes, false, within)
 	if !ok {
 		return ProblemDetails{}, false
 	}

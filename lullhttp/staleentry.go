@@ -3,6 +3,7 @@ package lullhttp
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -142,9 +143,7 @@ func (r *storedResponse) lifetime(private bool) time.Duration {
 // urlKey returns the key of what a GET of the request's URL answers; at, if not nil, is another URL of
 // the same origin.
 func urlKey(req *http.Request, at *url.URL) string {
-	if at == nil {
-		at = req.URL
-	}
+	at = cmp.Or(at, req.URL)
 	key := strings.ToLower(req.URL.Scheme) + "://" + hostOf(req)
 	if sent := canonicalHost(req.URL.Scheme, req.Host); sent != "" && sent != hostOf(req) {
 		key += "(" + sent + ")"

@@ -19,17 +19,6 @@ const AnnounceHeader = "Lull"
 
 var announcement = []string{"1"}
 
-// sendsTimeout reports whether requests to a host carry the time that is left.
-func (t *Transport) sendsTimeout(host string) bool {
-	return t.timeoutHeader != "" && (t.announcers == nil || t.announcers.Has(host))
-}
-
-func (t *Transport) recordAnnouncer(host string, h http.Header) {
-	if t.announcers != nil && len(h[AnnounceHeader]) > 0 {
-		t.announcers.Get(host)
-	}
-}
-
 // FormatTimeout returns d as a value of DefaultTimeoutHeader. It rounds up to milliseconds: a
 // server that gives up early wastes its work.
 func FormatTimeout(d time.Duration) string {

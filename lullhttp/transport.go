@@ -355,7 +355,9 @@ func (x *exchange) send(ctx context.Context, out *http.Request) lull.Verdict {
 		x.out.progress.recycleTracer()
 	}
 	x.resp = resp
-	x.t.recordAnnouncer(x.req.URL.Host, resp.Header)
+	if x.t.announcers != nil && len(resp.Header[AnnounceHeader]) > 0 {
+		x.t.announcers.Get(x.req.URL.Host)
+	}
 	if x.copy != nil {
 		resp.Request = out // the caller's may be in use again
 	} else if resp.Request != x.req {
@@ -421,7 +423,7 @@ func (x *exchange) outgoingRequest(ctx context.Context) (*http.Request, error) {
 	if n := x.attempts + x.inboundRetries; n > 1 && t.attemptHeader != "" {
 		number = strconv.Itoa(n)
 	}
-	if t.sendsTimeout(req.URL.Host) {
+	if t.timeoutHeader != "" && (t.announcers == nil || t.announcers.Has(req.URL.Host)) {
 		bound := ctx
 		if isUpload(req) {
 			bound = req.Context() // AttemptTimeout does not run while it makes progress

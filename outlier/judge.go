@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // normal is 1/Φ⁻¹(3/4), the standard deviation of a normal distribution over its median
@@ -106,10 +107,7 @@ func (s *Set) judgeRates(at time.Duration, local bool, random func() uint64) {
 		return
 	}
 	slices.SortStableFunc(t, func(a, b sample) int { return cmp.Compare(a.rate, b.rate) }) // the worst first
-	reason := SuccessRate
-	if local {
-		reason = LocalSuccessRate
-	}
+	reason := choice.Either(local, LocalSuccessRate, SuccessRate)
 	switch e := s.enough(s.minCalls); {
 	case s.statistic == NoStatistic, len(e) < s.minHosts:
 	case s.statistic == MeanDeviation:

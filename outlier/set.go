@@ -70,7 +70,7 @@ func New(c Config, listeners ...func(Change)) (*Set, error) {
 func (s *Set) Update(now time.Duration, keys []string) {
 	s.mu.Lock()
 	defer s.unlock()
-	if s.unchanged(keys) {
+	if slices.EqualFunc(s.hosts, keys, func(h *host, key string) bool { return h.key == key }) {
 		return
 	}
 	s.round++
@@ -78,7 +78,8 @@ func (s *Set) Update(now time.Duration, keys []string) {
 	for _, key := range keys {
 		h := s.byKey[key]
 		if h == nil {
-			h = s.newHost(key)
+			s.lastID++
+			h = &host{id: s.lastID, key: key, past: make([]tally, s.sweeps), began: make([]int64, s.sweeps+1)}
 			s.byKey[key] = h
 		}
 		if h.round != s.round {
@@ -96,15 +97,6 @@ func (s *Set) Update(now time.Duration, keys []string) {
 	if s.limit == AtLeastOne {
 		s.shrink(now)
 	}
-}
-
-func (s *Set) unchanged(keys []string) bool {
-	return slices.EqualFunc(s.hosts, keys, func(h *host, key string) bool { return h.key == key })
-}
-
-func (s *Set) newHost(key string) *host {
-	s.lastID++
-	return &host{id: s.lastID, key: key, past: make([]tally, s.sweeps), began: make([]int64, s.sweeps+1)}
 }
 
 func (s *Set) remove(h *host) {

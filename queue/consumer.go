@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -114,7 +115,7 @@ func New(name string, b Broker, d *lull.Dependency, h Handler, config Config, op
 		}
 	}
 	if len(c.observers) == 0 {
-		c.observers = []Observer{logLosses}
+		c.observers = []Observer{func(ctx context.Context, e Event) { logEvent(ctx, nil, e, slog.LevelError) }} // what is lost
 	}
 	c.plan.Store(plan)
 	c.settles, _ = lull.NewDependency("broker of "+name, settlePolicy(config.Lease), lull.WithRand(c.random))

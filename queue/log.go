@@ -23,9 +23,6 @@ func NewLog(l *slog.Logger) Observer {
 	return func(ctx context.Context, e Event) { logEvent(ctx, l, e, slog.LevelDebug) }
 }
 
-// logLosses is the observer of a consumer that was given none.
-func logLosses(ctx context.Context, e Event) { logEvent(ctx, nil, e, slog.LevelError) }
-
 // logEvent writes a line, if it is of that level or above.
 func logEvent(ctx context.Context, l *slog.Logger, e Event, minLevel slog.Level) {
 	level, message, do := describeEvent(e)

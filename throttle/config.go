@@ -136,9 +136,7 @@ func (c Config) rules() rules {
 	r.slot = max(r.window/slots, 1) // LongestWait is asked of what is not valid too
 	recent := cmp.Or(c.Recent, r.window/recentPart)
 	r.recent = min(slots, int((recent-1)/r.slot)+1)
-	if r.probeEvery == 0 {
-		r.probeEvery = r.window / probePart
-	}
+	r.probeEvery = cmp.Or(r.probeEvery, r.window/probePart)
 	r.maxWait = max(0, cmp.Or(c.MaxWait, seconds(1/r.minRate)))
 	return r
 }

@@ -30,7 +30,7 @@ func units(d time.Duration) uint32 {
 	if d <= 0 {
 		return 0
 	}
-	n := ceil(d)
+	n := uint32((d + unit - 1) / unit)
 	for {
 		short := time.Duration(n)*unit - d - time.Duration(bits.OnesCount32(n))*time.Millisecond
 		if short >= 0 {
@@ -39,8 +39,6 @@ func units(d time.Duration) uint32 {
 		n++
 	}
 }
-
-func ceil(d time.Duration) uint32 { return uint32((d + unit - 1) / unit) }
 
 // delayed returns the exchange and the routing key for a message that must reach the queue after n
 // units. For 0 units that is the queue itself.

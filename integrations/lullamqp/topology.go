@@ -13,6 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // topology is everything that must be on the server for a queue.
@@ -159,10 +160,7 @@ func (p *Mismatches) add(kind, name, what, want, found string) {
 }
 
 func (p *Mismatches) missing(o object) {
-	want := "a durable queue"
-	if o.kind == kindExchange {
-		want = "a durable " + o.of + " exchange"
-	}
+	want := choice.Either(o.kind == kindExchange, "a durable "+o.of+" exchange", "a durable queue")
 	p.add(o.kind, o.name, "missing", want+withArgs(o.args), "")
 }
 

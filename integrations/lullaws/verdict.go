@@ -27,7 +27,7 @@ func verdictOf(err error, retryable bool) lull.Verdict {
 			v.Code = errorCode(err)
 		}
 		switch {
-		case throttled(err):
+		case throttles.IsErrorThrottle(err) == aws.TrueTernary || status(err) == http.StatusTooManyRequests:
 			v.Kind, v.After = lull.KindRateLimited, waitHint(err)
 		case retryable:
 			v.Kind, v.After = lull.KindTransient, waitHint(err)
@@ -41,10 +41,6 @@ func verdictOf(err error, retryable bool) lull.Verdict {
 }
 
 var throttles = retry.IsErrorThrottles(retry.DefaultThrottles)
-
-func throttled(err error) bool {
-	return throttles.IsErrorThrottle(err) == aws.TrueTernary || status(err) == http.StatusTooManyRequests
-}
 
 // refusesCredentials reports whether the service has refused the credentials or permissions of the
 // caller. That says nothing about the service, nor about the request: other credentials may succeed.

@@ -100,13 +100,9 @@ func (o *serverOptions) request(ctx context.Context) (r admission.Request) {
 		r.Priority = admission.PriorityOf(http.Header{admission.HeaderCriticality: metadata.ValueFromIncomingContext(ctx, criticalityKey)})
 	}
 	if trusted || o.trusted == nil {
-		r.Attempt, r.Hedge = AttemptNumber(ctx), isHedge(ctx)
+		r.Attempt, r.Hedge = AttemptNumber(ctx), slices.Contains(metadata.ValueFromIncomingContext(ctx, hedgeKey), "?1")
 	}
 	return r
-}
-
-func isHedge(ctx context.Context) bool {
-	return slices.Contains(metadata.ValueFromIncomingContext(ctx, hedgeKey), "?1")
 }
 
 // resultOf returns how a call counts for the adaptive limit: Done if the work was of use.

@@ -108,7 +108,8 @@ func (r *race) Attempt(ctx context.Context, slot int) lull.Verdict {
 // released.
 func (r *race) Discard(slot int, _ time.Duration) {
 	if slot == 0 && r.try.err == nil {
-		reset(r.try.reply)
+		reply, _ := asProto(r.try.reply)
+		proto.Reset(reply)
 	}
 }
 
@@ -189,9 +190,4 @@ func copyMessage(to, from any) {
 	src, _ := asProto(from)
 	proto.Reset(dst)
 	proto.Merge(dst, src)
-}
-
-func reset(m any) {
-	v2, _ := asProto(m)
-	proto.Reset(v2)
 }

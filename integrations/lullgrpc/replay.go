@@ -52,9 +52,6 @@ func asProto(m any) (proto.Message, bool) {
 	return nil, false
 }
 
-// room returns how large another message may be.
-func (r *replay) room(limit int) int { return limit - r.size - frameBytes }
-
 func (r *replay) add(c replayMessage) {
 	r.messages = append(r.messages, c)
 	r.size += len(c.bytes) + frameBytes

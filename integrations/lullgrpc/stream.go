@@ -246,7 +246,7 @@ func (s *stream) SendMsg(m any) error {
 	defer s.leave(&s.sends)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if room := s.sent.room(s.limit); room >= 0 && !s.committed && !s.ended { // else it is not kept
+	if room := s.limit - s.sent.size - frameBytes; room >= 0 && !s.committed && !s.ended { // else it is not kept
 		s.unlocked(func() { c, copied = copyOf(m, room) })
 	}
 	for {

@@ -30,7 +30,7 @@ func (c *Client) invoke(ctx context.Context, name string, req, reply any, cc *gr
 		r, err = u.race(ctx, d, spec)
 	} else {
 		u.opts = u.try.watch(u.opts)
-		r = d.Drive(ctx, spec, u.attempt, nil, u.lastError)
+		r = d.Drive(ctx, spec, u.attempt, nil, u.try.observed)
 		err = u.try.err
 	}
 	if r.Reason != engine.Success {
@@ -100,8 +100,6 @@ func (u *unary) send(ctx context.Context, others int, req any, t *unaryAttempt, 
 	f := Failure{Method: u.method.name, Err: t.err, Trailer: t.outcome.trailer, NeverSent: t.outcome.neverSent()}
 	return u.c.verdictOf(u.method.rule, f, u.creds, t.outcome.connected && attempt.CutOff(ctx, ctx) == engine.NotCutOff)
 }
-
-func (u *unary) lastError() error { return u.try.observed() }
 
 // observed returns the error of the attempt for observers.
 func (t *unaryAttempt) observed() error { return withRequestID(t.err, t.outcome.trailer) }

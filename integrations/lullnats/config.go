@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
@@ -161,18 +162,10 @@ func (c Config) Validate() error {
 // depend on the existing queue.
 func (c Config) WithDefaults() Config {
 	c.Source = cmp.Or(c.Source, c.Stream)
-	if c.Policy == (lull.Policy{}) {
-		c.Policy = queue.Policy()
-	}
-	if c.DeliveryLimit == 0 {
-		c.DeliveryLimit = c.attempts() + slack
-	}
-	c.DeliveryLimit = max(c.DeliveryLimit, -1)
+	c.Policy = cmp.Or(c.Policy, queue.Policy())
+	c.DeliveryLimit = max(cmp.Or(c.DeliveryLimit, c.attempts()+slack), -1)
 	if c.Outstanding == 0 {
-		c.Outstanding = defaultOutstanding
-		if c.Order == queue.Total {
-			c.Outstanding = 1
-		}
+		c.Outstanding = choice.Either(c.Order == queue.Total, 1, defaultOutstanding)
 	}
 	c.Outstanding = max(c.Outstanding, -1)
 	c.LaterSubject = cmp.Or(c.LaterSubject, "later."+c.Stream+"."+c.Consumer)

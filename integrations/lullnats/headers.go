@@ -138,11 +138,6 @@ func ttl(h nats.Header) (d time.Duration, ok bool) {
 	return d, err == nil && d > 0
 }
 
-// ttlValue returns d as the value of such a header, which has whole seconds.
-func ttlValue(d time.Duration) string {
-	return strconv.FormatInt(int64(max((d+time.Second-1)/time.Second, 1)), 10)
-}
-
 // moved is the record of a message that was put off and stored anew.
 type moved struct {
 	Version  int    `json:"v"`

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -38,12 +39,10 @@ func (b *Broker) putOff(ctx context.Context, d *queue.Delivery, r *receipt, s qu
 	m := &nats.Msg{Subject: r.subject, Header: keptHeaders(r.header), Data: d.Body}
 	m.Header[movedHeader] = []string{was.encode()}
 	if live := r.header.Get(jetstream.MsgTTLHeader); live != "" {
-		name := jetstream.MsgTTLHeader
-		if s.After > 0 {
-			name = laterTTLHeader
-		}
+		name := choice.Either(s.After > 0, laterTTLHeader, jetstream.MsgTTLHeader)
 		if !r.expires.IsZero() {
-			live = ttlValue(time.Until(d.Expires) - s.After)
+			seconds := (time.Until(d.Expires) - s.After + time.Second - 1) / time.Second
+			live = strconv.FormatInt(int64(max(seconds, 1)), 10)
 		}
 		m.Header[name] = []string{live}
 	}

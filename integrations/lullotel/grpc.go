@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // StartGRPC is Start for a call of gRPC. Call it in an interceptor that is chained before those of
@@ -45,10 +46,7 @@ func (t *Telemetry) endedGRPC(ctx context.Context, c *CallSpan, e *lull.Event, o
 	c.mu.Lock()
 	hedges := c.hedges
 	c.mu.Unlock()
-	retries := e.Attempt - 1
-	if hedges > 0 {
-		retries = 0 // a call is hedged or retried (gRFC A6)
-	}
+	retries := choice.Either(hedges > 0, 0, e.Attempt-1) // a call is hedged or retried (gRFC A6)
 	if retries <= 0 && hedges == 0 && e.Waited == 0 {
 		return
 	}

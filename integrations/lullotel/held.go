@@ -8,6 +8,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/throttle"
 )
 
@@ -21,10 +22,7 @@ var heldNames = [...]string{inAttempts: "attempt", inWaits: "wait"}
 
 // hold counts the time of a call that has ended. A call that was refused before its first attempt has only waited.
 func (o *operation) hold(e *lull.Event) {
-	waited := min(e.Waited, e.Elapsed)
-	if e.Attempt < 1 {
-		waited = e.Elapsed
-	}
+	waited := choice.Either(e.Attempt < 1, e.Elapsed, min(e.Waited, e.Elapsed))
 	o.held[inWaits].Add(int64(waited))
 	o.held[inAttempts].Add(int64(e.Elapsed - waited))
 }

@@ -111,10 +111,6 @@ type calls struct {
 	dependencies *names[dependency]
 }
 
-func newCalls(l Limits) *calls {
-	return &calls{dependencies: newNames(l.Dependencies, func(label string) *dependency { return newDependency(label, l) })}
-}
-
 func (c *calls) get(dependency, op string) *operation {
 	// Equal names are most often the same strings, whose comparison is fast.
 	place := &c.near[place(dependency, op)]

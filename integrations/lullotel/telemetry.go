@@ -16,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/saturating"
@@ -104,7 +103,8 @@ func New(opts ...Option) (*Telemetry, error) {
 	}
 	l := o.limits.withDefaults()
 	t := &Telemetry{
-		tracer: o.tracers.Tracer(Scope), propagator: o.propagator, spans: o.spans, calls: newCalls(l), began: time.Now(),
+		tracer: o.tracers.Tracer(Scope), propagator: o.propagator, spans: o.spans, began: time.Now(),
+		calls:   &calls{dependencies: newNames(l.Dependencies, func(label string) *dependency { return newDependency(label, l) })},
 		gates:   newNames(l.Dependencies, newGate),
 		queues:  newNames(l.Dependencies, func(label string) *queueTally { return newQueueTally(label, l) }),
 		targets: newNames(l.Dependencies, newTally),
@@ -191,7 +191,8 @@ func (t *Telemetry) observe(ctx context.Context, e *lull.Event) {
 		}
 	case event.CircuitChanged:
 		if e.Circuit != nil {
-			d.changes.get(changeName(*e.Circuit)).Add(1)
+			c := e.Circuit
+			d.changes.get(strings.ReplaceAll(fmt.Sprint(c.From, "|", c.To, "|", c.Reason, "|", c.MetricsOnly), " ", "_")).Add(1)
 		}
 	}
 }
@@ -265,10 +266,6 @@ type change struct {
 
 // maxChanges is the greatest number of kinds: for each state, state, reason, and metrics only.
 const maxChanges = 3 * 3 * 8 * 2
-
-func changeName(c breaker.Change) string {
-	return strings.ReplaceAll(fmt.Sprint(c.From, "|", c.To, "|", c.Reason, "|", c.MetricsOnly), " ", "_")
-}
 
 func newChange(name string) *change {
 	c := new(change)

@@ -198,19 +198,14 @@ func (l *ledger) apply(now time.Duration, a answer, id func() string) {
 	l.answeredAt, l.answeredSentAt = now, l.sent
 	l.latest = a
 	l.failure = nil
-	l.endAlone()
+	l.alone, l.fraction = false, 0
+	l.share.Swap(0) // Redis did not count what is left of it
 }
 
 // dropTokens gives up the tokens, since Redis does not know of them.
 func (l *ledger) dropTokens() {
 	l.leased.Swap(0)
 	l.held = 0
-}
-
-// endAlone ends the time alone. The rest of the share is dropped: Redis did not count it.
-func (l *ledger) endAlone() {
-	l.alone, l.fraction = false, 0
-	l.share.Swap(0)
 }
 
 // accrue adds what an instance that is alone allows itself: its share of a part of the floor.
@@ -236,7 +231,8 @@ func (l *ledger) accrue(now time.Duration, rnd func() uint64) {
 	if l.share.Load() > 0 && saturating.Since(l.shareGrewAt, now).Seconds() > l.settings.pool/l.settings.floor {
 		l.share.Swap(0) // as old as a pool gets before it is full
 	}
-	l.fraction += l.shareOf() * saturating.Since(l.accruedTo, now).Seconds()
+	share := l.settings.alone * l.settings.floor / float64(max(l.latest.members, 1)) // tokens a second
+	l.fraction += share * saturating.Since(l.accruedTo, now).Seconds()
 	l.accruedTo = max(l.accruedTo, now)
 	if whole := math.Floor(l.fraction); whole >= 1 {
 		l.fraction -= whole
@@ -249,11 +245,6 @@ func (l *ledger) accrue(now time.Duration, rnd func() uint64) {
 // settled reports whether the instance was in step for settledAfter, so that all in step knew each other.
 func (l *ledger) settled() bool {
 	return l.settings.alone > 0 && l.latest.at-l.firstAnswerAt >= settledAfter*l.settings.every
-}
-
-// shareOf returns the rate of the instance's share, in tokens per second.
-func (l *ledger) shareOf() float64 {
-	return l.settings.alone * l.settings.floor / float64(max(l.latest.members, 1))
 }
 
 // lastRequest returns the last request, which gives everything back.

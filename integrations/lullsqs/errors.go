@@ -91,10 +91,6 @@ var permanents = []string{
 	"KmsAccessDenied", "KmsDisabled", "KmsInvalidKeyUsage", "KmsNotFound", "KmsOptInRequired",
 }
 
-func isNoQueue(err error) bool {
-	return code(err) == "NonExistentQueue" || code(err) == "QueueDoesNotExist"
-}
-
 // isLost reports whether a receipt handle is no longer valid. SQS has reported that in different
 // ways over the years, and not in every case: see [Broker.Settle].
 func isLost(err error) bool {
@@ -111,10 +107,6 @@ func isLost(err error) bool {
 // isTooLong reports whether a visibility timeout would keep the message out for more than 12 hours.
 func isTooLong(err error) bool {
 	return code(err) == "InvalidParameterValue" && strings.Contains(api(err).ErrorMessage(), "Total VisibilityTimeout")
-}
-
-func isTooBig(err error) bool {
-	return code(err) == "BatchRequestTooLong" || code(err) == "InvalidParameterValue" && strings.Contains(api(err).ErrorMessage(), "shorter than")
 }
 
 // handled returns the error of a call with a receipt handle.

@@ -177,7 +177,7 @@ func (q *Broker) deadLetter(ctx context.Context, d *queue.Delivery, r *receipt, 
 			func() payload { return p.with(queue.EnvelopeHeader, bare.Encode()) },
 			func() payload { return p.shorten(e) },
 		} {
-			if isTooBig(err) || errors.Is(err, errTooBig) {
+			if code(err) == "BatchRequestTooLong" || code(err) == "InvalidParameterValue" && strings.Contains(api(err).ErrorMessage(), "shorter than") || errors.Is(err, errTooBig) {
 				err = q.letter(ctx, d, r, smaller())
 			}
 		}

@@ -79,9 +79,7 @@ func (t Topology) withDefaults() Topology {
 			t.DeadLetters += ".fifo"
 		}
 	}
-	if t.Policy == (lull.Policy{}) {
-		t.Policy = queue.Policy()
-	}
+	t.Policy = cmp.Or(t.Policy, queue.Policy())
 	t.DeliveryLimit = cmp.Or(t.DeliveryLimit, min(t.attempts()+10, 1000))
 	t.MaxAge = cmp.Or(t.MaxAge, defaultRetention)
 	t.DeadLetterMaxAge = cmp.Or(t.DeadLetterMaxAge, longestRetention)
@@ -175,7 +173,7 @@ func inSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.S
 func find(ctx context.Context, a Admin, name string) (state, error) {
 	s := state{name: name}
 	u, err := a.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name}, NoRetries)
-	if isNoQueue(err) {
+	if code(err) == "NonExistentQueue" || code(err) == "QueueDoesNotExist" {
 		return s, nil
 	}
 	if err != nil {

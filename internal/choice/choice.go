@@ -11,6 +11,23 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
+// Names returns the name of each.
+func Names[T any](all []T, name func(T) string) []string {
+	names := make([]string, len(all))
+	for i, each := range all {
+		names[i] = name(each)
+	}
+	return names
+}
+
+// Either returns one if ok, and other if not.
+func Either[T any](ok bool, one, other T) T {
+	if ok {
+		return one
+	}
+	return other
+}
+
 // List returns the names as a choice in words: "a, b or c".
 func List(names []string) string {
 	if len(names) < 2 {

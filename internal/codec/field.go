@@ -2,6 +2,7 @@ package codec
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"strconv"
@@ -101,9 +102,7 @@ func Register(k Kinds) {
 	for _, t := range k.Keyed {
 		keyed[t] = true
 	}
-	for t, c := range k.Custom {
-		customs[t] = c
-	}
+	maps.Copy(customs, k.Custom)
 }
 
 // Members are the exported fields of the struct type t, in their order. The fields of a Policy are

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -225,8 +224,6 @@ var unitWords = map[string]string{
 
 var endless = []string{"off", "no", "never", "false", "disabled", "unlimited", "infinite", "infinity", "inf", "forever"}
 
-var amount = regexp.MustCompile(`^(\d{1,9}(?:\.\d{1,9})?)\s*(\pL+)$`)
-
 // nearestDuration is the duration that was probably meant by text, which is no duration of form f.
 func nearestDuration(text string, f Form) string {
 	lower := strings.ToLower(text)
@@ -241,15 +238,13 @@ func nearestDuration(text string, f Form) string {
 	if d, ok := duration(strings.ReplaceAll(lower, " ", ""), Plain); ok {
 		return pretty.Duration(d)
 	}
-	parts := amount.FindStringSubmatch(lower)
-	if parts == nil {
-		return ""
-	}
-	if days, err := strconv.Atoi(parts[1]); err == nil && days <= 10_000 && (parts[2] == "d" || parts[2] == "day" || parts[2] == "days") {
+	unit := strings.TrimLeft(lower, "0123456789. ")
+	amount := strings.TrimSpace(strings.TrimSuffix(lower, unit))
+	if days, err := strconv.Atoi(amount); err == nil && days <= 10_000 && (unit == "d" || unit == "day" || unit == "days") {
 		return strconv.Itoa(24*days) + "h"
 	}
-	if unit, ok := unitWords[parts[2]]; ok {
-		if d, ok := duration(parts[1]+unit, Plain); ok {
+	if unit, ok := unitWords[unit]; ok {
+		if d, ok := duration(amount+unit, Plain); ok {
 			return pretty.Duration(d)
 		}
 	}

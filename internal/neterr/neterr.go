@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -68,7 +69,7 @@ func classify(err error) (Class, bool) {
 		return classifyDNS(dns), true
 	}
 	op, _ := errors.AsType[*net.OpError](err)
-	dialing := op != nil && isDial(op.Op)
+	dialing := op != nil && slices.Contains([]string{"dial", "proxyconnect", "socks connect"}, op.Op) // also to a proxy, and through one
 
 	if dialing && (errors.Is(op, io.EOF) || errors.Is(op, io.ErrUnexpectedEOF)) {
 		// The proxy has hung up.
@@ -90,12 +91,6 @@ func classify(err error) (Class, bool) {
 		return Class{Code: "unexpected_eof"}, true
 	}
 	return Class{}, false
-}
-
-// isDial reports whether a net.OpError of this operation speaks of setting up a
-// connection: directly, to a proxy, or through a SOCKS proxy.
-func isDial(op string) bool {
-	return op == "dial" || op == "proxyconnect" || op == "socks connect"
 }
 
 // classifyDNS: a name that does not exist will not exist in a second either. A

@@ -156,7 +156,7 @@ func (c *Bounded) Deadline() (time.Time, bool) {
 		return deadline, ok
 	}
 	if !ok || c.until < c.Clock.Deadline(deadline) {
-		return c.Clock.Time(c.until), true
+		return c.Clock.epoch.Add(c.until), true
 	}
 	return deadline, true
 }

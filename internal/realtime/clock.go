@@ -39,9 +39,6 @@ func (c *Clock) LastRead(at time.Duration) time.Duration {
 	return max(at, time.Duration(c.coarse.Load()))
 }
 
-// Time is the time of day at a time of the clock.
-func (c *Clock) Time(at time.Duration) time.Time { return c.epoch.Add(at) }
-
 // Deadline is the time of a live context's deadline on the clock; engine.Never if that is not
 // known.
 //

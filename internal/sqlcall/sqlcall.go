@@ -164,7 +164,7 @@ func Tx(ctx context.Context, d *lull.Dependency, opts []lull.CallOption, run fun
 	return Call(ctx, d, spec, func(ctx context.Context) (lull.Verdict, error) {
 		ctx = WithCall(ctx, d)
 		v, err := run(ctx, twice)
-		if err == nil || !conflict(err) {
+		if class, _ := sqlerr.Classify(err); err == nil || !class.Conflict { // another transaction was in its way
 			return v, err
 		}
 		if conflicts++; conflicts > 1 || ctx.Err() != nil || v.Kind != lull.KindTransient {
@@ -177,12 +177,6 @@ func Tx(ctx context.Context, d *lull.Dependency, opts []lull.CallOption, run fun
 		defer func() { settle(d.Now()) }()
 		return run(ctx, twice)
 	})
-}
-
-// conflict reports whether a transaction ended with err because another one was in its way.
-func conflict(err error) bool {
-	c, _ := sqlerr.Classify(err)
-	return c.Conflict
 }
 
 // callKey is the key of the dependency that a context's call goes to. A context with an attempt.Context does not need it.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/lullgo/lull"
@@ -41,10 +42,8 @@ func isDialError(err error) bool {
 // that reads or changes rows. What it calls cannot commit. isAtomic returns false if that is not certain:
 // lull does not parse SQL.
 func isAtomic(query string, args []any) bool {
-	for _, arg := range args {
-		if rewrites(arg) {
-			return false
-		}
+	if slices.ContainsFunc(args, rewrites) {
+		return false
 	}
 	query, ok := afterComments(query)
 	if !ok || query == "" {

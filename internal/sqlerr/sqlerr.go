@@ -103,11 +103,14 @@ func classifyForm(err error) (Class, bool) {
 	switch {
 	case t.Name() == "MySQLError" && t.Kind() == reflect.Struct:
 		if n := v.FieldByName("Number"); n.IsValid() && n.CanUint() {
-			return classifyNumber(uint16(n.Uint())), true
+			c := numbers[uint16(n.Uint())].class("mysql_" + strconv.Itoa(int(uint16(n.Uint()))))
+			c.MySQL = true
+			return c, true
 		}
 	case strings.Contains(t.PkgPath(), "sqlite"):
 		if code, ok := codeOf(err, v); ok {
-			return classifySQLite(code), true
+			code &= 0xff // of an extended one, too
+			return results[code].class("sqlite_" + strconv.Itoa(code)), true
 		}
 	}
 	return Class{}, false
@@ -280,13 +283,6 @@ var numbers = map[uint16]effect{
 	1021: serverFault, 1026: serverFault, 1030: serverFault, 1105: serverFault, 1114: serverFault, 1206: serverFault, // disk, storage engine, locks, any error
 }
 
-// classifyNumber classifies an error number of MySQL and MariaDB.
-func classifyNumber(n uint16) Class {
-	c := numbers[n].class("mysql_" + strconv.Itoa(int(n)))
-	c.MySQL = true
-	return c
-}
-
 // results has the primary result codes of SQLite.
 var results = map[int]effect{
 	5: conflict, 6: conflict, // busy, locked
@@ -295,9 +291,4 @@ var results = map[int]effect{
 	7:  serverFault, 9: serverFault, 10: serverFault, 14: serverFault, 26: serverFault, // memory, interrupted, input and output, cannot open, not a database
 	2: serverFault, 11: serverFault, 13: serverFault, // internal, corrupt, the disk is full
 	1: setupError, 3: setupError, 8: setupError, 23: setupError, // any error, such as no table; permissions, read-only, authorization
-}
-
-// classifySQLite classifies a result code of SQLite, extended or not.
-func classifySQLite(code int) Class {
-	return results[code&0xff].class("sqlite_" + strconv.Itoa(code&0xff))
 }

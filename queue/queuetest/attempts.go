@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -125,10 +126,7 @@ func restarted(b *tester) {
 		b.Skip("not for this broker: it loses its messages when it is restarted, or cannot be restarted here")
 	}
 	b.send("waits", "ready", "dead")
-	n := 3
-	if b.can.Order == queue.Total { // which waits for the first
-		n = 1
-	}
+	n := choice.Either(b.can.Order == queue.Total, 1, 3) // which waits for the first
 	var due time.Time
 	for _, d := range b.receiveAll(b.Connection, n) {
 		s := queue.Settlement{Outcome: queue.Retry}

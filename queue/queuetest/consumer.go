@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -82,10 +83,7 @@ func consumerOutcomes(b *tester) {
 		return r.settled(queue.Ack) == 3 && r.settled(queue.DeadLetter) == 4 && r.settled(queue.Drop) == 1
 	})
 	r.stop()
-	twice := []int{1, 2}
-	if b.can.FreeDefer {
-		twice = []int{1, 1}
-	}
+	twice := choice.Either(b.can.FreeDefer, []int{1, 1}, []int{1, 2})
 	b.equal("attempts", seen.all(), map[string][]int{
 		"fine": {1}, "blip": {1, 2}, "sick": {1, 2, 3}, "bad": {1}, "wrong schema": {1}, "panic": {1, 2, 3}, "duplicate": {1}, "too early": twice,
 	})
@@ -191,10 +189,7 @@ func consumerBreaker(b *tester) {
 func consumerStops(b *tester) {
 	const inTime, cutOff, failed = "ends in time", "is cut off", "has failed"
 	bodies := []string{inTime, cutOff, failed}
-	together := len(bodies)
-	if b.can.Order == queue.Total { // where one message is out at a time
-		together = 1
-	}
+	together := choice.Either(b.can.Order == queue.Total, 1, len(bodies)) // where one message is out at a time
 	for bodies := range slices.Chunk(bodies, together) {
 		b.send(bodies...)
 		running, stopping := make(chan struct{}, together), make(chan struct{})

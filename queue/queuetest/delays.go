@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -22,10 +23,7 @@ func delayed(b *tester, o queue.MessageOutcome) {
 		delays = []time.Duration{0, 210 * time.Millisecond, 1100 * time.Millisecond}
 	}
 	delays = slices.DeleteFunc(delays, func(d time.Duration) bool { return d > b.can.MaxDelay })
-	together := len(delays)
-	if b.can.Order == queue.Total {
-		together = 1
-	}
+	together := choice.Either(b.can.Order == queue.Total, 1, len(delays))
 	due, late := make([]time.Time, len(delays)), []time.Duration(nil)
 	for i := range delays {
 		b.send(strconv.Itoa(i))

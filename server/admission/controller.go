@@ -7,6 +7,7 @@ import (
 
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
+	"github.com/lullgo/lull/internal/window"
 )
 
 // A Controller decides which requests one server works on. It has no clock and starts
@@ -51,7 +52,7 @@ func New(c Config, opts ...Option) (*Controller, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	a := &Controller{share: newRetryShare()}
+	a := &Controller{share: retryShare{window.New(shareSlots + 1), window.New(shareSlots + 1)}}
 	a.rules, a.knee = c.rules()
 	for _, o := range opts {
 		if o != nil {
@@ -142,13 +143,13 @@ func (c *Controller) arrive(now time.Duration, r Request, t *Ticket) (displaced 
 	c.counts.arrived[t.class]++
 	pressed := c.updatePressure(now)
 	if t.class == First {
-		c.share.recordFirst(now)
+		c.share.firsts.Add(window.Tick(now, shareSlot), 1)
 	} else if why := c.refuseExtra(now, r, t.class, pressed); why != NotRefused {
 		c.refuse(now, t, why)
 		return nil
 	}
 	if r.Deadline != 0 && saturating.Since(now, r.Deadline) < c.times.median {
-		c.times.lowerMedian()
+		c.times.median -= c.times.median / doubtStep // if all were refused, nothing would be learned any more
 		c.refuse(now, t, TooLate)
 		return nil
 	}
@@ -333,7 +334,7 @@ func (c *Controller) refuse(now time.Duration, t *Ticket, why RefusalReason) {
 	switch why {
 	case Full, Waited, Displaced:
 		if t.class == First {
-			c.recordShed(now)
+			c.pressure.lastShed, c.pressure.everShed = now, true
 			if c.boundedLimit(c.knee.current) == c.knee.current {
 				c.knee.missed++
 			}
@@ -351,7 +352,7 @@ func (c *Controller) next(now time.Duration) (settled *Ticket) {
 	pressed := c.updatePressure(now)
 	var last *Ticket
 	for c.inFlight < c.boundedLimit(c.knee.current) && c.queue.len > 0 {
-		l := &c.queue.lists[top(c.queue.used)]
+		l := &c.queue.lists[bits.Len32(c.queue.used)-1] // the highest rank in use
 		t := l.oldest
 		if pressed {
 			t = l.newest

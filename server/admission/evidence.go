@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -148,9 +149,7 @@ func (e *evidence) record(now, length time.Duration, w sample, most float64) boo
 	switch {
 	case math.Max(w.mean, e.smooth) <= least+math.Max(tolerance*least, float64(bearable)):
 		e.growing, e.mean = false, 0
-		if e.usual == 0 {
-			e.usual = rate
-		}
+		e.usual = cmp.Or(e.usual, rate)
 		e.usual += (rate - e.usual) / 4
 		return false
 	case w.inFlight >= saturated*most:

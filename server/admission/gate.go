@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -105,11 +106,7 @@ func (g *Gate) Enter(ctx context.Context, r Request) (Pass, Decision) {
 
 // Deadline returns the moment at on the gate's clock, for Request.Deadline.
 func (g *Gate) Deadline(at time.Time) time.Duration {
-	d := at.Sub(g.epoch)
-	if d == 0 {
-		d = 1 // zero means that there is none
-	}
-	return d
+	return cmp.Or(at.Sub(g.epoch), 1) // zero means that there is none
 }
 
 func (g *Gate) wait(ctx context.Context, w *waiter, now time.Duration) Decision {

@@ -1,7 +1,7 @@
 package admission
 
 import (
-	"math/bits"
+	"cmp"
 	"time"
 
 	"github.com/lullgo/lull/internal/chance"
@@ -24,9 +24,6 @@ type pressure struct {
 	lastShed    time.Duration // when a first attempt was last refused for want of room
 	everShed    bool          // lastShed is set
 }
-
-// top returns the highest rank in use.
-func top(used uint32) int { return bits.Len32(used) - 1 }
 
 // maxWaitNow returns MaxWait, set or learned.
 func (c *Controller) maxWaitNow() time.Duration {
@@ -66,10 +63,6 @@ func (c *Controller) isPressed(now time.Duration) bool {
 	return c.queue.len > 0 && now-p.queuedSince >= interval || p.everShed && now-p.lastShed < interval
 }
 
-func (c *Controller) recordShed(now time.Duration) {
-	c.pressure.lastShed, c.pressure.everShed = now, true
-}
-
 // refusal returns the refusal: what its caller should do.
 //
 // Each caller that should come back gets a place in a line. Places are as far apart as the
@@ -81,10 +74,7 @@ func (c *Controller) refusal(now time.Duration, class AttemptKind, why RefusalRe
 	if why == Gone {
 		return d
 	}
-	mean := c.times.mean
-	if mean == 0 {
-		mean = unknownMean
-	}
+	mean := cmp.Or(c.times.mean, unknownMean)
 	each := max(mean/time.Duration(c.boundedLimit(c.knee.limit)), 1)
 	line := max(c.lastComeback, saturating.Add(now, each*time.Duration(c.queue.len)))
 	pressedFor := time.Duration(0)

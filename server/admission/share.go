@@ -24,12 +24,6 @@ type retryShare struct {
 	firsts, extras window.Counter
 }
 
-func newRetryShare() retryShare {
-	return retryShare{window.New(shareSlots + 1), window.New(shareSlots + 1)}
-}
-
-func (s *retryShare) recordFirst(now time.Duration) { s.firsts.Add(window.Tick(now, shareSlot), 1) }
-
 // spend reports whether one more retry or hedge may come in. If so it counts it.
 func (s *retryShare) spend(now time.Duration, ratio float64) bool {
 	tick := window.Tick(now, shareSlot)

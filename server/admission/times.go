@@ -29,7 +29,3 @@ func (t *times) learn(took time.Duration) {
 		t.median = max(t.median-step, took)
 	}
 }
-
-// lowerMedian lowers the median a little. It is called when a request is refused because of the
-// median: if all were refused, nothing would be learned any more.
-func (t *times) lowerMedian() { t.median -= t.median / doubtStep }

@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -180,9 +181,7 @@ func (c Config) WithDefaults() Config {
 	c.MaxKey = cmp.Or(c.MaxKey, DefaultMaxKey)
 	c.MaxBody = cmp.Or(c.MaxBody, DefaultMaxBody)
 	c.MaxResponse = cmp.Or(c.MaxResponse, DefaultMaxResponse)
-	if c.Store == (lull.Policy{}) {
-		c.Store = StorePolicy()
-	}
+	c.Store = cmp.Or(c.Store, StorePolicy())
 	return c
 }
 
@@ -191,10 +190,7 @@ func (c Config) WithDefaults() Config {
 // is remembered.
 func (c Config) Describe() string {
 	c = c.WithDefaults()
-	need := "POST and PATCH requests need"
-	if c.Optional {
-		need = "POST and PATCH requests may have"
-	}
+	need := choice.Either(c.Optional, "POST and PATCH requests may have", "POST and PATCH requests need")
 	return fmt.Sprintf("%s a header Idempotency-Key: a string in double quotes, of 1 to %d printable ASCII characters, "+
 		"unique to the operation; a random UUID is best. A request that is repeated with the same key, method, target, "+
 		"credentials and body is not carried out again: it gets the first one's response, marked Idempotency-Replayed: true, "+

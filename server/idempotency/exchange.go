@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -176,9 +177,7 @@ func (x *exchange) refuse(answer ClaimResult) {
 		err := rec.UnmarshalBinary(answer.Record)
 		if err != nil || rec.BodyOmitted || rec.Status == 0 {
 			x.event(Event{Kind: RefusedNotKept, Status: rec.Status, Err: err})
-			for name, values := range rec.Header {
-				x.w.Header()[name] = values
-			}
+			maps.Copy(x.w.Header(), rec.Header)
 			d := m.details(ProblemResponseNotKept)
 			d.OriginalStatus = rec.Status
 			m.problem(x.w, d)

@@ -154,7 +154,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	}
 	key, bad := m.keyOf(r.Header)
 	switch {
-	case bad.Type == ProblemKeyMissing && (m.config.Optional || idempotent(r.Method)):
+	case bad.Type == ProblemKeyMissing && (m.config.Optional || r.Method == http.MethodPut || r.Method == http.MethodDelete): // which are idempotent (RFC 9110, 9.2.2)
 		next.ServeHTTP(w, r)
 		return
 	case bad.Type != "":
@@ -228,10 +228,6 @@ func safe(method string) bool {
 	}
 	return false
 }
-
-// idempotent reports whether a method changes something, but no more when it is repeated
-// (RFC 9110, 9.2.2).
-func idempotent(method string) bool { return method == http.MethodPut || method == http.MethodDelete }
 
 // detach returns the context of the handler, and of the claim before it: the request's,
 // which ends with the client's connection only under Config.FollowClient.

@@ -149,9 +149,6 @@ func (p *heldResponse) sendToClient() {
 	replace(h, changed)
 }
 
-// discard takes back a response that has not been sent.
-func (p *heldResponse) discard() { replace(p.w.Header(), p.headerBefore) }
-
 func replace(h, with http.Header) {
 	clear(h)
 	maps.Copy(h, with)

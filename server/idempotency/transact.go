@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 func (x *exchange) transact(t Transactor) {
@@ -49,16 +50,13 @@ func (x *exchange) transact(t Transactor) {
 		x.event(Event{Kind: StoreFailed, Status: p.status, Err: err})
 		panic(http.ErrAbortHandler)
 	case err != nil:
-		p.discard()
+		replace(p.w.Header(), p.headerBefore) // nothing of the response has been sent
 		x.event(Event{Kind: StoreFailed, Err: err})
 		x.unavailable()
 	case !ran:
 		x.refuse(answer)
 	default:
-		what := Released
-		if kept {
-			what = Ran
-		}
+		what := choice.Either(kept, Ran, Released)
 		x.event(Event{Kind: what, Status: p.status})
 		p.sendToClient()
 	}

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -221,22 +220,8 @@ func percentEncoded(text, more string) string {
 	return b.String()
 }
 
-// quiet is for httputil.ReverseProxy: a failure is in the record of its request.
+// quiet is for net/http: a failure is in the record of its request.
 var quiet = log.New(io.Discard, "", 0)
-
-// buffers are for copying bodies.
-var buffers bufferPool
-
-type bufferPool struct{ pool sync.Pool }
-
-func (b *bufferPool) Get() []byte {
-	if p, ok := b.pool.Get().(*[]byte); ok {
-		return *p
-	}
-	return make([]byte, 16<<10)
-}
-
-func (b *bufferPool) Put(p []byte) { b.pool.Put(&p) }
 
 // answerIngress answers a request that the application has not answered. Its clients are strangers: the error is for the log.
 func answerIngress(w http.ResponseWriter, r *http.Request, err error) {

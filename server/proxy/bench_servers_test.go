@@ -85,7 +85,7 @@ func BenchmarkDoorAlone(b *testing.B) {
 
 // barely returns a bare reverse proxy, a door, and a door with records, that lead to the same place.
 func barely(b *testing.B, to *url.URL, base http.RoundTripper, w Wiring) []http.Handler {
-	handlers := []http.Handler{&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: base, BufferPool: &buffers}}
+	handlers := []http.Handler{&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: base, BufferPool: new(bufferPool)}}
 	for _, w.Record = range []func(*Record){nil, func(*Record) {}} {
 		p, err := New(Config{Upstreams: map[string]Upstream{"service": {Listen: "127.0.0.1:0", To: []string{to.String()}}}}, w)
 		if err != nil {
@@ -99,3 +99,9 @@ func barely(b *testing.B, to *url.URL, base http.RoundTripper, w Wiring) []http.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A bufferPool is the buffers of doors, for httputil.ReverseProxy.
+type bufferPool struct{}
+
+func (*bufferPool) Get() []byte  { return *buffers.Get().(*[]byte) }
+func (*bufferPool) Put(p []byte) { buffers.Put(&p) }

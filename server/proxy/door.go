@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httputil"
+	"net/http/httptrace"
 	"net/url"
 	"reflect"
 	"strconv"
@@ -33,11 +33,13 @@ type door struct {
 	proxy   *Proxy
 	handler http.Handler // the whole chain
 
-	calls   http.RoundTripper // what makes the calls
-	reverse *httputil.ReverseProxy
-	routes  *http.ServeMux     // from patterns to routes; nil: there are none
-	own     *lull.Dependency   // of requests without a route; nil: by host
-	named   []*lull.Dependency // of all routes
+	calls   http.RoundTripper                               // what makes the calls, or sends to the application
+	direct  func(out, in *http.Request)                     // completes what is sent
+	receive func(*http.Response) error                      // completes the response
+	refuse  func(http.ResponseWriter, *http.Request, error) // answers if there is none
+	routes  *http.ServeMux                                  // from patterns to routes; nil: there are none
+	own     *lull.Dependency                                // of requests without a route; nil: by host
+	named   []*lull.Dependency                              // of all routes
 
 	target *url.URL        // nil: the request names it
 	gate   *admission.Gate // of the ingress door; nil: none
@@ -208,84 +210,95 @@ func (d *door) setCalls(replay int64, stale time.Duration, resume bool, opts ...
 	if d.proxy.wiring.Calls != nil {
 		d.calls = d.proxy.wiring.Calls(calls)
 	}
-	d.reverse = reverseProxy(d.calls, func(r *httputil.ProxyRequest) { d.outgoing(r.Out, r.In) }, modifyResponse, answer)
+	d.direct, d.receive, d.refuse = d.outgoing, modifyResponse, answer
 	d.handler = http.HandlerFunc(d.serve)
 	return nil
 }
 
-func reverseProxy(calls http.RoundTripper, rewrite func(*httputil.ProxyRequest), modify func(*http.Response) error, answer func(http.ResponseWriter, *http.Request, error)) *httputil.ReverseProxy {
-	return &httputil.ReverseProxy{
-		Transport: calls, Rewrite: rewrite, ModifyResponse: modify, ErrorHandler: answer,
-		FlushInterval: flushAfter, BufferPool: &buffers, ErrorLog: quiet,
+// ServeHTTP takes a request of the door.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{Context: r.Context(), door: d}
+	defer c.leave()
+	if r = c.enter(w, r); !c.settles(r) {
+		d.handler.ServeHTTP(&c.writer, r)
 	}
 }
 
-// flushAfter is how long a part of a body of known length is held back for more. Others are sent on at once.
-const flushAfter = 10 * time.Millisecond
-
-// ServeHTTP takes a request of the door.
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if c, ok := r.Context().Value(connKey{}).(*doorConn); ok && r.TLS == nil {
-		r.TLS = c.tls()
+// enter begins the call, and returns r in its context.
+func (c *call) enter(w http.ResponseWriter, r *http.Request) *http.Request {
+	if conn, ok := c.Value(connKey{}).(*doorConn); ok && r.TLS == nil {
+		r.TLS = conn.tls()
 	}
 	dropH2C(r.Header)
-	c := &call{Context: r.Context(), door: d}
-	c.Record = Record{Time: time.Now(), Door: d.name, Method: r.Method, Host: r.Host, Path: r.URL.Path, Protocol: r.Proto}
+	c.Record = Record{Time: time.Now(), Door: c.door.name, Method: r.Method, Host: r.Host, Path: r.URL.Path, Protocol: r.Proto}
 	c.writer = writer{ResponseWriter: w, call: c}
-	out := &c.writer
 	c.last = maySwitch(r)
-	if d.proxy.wiring.Record != nil {
-		defer c.end()
-	}
-	defer c.cut()
 	var ctx context.Context = c
-	if d.calls != nil {
-		if c.above = d.proxy.layers.above(r); len(c.above) > 0 {
+	if c.door.calls != nil && c.door.name != IngressDoor {
+		if c.above = c.door.proxy.layers.above(r); len(c.above) > 0 {
 			claim(r.Header, c.above)
 		}
-		left, bounded := timeLeft(r.Header)
+		left, _ := timeLeft(r.Header)
 		ctx, c.in = inbound.With(ctx, lullhttp.ParseAttempt(r.Header), left)
-		defer c.in.End()
-		if bounded && left <= 0 {
-			answer(out, r.WithContext(ctx), &lull.Error{Dependency: d.name, Reason: engine.Deadline})
-			return
-		}
 	}
-	r = r.WithContext(ctx) // net/http looks at the body of its own
-	c.body = takeBody(w, r, d.limits)
-	defer c.body.wait(true)
-	if text := refusalOf(r); text != "" {
-		fail(out, r, http.StatusBadRequest, errors.New(text), "http_request_error")
-		return
-	}
-	if loops(r.Header) {
-		out.Header()["X-Should-Retry"] = []string{"false"}
-		fail(out, r, http.StatusBadGateway, errors.New("the request goes round in circles: see its Via header"), "proxy_loop_detected")
-		return
-	}
-	if c.body != nil {
-		limit := d.limits.BodyBytes
-		if limit > 0 && r.ContentLength > limit {
-			fail(out, r, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has %d bytes, and this door takes at most %d", r.ContentLength, limit), "http_request_denied")
-			return
+	c.early.trace.Got1xxResponse = c.early.pass
+	r = r.WithContext(httptrace.WithClientTrace(ctx, &c.early.trace)) // net/http looks at the body of its own
+	c.body = takeBody(w, r, c.door.limits)
+	return r
+}
+
+// settles reports whether r goes no further: it has been answered.
+func (c *call) settles(r *http.Request) bool {
+	d, w := c.door, &c.writer
+	text := refusalOf(r)
+	left, bounded := timeLeft(r.Header)
+	most := d.limits.BodyBytes
+	switch {
+	case text != "":
+		fail(w, r, http.StatusBadRequest, errors.New(text), "http_request_error")
+	case c.in != nil && bounded && left <= 0:
+		answer(w, r, &lull.Error{Dependency: d.name, Reason: engine.Deadline})
+	case loops(r.Header):
+		w.Header()["X-Should-Retry"] = []string{"false"}
+		fail(w, r, http.StatusBadGateway, errors.New("the request goes round in circles: see its Via header"), "proxy_loop_detected")
+	case c.body != nil && most > 0 && r.ContentLength > most:
+		fail(w, r, http.StatusRequestEntityTooLarge, fmt.Errorf("the body has %d bytes, and this door takes at most %d", r.ContentLength, most), "http_request_denied")
+	case r.Method == http.MethodConnect && d.calls != nil: // a door that is gone has none
+		d.connect(w, r)
+	default:
+		if c.body != nil && most > 0 {
+			r.Body = http.MaxBytesReader(w.ResponseWriter, r.Body, most)
 		}
-		if limit > 0 {
-			r.Body = http.MaxBytesReader(w, r.Body, limit)
-		}
-		if r.ProtoMajor == 1 {
+		if c.body != nil && r.ProtoMajor == 1 {
 			// The response may begin while the request is still being sent.
-			_ = http.NewResponseController(w).EnableFullDuplex()
+			_ = http.NewResponseController(w.ResponseWriter).EnableFullDuplex()
+		}
+		return false
+	}
+	return true
+}
+
+// leave ends the call. What there is of an answer that breaks off is sent, so that the client does not take the request for one
+// without any, and the connection is reset: some clients take half an answer for a whole one if the connection ends in order.
+func (c *call) leave() {
+	broken := recover()
+	c.body.wait(true)
+	if c.in != nil {
+		c.in.End()
+	}
+	if broken != nil && c.writer.status >= 200 {
+		_ = http.NewResponseController(c.writer.ResponseWriter).Flush()
+		if conn, ok := c.Value(connKey{}).(*doorConn); ok && c.Protocol != "HTTP/2.0" {
+			if tcp, ok := conn.Conn.(*net.TCPConn); ok {
+				_ = tcp.SetLinger(0)
+			}
 		}
 	}
-	if r.Method == http.MethodConnect && d.reverse != nil { // a door that is gone has none
-		d.connect(out, r)
-		return
+	if c.door.proxy.wiring.Record != nil {
+		c.end()
 	}
-	d.handler.ServeHTTP(out, r)
-	if c.resp != nil && len(c.resp.Trailer) > 0 {
-		for _, name := range forApplication {
-			delete(w.Header(), http.TrailerPrefix+name) // it is the upstream's
-		}
+	if broken != nil {
+		panic(broken)
 	}
 }
 
@@ -309,23 +322,6 @@ func (c *call) begin(h http.Header, status int) {
 	}
 }
 
-// cut sends what there is of an answer that breaks off, so that the client does not take the request for one without any, and
-// resets the connection: some clients take half an answer for a whole one if the connection ends in order.
-func (c *call) cut() {
-	if c.writer.status < 200 {
-		return
-	}
-	if v := recover(); v != nil {
-		_ = http.NewResponseController(c.writer.ResponseWriter).Flush()
-		if conn, ok := c.Value(connKey{}).(*doorConn); ok && c.Protocol != "HTTP/2.0" {
-			if tcp, ok := conn.Conn.(*net.TCPConn); ok {
-				_ = tcp.SetLinger(0)
-			}
-		}
-		panic(v)
-	}
-}
-
 // serve makes the request of an upstream or of the forward door.
 func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	c := callOf(r.Context())
@@ -344,7 +340,7 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request) {
 	if len(options) > 0 {
 		r = r.WithContext(lullhttp.WithCall(r.Context(), options...))
 	}
-	d.reverse.ServeHTTP(w, r)
+	d.pass(w, r)
 }
 
 // routeOf returns the route of a request. A path that is not the shortest, such as "/a/../b" or "/a/%2e%2e", is sent as it

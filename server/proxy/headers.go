@@ -28,14 +28,8 @@ var fromApplication = []string{retryHeader, lullhttp.DefaultTimeoutHeader, "X-En
 // forApplication are the headers of a response that the proxy alone may set.
 var forApplication = []string{attemptsHeader, reasonHeader, staleHeader, "Proxy-Status"}
 
-// outgoing directs out, a copy of in without hop-by-hop headers, to the door's target.
+// outgoing directs out, which was made of in, to the door's target.
 func (d *door) outgoing(out, in *http.Request) {
-	// The reverse proxy removes what cannot be parsed, for applications that read it otherwise than it does. It does not read it.
-	out.URL.RawQuery = in.URL.RawQuery
-	out.Trailer = in.Trailer // its values come with the end of the body
-	if in.ProtoMajor == 2 && out.Body != nil {
-		out.Body = in.Body // the reverse proxy's does not close it, so that a Read would go on when the upstream has broken off
-	}
 	setPath(out.URL, in, d.target)
 	if d.target != nil {
 		out.URL.Scheme, out.URL.Host = d.target.Scheme, d.target.Host
@@ -45,11 +39,6 @@ func (d *door) outgoing(out, in *http.Request) {
 	}
 	for _, name := range fromApplication {
 		delete(out.Header, name)
-	}
-	for _, name := range [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-		if v, ok := in.Header[name]; ok { // what the application says of its own client
-			out.Header[name] = v
-		}
 	}
 	out.Header.Add("Via", via(in.Proto))
 	out.URL.User = nil
@@ -156,8 +145,6 @@ func passable(resp *http.Response) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return c.tunnel(resp)
 	}
-	c.resp, c.got = resp, responseBody{resp.Body, c}
-	resp.Body = &c.got
 	switch {
 	case resp.StatusCode == http.StatusNotModified && len(resp.Header["Content-Length"]) > 0:
 		// It is the length of what the client has. Clients of net/http would wait for it over HTTP/2.

@@ -23,11 +23,12 @@ func (n *plan) ingress(d *door, i Ingress) error {
 	}
 	d.tls = tlsFiles{cert: i.Cert, key: i.Key, clientCA: i.ClientCA}
 	trusted := trusts[i.Trust]
-	rewrite := func(r *httputil.ProxyRequest) { d.toApplication(r, trusted(r.In)) }
-	d.reverse = reverseProxy(&onceTransport{base: base}, rewrite, fromIngress, answerIngress)
+	d.calls = &onceTransport{base: base}
+	d.direct = func(out, in *http.Request) { d.toApplication(out, in, trusted(in)) }
+	d.receive, d.refuse = fromIngress, answerIngress
 	var inner http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer n.proxy.layers.begin(r)()
-		d.reverse.ServeHTTP(w, r)
+		d.pass(w, r)
 	})
 	if i.Keys.Store != "" {
 		if inner, err = n.proxy.withKeys(inner, i.Keys); err != nil {
@@ -72,14 +73,13 @@ func (p *Proxy) withKeys(next http.Handler, k Keys) (http.Handler, error) {
 }
 
 // toApplication makes the request that the application gets. What only insiders may say is removed, unless the client is trusted.
-func (d *door) toApplication(r *httputil.ProxyRequest, trusted bool) {
-	in, out := r.In, r.Out
+func (d *door) toApplication(out, in *http.Request, trusted bool) {
 	d.outgoing(out, in)
 	if !trusted {
 		maps.DeleteFunc(out.Header, isInner)
 		maps.DeleteFunc(in.Trailer, isInner) // which is that of out
 	}
-	r.SetXForwarded()
+	(&httputil.ProxyRequest{In: in, Out: out}).SetXForwarded()
 	delete(out.Header, lullhttp.DefaultTimeoutHeader)
 	if until, bounded := in.Context().Deadline(); bounded {
 		out.Header.Set(lullhttp.DefaultTimeoutHeader, lullhttp.FormatTimeout(time.Until(until)))

@@ -55,11 +55,11 @@ type call struct {
 	once  bool             // it has one attempt
 	in    *inbound.Request // nil: the ingress door's has another one
 
-	writer writer
-	resp   *http.Response
-	body   *requestBody // nil: none
-	last   bool         // its connection takes no other request
-	got    responseBody
+	early   early
+	flusher flusher
+	writer  writer
+	body    *requestBody // nil: none
+	last    bool         // its connection takes no other request
 }
 
 type callKey struct{}
@@ -173,17 +173,3 @@ func (w *writer) Write(p []byte) (int, error) {
 
 // Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// A responseBody records what a response broke off with.
-type responseBody struct {
-	io.ReadCloser
-	call *call
-}
-
-func (b *responseBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF && b.call.Error == "" {
-		b.call.Error = err.Error()
-	}
-	return n, err
-}

@@ -186,7 +186,7 @@ func (p *Proxy) newServer(d *door) (*server, error) {
 		}
 	}
 	s.http = &http.Server{
-		Handler:           onOwnStack(p.Handler(d.name)),
+		Handler:           p.Handler(d.name),
 		ReadHeaderTimeout: d.limits.HeaderTime,
 		IdleTimeout:       d.limits.IdleTime,
 		MaxHeaderBytes:    d.limits.HeaderBytes,
@@ -202,20 +202,6 @@ func (p *Proxy) newServer(d *door) (*server, error) {
 	s.http.Protocols.SetHTTP1(true)
 	s.http.Protocols.SetUnencryptedHTTP2(true)
 	return s, nil
-}
-
-// onOwnStack runs each request on a goroutine of its own: it needs a deep stack, which the goroutine of an idle connection would keep.
-func onOwnStack(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ended := make(chan any)
-		go func() {
-			defer func() { ended <- recover() }()
-			h.ServeHTTP(w, r)
-		}()
-		if v := <-ended; v != nil {
-			panic(v)
-		}
-	})
 }
 
 type connKey struct{}

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// errTunnelled is for httputil.ReverseProxy: the response has been answered.
+// errTunnelled says that the response has been answered.
 var errTunnelled = errors.New("tunnelled")
 
 var errUpgrade = errors.New("the connection was not switched to another protocol")

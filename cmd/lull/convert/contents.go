@@ -9,6 +9,7 @@ import (
 
 	proxyfile "github.com/lullgo/lull/cmd/lull/internal/proxy/file"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -203,10 +204,7 @@ func Read(files []File, o Options) (*Set, Report, error) {
 	var skipped []Skip
 	var told Report
 	skip := func(f File, why string) {
-		kind := Lost
-		if o.Found[f.Name] {
-			kind = Aside
-		}
+		kind := choice.Either(o.Found[f.Name], Aside, Lost)
 		skipped = append(skipped, Skip{f.Name, why})
 		told = append(told, Entry{Kind: kind, Position: config.Position{File: f.Name}, Path: "(all)", Why: why})
 	}

@@ -72,10 +72,7 @@ type Output struct {
 // [config.Mistakes] if something is wrong in a file, [ErrNothing] if there is nothing to convert,
 // and a [engine.Problems] if something is wrong with the options.
 func Convert(files []File, to Format, o Options) (Output, error) {
-	var names []string
-	for _, f := range files {
-		names = append(names, f.Name)
-	}
+	names := choice.Names(files, func(f File) string { return f.Name })
 	set, report, err := Read(files, o)
 	var data []byte
 	var more written
@@ -137,10 +134,7 @@ func readAll(files []File, o Options) (*Set, Report, error) {
 func (s *Set) only(name string) error {
 	d, ok := s.File.Dependency(name)
 	if !ok {
-		var names []string
-		for _, d := range s.File.Dependencies {
-			names = append(names, d.Name)
-		}
+		names := choice.Names(s.File.Dependencies, func(d config.Dependency) string { return d.Name })
 		return engine.Problems{{Field: "dependency", Value: tree.Quote(name), Allowed: "one of those that there are: " + choice.List(names)}}
 	}
 	s.File.Dependencies = []config.Dependency{d}

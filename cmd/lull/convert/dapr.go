@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/internal/waits"
@@ -108,10 +109,7 @@ func (r *reading) dapr(docs []*document) {
 	all.defaults()
 	for _, p := range all.order {
 		if !p.used {
-			why := "no target in these files has it"
-			if strings.HasPrefix(lastOf(p.path), daprOwnRetries) {
-				why = "it is for the retries that Dapr makes by itself, which no policy here has"
-			}
+			why := choice.Either(strings.HasPrefix(lastOf(p.path), daprOwnRetries), "it is for the retries that Dapr makes by itself, which no policy here has", "no target in these files has it")
 			p.d.noteWhole(Lost, p.node, p.path, why)
 		}
 	}
@@ -307,7 +305,7 @@ func (all *daprReader) targets(d *document, o *tree.Object) {
 			if kind.field == "components" {
 				for _, way := range []string{"outbound", "inbound"} {
 					own := t.Object(way)
-					all.target(d, own, kind.prefix+name+either(way == "inbound", inbound, ""), false)
+					all.target(d, own, kind.prefix+name+choice.Either(way == "inbound", inbound, ""), false)
 				}
 			} else {
 				all.target(d, t, kind.prefix+name, kind.field == "apps")
@@ -426,7 +424,7 @@ func (w *writer) dapr() []*tree.Node {
 				n = tree.NewMap()
 				components.Set(name, n)
 			}
-			n.Set(either(isInbound, "inbound", "outbound"), target)
+			n.Set(choice.Either(isInbound, "inbound", "outbound"), target)
 		} else if actor, ok := strings.CutPrefix(d.Name, "actor/"); ok {
 			actors.Set(actor, target)
 		} else {
@@ -467,10 +465,7 @@ func (n *named) add(name string, policy *tree.Node) string {
 func (w *writer) daprTarget(target *tree.Node, d config.Dependency, p lull.Policy, note noter, timeouts, retries, breakers *named) {
 	attempts, bounded := p.MaxAttempts(), waits.Bounded(p)
 	note.changed(p.Hedge.Attempts > 1, "hedge", "Dapr does not hedge, so the policy is written as one that retries as often")
-	timeout := time.Duration(0)
-	if bounded {
-		timeout = p.AttemptTimeout
-	}
+	timeout := choice.Either(bounded, p.AttemptTimeout, time.Duration(0))
 	switch {
 	case p.Deadline <= 0:
 	case attempts > 1:
@@ -502,10 +497,7 @@ func (w *writer) daprRetry(d config.Dependency, p lull.Policy, attempts int, not
 	n := tree.NewMap()
 	var written backoff.Schedule
 	if s.Kind == backoff.Constant || s.Kind == backoff.Immediate {
-		each := atLeastMillisecond(s.Ceiling(1))
-		if s.FastFirst {
-			each = atLeastMillisecond(s.Ceiling(2))
-		}
+		each := choice.Either(s.FastFirst, atLeastMillisecond(s.Ceiling(2)), atLeastMillisecond(s.Ceiling(1)))
 		n.Set("policy", "constant").Set("duration", each.String())
 		written = backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: each, Cap: each}
 	} else {

@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -72,7 +73,7 @@ func (s source) kind() string {
 	case len(words) > 1 && plain(words[0]) == "resilience4j":
 		return plain(words[1])
 	case s.in.root.Get("kind") != nil && s.in.root.Get("apiVersion") != nil:
-		return either(strings.HasSuffix(path, ".retries"), "", s.in.root.Get("kind").Text) // which are a part of a route
+		return choice.Either(strings.HasSuffix(path, ".retries"), "", s.in.root.Get("kind").Text) // which are a part of a route
 	}
 	switch n := s.in.at(path).node; {
 	case n == nil:
@@ -146,10 +147,10 @@ func (e *editor) retries() string { return strconv.Itoa(e.p.Attempts - 1) }
 
 // kubernetesDuration is a duration of Kubernetes, and wholeUnits one of the Gateway API, which has no fractions. Zero is none.
 func kubernetesDuration(d time.Duration) string {
-	return either(d <= 0, "0s", pretty.Duration(toMillis(d)))
+	return choice.Either(d <= 0, "0s", pretty.Duration(toMillis(d)))
 }
 
-func wholeUnits(d time.Duration) string { return either(d <= 0, "0s", formatGateway(d)) }
+func wholeUnits(d time.Duration) string { return choice.Either(d <= 0, "0s", formatGateway(d)) }
 
 // springDurationText is a duration of Spring Boot, which has one number and no fractions.
 func springDurationText(d time.Duration) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/internal/waits"
 )
@@ -80,7 +81,7 @@ func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Polic
 		p.AttemptTimeout = perTry
 	}
 	if perTry > 0 && waits.Bounded(p) {
-		from := either(hedged, "hedge.delay", "attempt_timeout")
+		from := choice.Either(hedged, "hedge.delay", "attempt_timeout")
 		t := millis(perTry, from, "Envoy", note)
 		note.changed(p.Deadline > 0 && t >= toMillis(p.Deadline), from,
 			"rounded it is not less than the timeout of the route, so that it has no effect in Envoy")
@@ -122,13 +123,6 @@ func (w *writer) hints(name string, retry *tree.Node, p lull.Policy, note noter)
 	d, known := w.set.proxied(name)
 	note.changed(!known || d.of != Envoy, "hint_limit",
 		"Envoy reads Retry-After in seconds only, and goes on with its own waits if one is longer; lull ends the call")
-}
-
-func either(ok bool, one, other string) string {
-	if ok {
-		return one
-	}
-	return other
 }
 
 func (w *writer) hedgeDelay(p lull.Policy, note noter) time.Duration {

@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/internal/waits"
@@ -194,10 +195,7 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	if len(backends) == 0 {
 		backends = []backend{{g.namespace, name}}
 	}
-	of := Gateway
-	if traffic != nil || g.envoys(route, o) {
-		of = EnvoyGateway
-	}
+	of := choice.Either(traffic != nil || g.envoys(route, o), EnvoyGateway, Gateway)
 	policy := g.r.base.of(of).policy
 	t := o.Object("timeouts")
 	request, bounded := gatewayTimeout(t, "request", &policy.Deadline)

@@ -25,10 +25,7 @@ var ownBusiness = map[string]string{
 func (r *reading) grpc(docs []*document) {
 	for _, d := range docs {
 		d.Same = tree.Fold
-		read := serviceconfig.FromTree
-		if r.options.GAPIC {
-			read = serviceconfig.FromGAPIC
-		}
+		read := choice.Either(r.options.GAPIC, serviceconfig.FromGAPIC, serviceconfig.FromTree)
 		c, err := read(d.root)
 		if wrong, ok := errors.AsType[tree.Mistakes](err); ok {
 			for _, m := range wrong {

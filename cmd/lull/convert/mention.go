@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -207,11 +208,11 @@ func (d *document) unreadObject(root *tree.Node, kind, version string) {
 	d.entries = slices.DeleteFunc(d.entries, func(e Entry) bool { return e.Kind == Aside }) // one entry for all of it
 	for i := range d.entries {
 		e := &d.entries[i]
-		e.Why = either(e.Why == notReadWhy, of+" is not read here", e.Why)
+		e.Why = choice.Either(e.Why == notReadWhy, of+" is not read here", e.Why)
 		count -= max(e.Values, 1)
 	}
 	clear(d.noted)
-	why := either(len(d.entries) > 0, "the rest of this ", "") + of + " says nothing of how calls are made"
+	why := choice.Either(len(d.entries) > 0, "the rest of this ", "") + of + " says nothing of how calls are made"
 	at := d.at("kind")
 	d.entries = append(d.entries, Entry{Kind: Aside, Position: at.Position, Path: d.shown(at.path), Values: max(count, 0), Why: why})
 }

@@ -84,10 +84,7 @@ func (e Entry) String() string {
 	case e.File != "":
 		place = e.File + ": "
 	}
-	value := ""
-	if e.Value != "" {
-		value = " is " + e.Value
-	}
+	value := choice.Either(e.Value != "", " is "+e.Value, "")
 	switch {
 	case e.Values == 1:
 		value = " (1 value)"

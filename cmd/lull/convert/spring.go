@@ -122,10 +122,6 @@ func profile(name string) activation {
 	return activation{func(set []string) bool { return slices.Contains(set, name) }, [][]string{{name}}}
 }
 
-func not(a activation) activation {
-	return activation{func(set []string) bool { return !a.on(set) }, a.sets}
-}
-
 // allOf of nothing is always.
 func allOf(all ...activation) activation {
 	var sets [][]string
@@ -255,7 +251,7 @@ func (p *profileParser) operand() (activation, bool) {
 	case '!':
 		p.text = p.text[1:]
 		a, ok := p.operand()
-		return not(a), ok
+		return activation{func(set []string) bool { return !a.on(set) }, a.sets}, ok
 	case '(':
 		p.text = p.text[1:]
 		a, ok := p.operands()

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,8 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 type document struct {
@@ -140,9 +143,7 @@ func (r Report) SARIF(w io.Writer, version string) error {
 			Help: sarifMessage{Text: rule.Explain(), Markdown: rule.Markdown()}, DefaultConfiguration: map[string]Severity{"level": rule.Severity},
 		}
 		for _, source := range rule.Sources {
-			if s.HelpURI == "" {
-				s.HelpURI = source.URL
-			}
+			s.HelpURI = cmp.Or(s.HelpURI, source.URL)
 		}
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, s)
 	}
@@ -157,10 +158,7 @@ func (r Report) SARIF(w io.Writer, version string) error {
 		at.ArtifactLocation = map[string]string{"uri": fileURI(f.File)}
 		at.Region.StartLine, at.Region.StartColumn = max(f.Line, 1), max(f.Column, 1)
 		if f.Ignored != nil {
-			kind := "external"
-			if f.Ignored.By == "comment" {
-				kind = "inSource"
-			}
+			kind := choice.Either(f.Ignored.By == "comment", "inSource", "external")
 			res.Suppressions = []sarifSuppression{{kind, f.Ignored.Reason}}
 		}
 		run.Results = append(run.Results, res)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // A File is a policy file, a file of another system that package convert reads, or a stream of such documents and other objects.
@@ -262,10 +263,7 @@ func directives(file string, lines []string, all []Finding) []Finding {
 			}
 			done[scope{id, on}] = true
 			if len(found) == 0 {
-				where := fmt.Sprintf("line %d", on)
-				if whole {
-					where = "the file"
-				}
+				where := choice.Either(whole, "the file", fmt.Sprintf("line %d", on))
 				wrong(fmt.Sprintf("%s finds nothing in %s that could be ignored", id, where), "remove the comment")
 			}
 		}

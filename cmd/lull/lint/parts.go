@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/convert"
 	proxyfile "github.com/lullgo/lull/cmd/lull/internal/proxy/file"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -73,7 +74,7 @@ func (g *gathering) add(f File, data []byte) {
 			other = append(other, d)
 		}
 	}
-	if len(foreign) > 0 && slices.ContainsFunc(foreign, isSpring) {
+	if slices.ContainsFunc(foreign, func(p part) bool { return slices.Contains(convert.Recognise(p.asFile()), convert.Resilience4j) }) {
 		foreign, other = append(foreign, other...), nil // documents of one application
 		slices.SortStableFunc(foreign, func(a, b part) int { return a.line - b.line })
 	}
@@ -84,10 +85,7 @@ func (g *gathering) add(f File, data []byte) {
 	}
 	switch {
 	case len(other) > 0 && !f.Found:
-		var lines []string
-		for _, d := range other {
-			lines = append(lines, fmt.Sprint(d.line+1))
-		}
+		lines := choice.Names(other, func(p part) string { return fmt.Sprint(p.line + 1) })
 		g.skip(f.Name, "the document in line "+strings.Join(lines, ", ")+" is nothing that is known here")
 	case !checked:
 		g.skip(f.Name, convert.NothingThere)
@@ -148,11 +146,6 @@ func (g *gathering) configMaps(t part) (read, others bool) {
 		read = true
 	}
 	return read, others
-}
-
-// isSpring reports whether a document is of a Spring Boot application, which may have others that say nothing by themselves.
-func isSpring(t part) bool {
-	return slices.Contains(convert.Recognise(t.asFile()), convert.Resilience4j)
 }
 
 // readForeign reads the documents of other systems. A file with a mistake is left out, and the others are read without it.

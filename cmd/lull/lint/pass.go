@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/cmd/lull/convert"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -258,10 +259,7 @@ func action(what string, fields []string, where string) string {
 
 // where is the part of an edit, for a finding in the file home.
 func where(e convert.Edit, home string) string {
-	line := fmt.Sprintf("line %d", e.Line)
-	if e.File != home {
-		line = fmt.Sprintf("%s:%d", e.File, e.Line)
-	}
+	line := choice.Either(e.File != home, fmt.Sprintf("%s:%d", e.File, e.Line), fmt.Sprintf("line %d", e.Line))
 	if e.Part == "" {
 		return " (" + line + ")"
 	}

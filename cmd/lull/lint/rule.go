@@ -108,11 +108,7 @@ func FindRule(id string) (Rule, error) {
 }
 
 func ruleIDs() []string {
-	var ids []string
-	for _, r := range catalogue() {
-		ids = append(ids, r.ID)
-	}
-	return ids
+	return choice.Names(catalogue(), func(r Rule) string { return r.ID })
 }
 
 func nearestRule(id string) string { return choice.Nearest(id, ruleIDs()) }

@@ -106,10 +106,7 @@ const (
 const mostGuesses = 20
 
 func policyUnknown(p *pass) {
-	var names []string
-	for _, d := range p.dependencies {
-		names = append(names, d.Name)
-	}
+	names := choice.Names(p.dependencies, func(d *dependency) string { return d.Name })
 	seen := map[string]bool{}
 	for _, s := range p.services {
 		for _, c := range s.calls {

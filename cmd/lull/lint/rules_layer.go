@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull/cmd/lull/convert"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 const mostCircles = 20
@@ -88,7 +89,7 @@ func (p *pass) layers(g graph, r *reach) {
 		how = fmt.Sprintf("%d layers retry (%s, which is %s without lull's server half in %s)", len(factors), unmended, attemptsFigure(without), few(known))
 	}
 	if len(unknown) > 0 && w.end(everyone, false) == sumOf(factors) {
-		fix.Text += fmt.Sprintf("; or, if %s %s lull's server half, say so: server: lull in %s", few(unknown), verb(len(unknown), "has", "have"), few(paths(unknown)))
+		fix.Text += fmt.Sprintf("; or, if %s %s lull's server half, say so: server: lull in %s", few(unknown), verb(len(unknown), "has", "have"), few(choice.Names(unknown, func(name string) string { return "services." + name })))
 	}
 	steps := slices.Concat(w.sum(), w.ifServers(), g.otherWays(w.root, leaf, r.sum()), w.budgets())
 	p.reportAs(severity, leaf.in, leaf.at(leaf.attemptsField()),
@@ -158,10 +159,7 @@ func onlyOnce(once []*dependency, names []string, rest string) Fix {
 		fix.Changes = append(fix.Changes, d.write("", d.attemptFields(1)...).Changes...)
 	}
 	if len(paths) > 0 {
-		hedged := ""
-		if slices.ContainsFunc(once, (*dependency).hedged) {
-			hedged = " (where there are hedges, hedge.attempts: 1 as well)"
-		}
+		hedged := choice.Either(slices.ContainsFunc(once, (*dependency).hedged), " (where there are hedges, hedge.attempts: 1 as well)", "")
 		parts = append(parts, fmt.Sprintf("write attempts: 1%s in %s", hedged, few(paths)))
 	}
 	if len(names) > 0 {
@@ -241,10 +239,7 @@ func (p *pass) severalSystems(layers []retrier) {
 			once = append(once, l.dependency)
 		}
 	}
-	how := fmt.Sprintf("one call may become %s attempts (%s)", attemptsFigure(total), strings.Join(factors, " × "))
-	if endless {
-		how = "the retries multiply"
-	}
+	how := choice.Either(endless, "the retries multiply", fmt.Sprintf("one call may become %s attempts (%s)", attemptsFigure(total), strings.Join(factors, " × ")))
 	first := layers[0]
 	fix := onlyOnce(once, nil, "then one layer retries, "+first.of.System())
 	p.report(first.in, first.at(first.attemptsField()), fmt.Sprintf("calls to %s are retried by %s: %s", service, list(names), how), steps, fix)

@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // How much of a wait must be random, and below which length a wait does not matter.
@@ -32,10 +33,7 @@ func backoffMissing(p *pass, d *dependency) {
 			fmt.Sprintf("the floor of the waits for %s is %s: timers may take a millisecond, however short the wait", d.Name, pretty(s.Floor)),
 			nil, d.write("or leave it out: it means the same", "backoff.floor", "0"))
 	}
-	first := 1
-	if s.FastFirst {
-		first = 2
-	}
+	first := choice.Either(s.FastFirst, 2, 1)
 	if s.Max(first) >= leastWait {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -89,10 +90,7 @@ func attemptTimeoutMissing(p *pass, d *dependency) {
 		return // its system has no such time
 	}
 	var l ledger
-	others := attemptsFrom(2, n) + " cannot begin"
-	if d.endless() {
-		others = "no other can begin"
-	}
+	others := choice.Either(d.endless(), "no other can begin", attemptsFrom(2, n)+" cannot begin")
 	l.add(end, "attempt 1, until the deadline")
 	l.note("no time is left: %s", others)
 	t := newTimeline(d.Policy)

@@ -8,6 +8,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -23,10 +24,7 @@ type timeline struct {
 }
 
 func newTimeline(p lull.Policy) timeline {
-	byItself := ""
-	if p.AttemptTimeout == 0 {
-		byItself = " (attempt_timeout is " + pretty(engine.DefaultAttemptTimeout) + " where none is written)"
-	}
+	byItself := choice.Either(p.AttemptTimeout == 0, " (attempt_timeout is "+pretty(engine.DefaultAttemptTimeout)+" where none is written)", "")
 	p = p.WithDefaults()
 	return timeline{p, p.MaxAttempts(), byItself, saturating.Add(p.Throttle.LongestWait(), max(p.Limit.MaxWait, 0))}
 }

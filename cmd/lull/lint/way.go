@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // A way leads to a leaf, from a service that no other in the graph calls or that reads from a queue.
@@ -152,11 +153,7 @@ func asSum(factors []uint64) []string {
 }
 
 func figures(numbers []uint64) []string {
-	var all []string
-	for _, n := range numbers {
-		all = append(all, strconv.FormatUint(n, 10))
-	}
-	return all
+	return choice.Names(numbers, func(n uint64) string { return strconv.FormatUint(n, 10) })
 }
 
 func (r *reach) compare(other *reach) int {
@@ -278,13 +275,6 @@ func (w way) ifServers() []Step {
 	}
 	inTime("and ", everyone, with)
 	return steps
-}
-
-func paths(services []string) (all []string) {
-	for _, name := range services {
-		all = append(all, "services."+name)
-	}
-	return all
 }
 
 // retryingRetries are the dependencies at which every client would retry retries.

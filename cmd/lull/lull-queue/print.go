@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -65,10 +66,7 @@ func (p *letterPrinter) end(seen queue.Progress, cut bool) error {
 		if seen.Matched > 0 {
 			p.table.Flush()
 		}
-		text := p.summary(seen)
-		if cut {
-			text = fmt.Sprintf("Cut short, there may be more: %d of %d seen.", seen.Matched, seen.Seen)
-		}
+		text := choice.Either(cut, fmt.Sprintf("Cut short, there may be more: %d of %d seen.", seen.Matched, seen.Seen), p.summary(seen))
 		fmt.Fprintln(p.out, text)
 	}
 	return p.out.Flush()

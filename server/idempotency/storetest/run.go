@@ -32,9 +32,7 @@ type Options struct {
 // called once for each. It need not be empty: keys are random.
 func Run(t *testing.T, open func(t *testing.T) idempotency.Store, o Options) {
 	o.Concurrent = cmp.Or(o.Concurrent, 200)
-	if o.MaxRecord == 0 {
-		o.MaxRecord = 1<<20 + 64<<10
-	}
+	o.MaxRecord = cmp.Or(o.MaxRecord, 1<<20+64<<10)
 	for _, test := range []struct {
 		name string
 		run  func(*tester)

@@ -24,7 +24,7 @@ import (
 func (m *matrix) stalls() {
 	addr, through := m.o.Address(m.place)
 	g := startGate(m.T, addr)
-	store := m.o.Open(m.T, through(g.addr()))
+	store := m.o.Open(m.T, through(g.Addr().String()))
 	policy := idempotency.StorePolicy()
 	policy.AttemptTimeout, policy.Deadline, policy.Timeouts = time.Second, 2*time.Second, lull.TimeoutsAlways
 	policy.Breaker.Off = true // it would answer for the store
@@ -121,8 +121,6 @@ func startGate(t *testing.T, to string) *gate {
 	}()
 	return g
 }
-
-func (g *gate) addr() string { return g.Addr().String() }
 
 // hold lets so many packets pass, in either direction, and holds those that follow.
 func (g *gate) hold(packets int) {

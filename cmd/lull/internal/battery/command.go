@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
@@ -20,6 +21,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/rivals"
@@ -88,12 +90,12 @@ type task struct {
 func (f Command) Check() error { _, err := f.task(); return err }
 
 func (Command) Complete() map[string][]string {
-	presets := slices.DeleteFunc(cli.Names(rivals.All(), func(p rivals.Preset) string { return p.Name }), func(name string) bool { return name == "lull" })
+	presets := slices.DeleteFunc(choice.Names(rivals.All(), func(p rivals.Preset) string { return p.Name }), func(name string) bool { return name == "lull" })
 	return map[string][]string{"family": families(), "policy": append([]string{"lull"}, presets...), "rivals": append([]string{"all"}, presets...)}
 }
 
 func families() []string {
-	return cli.Names(battery.Families, func(f battery.Family) string { return f.Name })
+	return choice.Names(battery.Families, func(f battery.Family) string { return f.Name })
 }
 
 // Run simulates the worlds and prints the figures.

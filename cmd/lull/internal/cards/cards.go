@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/torture"
 )
 
@@ -171,10 +172,7 @@ func (o Output) card(out io.Writer, c *torture.Card) {
 			}
 			if o.Timeline {
 				for _, e := range r.Events {
-					call := ""
-					if r.Calls > 1 {
-						call = fmt.Sprintf("call %d: ", e.Call)
-					}
+					call := choice.Either(r.Calls > 1, fmt.Sprintf("call %d: ", e.Call), "")
 					fmt.Fprintf(out, "          %9.3f s  %s%s\n", e.At.Seconds(), call, term.Printable(e.Text))
 				}
 			}
@@ -212,10 +210,7 @@ func Matrix(out io.Writer, cards []*torture.Card) {
 		row := []string{term.Printable(c.Name)}
 		for _, l := range lines[i] {
 			n := map[torture.Grade]int{torture.Pass: l.Pass, torture.Warn: l.Warn, torture.Fail: l.Fail}[l.Grade]
-			cell := string(l.Grade)
-			if l.Grade == torture.Warn || l.Grade == torture.Fail {
-				cell = fmt.Sprintf("%d %s", n, l.Grade)
-			}
+			cell := choice.Either(l.Grade == torture.Warn || l.Grade == torture.Fail, fmt.Sprintf("%d %s", n, l.Grade), string(l.Grade))
 			row = append(row, cell)
 		}
 		rows = append(rows, row)
@@ -232,10 +227,7 @@ type Case struct{ Name, Group, Does, Right, Source string }
 // List prints cases: who does what, and whose answer is right.
 func List[C any](w io.Writer, cases []C, of func(C) Case, does, right string) error {
 	out := bufio.NewWriter(w)
-	var groups []string
-	for _, c := range cases {
-		groups = append(groups, of(c).Group)
-	}
+	groups := choice.Names(cases, func(c C) string { return of(c).Group })
 	fmt.Fprintf(out, "%d cases in %d groups.\n", len(cases), len(slices.Compact(groups)))
 	group := ""
 	for _, each := range cases {

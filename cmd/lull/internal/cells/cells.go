@@ -12,6 +12,7 @@ package cells
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -189,9 +190,7 @@ func (f Flags) Read(l *problem.List) (*Where, error) {
 	case f.Workers != "":
 		w.Parallel = cli.Whole(l, "--workers", f.Workers, 1, mostWorkers)
 	}
-	if w.Parallel == 0 {
-		w.Parallel = runtime.GOMAXPROCS(0)
-	}
+	w.Parallel = cmp.Or(w.Parallel, runtime.GOMAXPROCS(0))
 	if f.Cells != "" {
 		i, n, _ := strings.Cut(string(f.Cells), "/")
 		var errI, errN error

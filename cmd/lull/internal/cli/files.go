@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // maxFile is the size that a file may have, and a byte more: the packages in config then refuse a longer one.
@@ -123,10 +125,7 @@ func filesBelow(root, pattern string) (names []string, err error) {
 				return nil
 			}
 			name = filepath.ToSlash(filepath.Clean(name))
-			within := strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
-			if root == "." {
-				within = name
-			}
+			within := choice.Either(root == ".", name, strings.TrimPrefix(strings.TrimPrefix(name, root), "/"))
 			leftOut := func() bool {
 				base := slash.Base(name)
 				return name != root && (base[0] == '.' || base == "node_modules" || base == "vendor") && !slices.Contains(parts, base)

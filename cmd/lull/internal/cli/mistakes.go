@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 )
@@ -218,15 +219,6 @@ func (t Texts) Or(otherwise Text) Text {
 		return otherwise
 	}
 	return t[len(t)-1]
-}
-
-// Names returns the name of each.
-func Names[T any](all []T, name func(T) string) []string {
-	names := make([]string, len(all))
-	for i, each := range all {
-		names[i] = name(each)
-	}
-	return names
 }
 
 // Duration reads a duration between two bounds. Like the other readers it adds a problem to the list if the text is none.

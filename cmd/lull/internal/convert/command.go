@@ -16,6 +16,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -172,7 +173,7 @@ func (f Command) Check() error { _, _, err := f.options(); return err }
 
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
-		"to": cli.Names(convert.Targets(), convert.Format.String), "from": cli.Names(convert.Formats(), convert.Format.String), "base": config.Presets(),
+		"to": choice.Names(convert.Targets(), convert.Format.String), "from": choice.Names(convert.Formats(), convert.Format.String), "base": config.Presets(),
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // Command is lull demo. Its flags are text, so that all mistakes are reported at once; setting reads them.
@@ -118,10 +119,7 @@ func settingText(s setting) string {
 	b.WriteString("The clients\n")
 	for _, c := range s.Clients {
 		for i, line := range strings.Split(c.about(s), "\n") {
-			name := c.name
-			if i > 0 {
-				name = ""
-			}
+			name := choice.Either(i > 0, "", c.name)
 			fmt.Fprintf(&b, "  %-*s %s\n", s.Scenario.words().nameWidth, name, line)
 		}
 	}

@@ -61,7 +61,7 @@ func runLanes(ctx context.Context, s setting, v view, lanes []*lane, clock func(
 	})
 	sleepUntil(ctx, clock, s.Duration)
 	measured := min(clock(), s.Duration)
-	awaitCalls(ctx, lanes, s.patience(), endCalls)
+	awaitCalls(ctx, lanes, time.Duration(s.Attempts)*(s.Timeout+time.Second), endCalls) // a second is ample for the waits between
 	end()
 	background.Wait()
 

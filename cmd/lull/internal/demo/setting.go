@@ -47,11 +47,6 @@ func (s setting) outageEnd() time.Duration { return s.OutageAt + s.Outage }
 // normalEnd is the end of what counts as normal: calls that begin later may be under way when the outage begins.
 func (s setting) normalEnd() time.Duration { return s.OutageAt - s.Timeout }
 
-// patience is how long to wait for the last calls. Their own waits are milliseconds; a second for each is ample.
-func (s setting) patience() time.Duration {
-	return time.Duration(s.Attempts) * (s.Timeout + time.Second)
-}
-
 func (f Command) setting() (setting, error) {
 	var l problem.List
 	which, ok := map[cli.Text]scenario{"storm": storm, "tail": tail}[f.Scenario]

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/cmd/lull/lint"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -86,10 +87,7 @@ func (l linting) print(r lint.Report, w io.Writer) error {
 	case "gitlab":
 		return r.GitLab(w)
 	case "junit":
-		least := l.threshold
-		if l.never {
-			least = lint.Error + 1
-		}
+		least := choice.Either(l.never, lint.Error+1, l.threshold)
 		return r.JUnit(w, least)
 	}
 	var b strings.Builder
@@ -206,7 +204,7 @@ func (f Command) linting() (linting, error) {
 func (f Command) Check() error { _, err := f.linting(); return err }
 
 func (Command) Complete() map[string][]string {
-	rules := cli.Names(lint.Rules(), func(r lint.Rule) string { return r.ID })
+	rules := choice.Names(lint.Rules(), func(r lint.Rule) string { return r.ID })
 	return map[string][]string{
 		"format": formats, "threshold": {"note", "warning", "error", "never"}, "explain": rules,
 	}

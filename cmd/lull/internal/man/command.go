@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/topic"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // Command is lull man.
@@ -75,10 +77,7 @@ func (w *writer) command(n *kong.Node) {
 		if f.Hidden || f.Name == "help" {
 			continue
 		}
-		name := ".B " + argument("--"+f.Name)
-		if f.Short != 0 {
-			name = ".B " + argument(fmt.Sprintf("-%c, --%s", f.Short, f.Name))
-		}
+		name := choice.Either(f.Short != 0, ".B "+argument(fmt.Sprintf("-%c, --%s", f.Short, f.Name)), ".B "+argument("--"+f.Name))
 		if !f.IsBool() {
 			name = ".BI " + strings.TrimPrefix(name, ".B ") + " = " + argument(f.FormatPlaceHolder())
 		}

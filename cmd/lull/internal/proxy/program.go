@@ -21,6 +21,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/proxy/file"
 	"github.com/lullgo/lull/cmd/lull/internal/proxy/wiring"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
@@ -88,10 +89,7 @@ func (p Program) direct() (*file.File, error) {
 	f := &file.File{Upstreams: map[string]proxy.Upstream{name: {Listen: cmp.Or(p.Listen, "127.0.0.1:9001"), To: []string{p.To}}}}
 	wrong, _ := errors.AsType[problem.List](f.Config().Validate())
 	for i, one := range wrong {
-		wrong[i].Field = "--to"
-		if strings.HasSuffix(one.Field, ".Listen") {
-			wrong[i].Field = "--listen"
-		}
+		wrong[i].Field = choice.Either(strings.HasSuffix(one.Field, ".Listen"), "--listen", "--to")
 	}
 	return f, wrong.Err()
 }

@@ -32,7 +32,8 @@ func columnsFor(s sim.Scenario, all []sim.Summary) (columns []column) {
 	recovers := slices.ContainsFunc(all, func(m sim.Summary) bool { return recoveryCell(m) != "-" })
 	several := slices.ContainsFunc(all, func(m sim.Summary) bool { return len(m.Results) > 1 })
 	twice := slices.ContainsFunc(all, func(m sim.Summary) bool { return duplicates(m) > 0 })
-	messages, atOnce := onlyMessages(s), allAtOnce(s)
+	messages := onlyMessages(s)
+	atOnce := len(s.Topics) == 0 && !slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Arrivals.Kind != sim.AtOnce }) // it ends when every caller was served
 	add(!messages && recovers, backColumn)
 	add(!messages, successColumn, perCallColumn)
 	add(slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Fallback > 0 }), answeredColumn)
@@ -47,7 +48,7 @@ func columnsFor(s sim.Scenario, all []sim.Summary) (columns []column) {
 	add(len(s.Topics) > 0, deadColumn, leftColumn, caughtUpColumn)
 	add(slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Reload.Times > 0 }), oldestColumn)
 	add(pooled(s), dialsColumn)
-	add(linked(s), lostColumn, memoryColumn)
+	add(slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Link.On }), lostColumn, memoryColumn)
 	add(twice || mustNotRepeat(s), twiceColumn)
 	return columns
 }
@@ -159,11 +160,6 @@ func mustNotRepeat(s sim.Scenario) bool {
 	return slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.NotIdempotent })
 }
 
-// allAtOnce reports whether the scenario ends by itself: when every caller was served.
-func allAtOnce(s sim.Scenario) bool {
-	return len(s.Topics) == 0 && !slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Arrivals.Kind != sim.AtOnce })
-}
-
 // recoveryCell is "12.3 s", "never", of several seeds "3/5 12.3 s", where few calls are made "18 ±40 s"; "-" if there is nothing to
 // recover from, "few calls" if they are too few for a verdict, "?" if the run was interrupted before.
 func recoveryCell(m sim.Summary) string {
@@ -267,10 +263,6 @@ func pooled(s sim.Scenario) bool {
 		slices.ContainsFunc(s.Services, func(v sim.Service) bool {
 			return slices.ContainsFunc(v.Calls, func(h sim.Hop) bool { return on(h.Network) })
 		})
-}
-
-func linked(s sim.Scenario) bool {
-	return slices.ContainsFunc(s.Fleets, func(f sim.Fleet) bool { return f.Link.On })
 }
 
 // Columns of connections.

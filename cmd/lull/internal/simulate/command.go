@@ -12,10 +12,12 @@ import (
 	"io"
 
 	"github.com/alecthomas/kong"
+
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
@@ -60,8 +62,8 @@ func (f Command) Check() error { _, err := f.simulation(); return err }
 
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
-		"scenario": cli.Names(scenario.BuiltIn(), func(s sim.Scenario) string { return s.Name }),
-		"policy":   cli.Names(rivals.All(), func(p rivals.Preset) string { return p.Name }),
+		"scenario": choice.Names(scenario.BuiltIn(), func(s sim.Scenario) string { return s.Name }),
+		"policy":   choice.Names(rivals.All(), func(p rivals.Preset) string { return p.Name }),
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -334,10 +335,7 @@ func printSweepCSV(w io.Writer, o outcome) error {
 		for _, m := range o.results[i] {
 			line := o.valuesAt(i)
 			line = append(line, m.Contender.Name, strconv.Itoa(len(m.Results)), strconv.Itoa(m.Recovered))
-			recovery := []string{"", ""}
-			if m.Recovered > 0 {
-				recovery = meanAndHalf(m.Recovery)
-			}
+			recovery := choice.Either(m.Recovered > 0, meanAndHalf(m.Recovery), []string{"", ""})
 			line = append(line, recovery...)
 			for _, e := range []sim.Estimate{m.Success, m.Amplification, m.WorstTenSeconds, m.Held, m.PeakOverNormal, m.P99} {
 				line = append(line, meanAndHalf(e)...)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -71,10 +72,7 @@ func topicInWords(t sim.Topic) string {
 	phrases.add(b.MaxDelay > 0, "delays of up to %s", inWords(b.MaxDelay))
 	phrases.add(c.Quick > 0, "up to %d more runs in one delivery", c.Quick)
 	phrases.add(c.Wary, "the processes know at first that the service is down")
-	what := "make their handlers panic"
-	if t.Poison.Kills {
-		what = "kill their process, which is back after " + inWords(cmp.Or(t.Poison.Down, time.Second))
-	}
+	what := choice.Either(t.Poison.Kills, "kill their process, which is back after "+inWords(cmp.Or(t.Poison.Down, time.Second)), "make their handlers panic")
 	phrases.add(t.Poison.Share > 0, "%s of messages %s", share(t.Poison.Share), what)
 	phrases = append(phrases, networkInWords(c.Network)...)
 	phrases.add(t.Policy != "", "its policy is %q, whoever is compared", t.Policy)
@@ -82,10 +80,7 @@ func topicInWords(t sim.Topic) string {
 }
 
 func killInWords(k sim.Kill) string {
-	who := "all processes"
-	if k.Processes > 0 {
-		who = each(k.Processes, "one process", "processes")
-	}
+	who := choice.Either(k.Processes > 0, each(k.Processes, "one process", "processes"), "all processes")
 	phrases := parts{fmt.Sprintf("from second %s: %s", trimmed(k.At.Seconds(), 5), who), "each back after " + inWords(k.For)}
 	phrases.add(k.Apart > 0, "one every %s", inWords(k.Apart))
 	phrases.add(k.Every > 0, "again every %s", inWords(k.Every))
@@ -108,10 +103,7 @@ func arrivalsInWords(a sim.Arrivals) string {
 	case sim.Constant:
 		text = calls(a.Rate) + " at equal distances"
 	case sim.AtOnce:
-		when := "all at once"
-		if a.Within > 0 {
-			when = "within " + inWords(a.Within)
-		}
+		when := choice.Either(a.Within > 0, "within "+inWords(a.Within), "all at once")
 		text = each(a.Each, "one call", "calls") + " each, " + when
 	case sim.Periodic:
 		text = "each every " + inWords(a.Every)
@@ -249,20 +241,14 @@ func faultEffect(f sim.Fault, s sim.Service) string {
 	case sim.Stall:
 		text = "workers stand still, attempts wait"
 	case sim.Errors:
-		some := "all"
-		if f.Share > 0 {
-			some = share(f.Share) + " of"
-		}
+		some := choice.Either(f.Share > 0, share(f.Share)+" of", "all")
 		text = some + " attempts fail" + strings.Replace(hintInWords(f.RetryAfter, f.DontRetry), "beyond: ", "", 1)
 	case sim.BrownOut:
 		text = share(left) + " of the workers are left"
 	case sim.SlowDown:
 		text = "work goes on at " + share(left) + " of its speed"
 	case sim.Crash:
-		text = "a crash, and what is in hand is lost"
-		if f.Silent {
-			text = "the machine dies, and nobody hears of it"
-		}
+		text = choice.Either(f.Silent, "the machine dies, and nobody hears of it", "a crash, and what is in hand is lost")
 		if f.Warmup > 0 {
 			text += fmt.Sprintf("; then a cold cache for %s, work takes %s times as long at first", inWords(f.Warmup), trimmed(f.Cold, 3))
 		}
@@ -301,10 +287,7 @@ func distributionInWords(d sim.Distribution) string {
 }
 
 func poolInWords(p sim.Pool) string {
-	size := "any number of connections"
-	if p.Size > 0 {
-		size = "up to " + each(p.Size, "one connection", "connections")
-	}
+	size := choice.Either(p.Size > 0, "up to "+each(p.Size, "one connection", "connections"), "any number of connections")
 	phrases := parts{"a pool (" + p.Kind.String() + ") of " + size}
 	phrases.add(p.Open > 0, "%s at first", grouped(float64(p.Open)))
 	phrases.add(p.Idle < 0, "each closed after its attempt")
@@ -321,10 +304,7 @@ func connectionsInWords(c sim.Connections) string {
 	phrases.add(c.Limit > 0, "%s at most", grouped(float64(c.Limit)))
 	phrases.add(c.Refuse, "others are refused")
 	phrases.add(somewhat(c.Handshake), "%s of a worker for each", distributionInWords(c.Handshake))
-	beyond := "refused"
-	if c.Drop {
-		beyond = "not answered"
-	}
+	beyond := choice.Either(c.Drop, "not answered", "refused")
 	phrases.add(c.Limit > 0 && !c.Refuse || somewhat(c.Handshake), "a backlog of %s, beyond that %s", grouped(float64(cmp.Or(c.Backlog, 4096))), beyond)
 	phrases.add(c.IdleFor > 0, "closed after %s without work", inWords(c.IdleFor))
 	if len(phrases) == 0 {

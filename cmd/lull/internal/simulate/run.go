@@ -14,6 +14,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -27,10 +28,7 @@ type outcome struct {
 func (o outcome) swept() bool { return len(o.axes) > 0 }
 
 func (s simulation) flights() (all []cells.Cell) {
-	wanted := cells.Run
-	if len(s.axes) > 0 {
-		wanted = cells.Totals // so that a sweep of many cells needs little memory
-	}
+	wanted := choice.Either(len(s.axes) > 0, cells.Totals, cells.Run) // so that a sweep of many cells needs little memory
 	for _, w := range s.cells {
 		for _, c := range w.contenders {
 			for seed := range s.seeds {

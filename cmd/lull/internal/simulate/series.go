@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -55,10 +56,7 @@ func writeSparklines(out io.Writer, s sim.Scenario, all []sim.Summary, levels te
 		}
 		fmt.Fprintf(out, "  %s  %s\n", term.Pad("", name), faultAxis(s, bars, slice, levels))
 	}
-	succeeded := "Calls that succeeded"
-	if onlyMessages(s) {
-		succeeded = "Messages that were handled"
-	}
+	succeeded := choice.Either(onlyMessages(s), "Messages that were handled", "Calls that succeeded")
 	draw(succeeded, func(r sim.Result) []float64 { return r.Series.Goodput }, usual, " a second or more")
 	draw("Attempts", func(r sim.Result) []float64 { return sums(r.Series.First, r.Series.Retries) }, slices.Max[[]float64], " a second")
 	if len(s.Topics) > 0 {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -208,9 +209,7 @@ func processes(v string) (int, error) {
 }
 
 func scenarioNamed(v string) (sim.Scenario, error) {
-	if v == "" {
-		v = defaultScenario
-	}
+	v = cmp.Or(v, defaultScenario)
 	if isPath(v) {
 		s, err := scenario.Read(v)
 		return s, cli.CannotRead(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -143,7 +144,7 @@ func printMaps(w io.Writer, o outcome) error {
 		}
 		term.Table(out, rows, term.Width)
 	}
-	policies := cli.Names(o.contenders, func(c contender) string { return c.Name })
+	policies := choice.Names(o.contenders, func(c contender) string { return c.Name })
 	measure := func(title string, of func(sim.Summary) string) {
 		show := func(cell int, policy string) string {
 			if s, ok := o.summary(cell, policy); ok {
@@ -166,10 +167,7 @@ func printMaps(w io.Writer, o outcome) error {
 	}
 	measure("Success", mapSuccess)
 	measure("Held", func(m sim.Summary) string { return trimmed(m.Held.Mean, 3) })
-	seeds := "one seed"
-	if o.seeds > 1 {
-		seeds = fmt.Sprintf("%d seeds", o.seeds)
-	}
+	seeds := choice.Either(o.seeds > 1, fmt.Sprintf("%d seeds", o.seeds), "one seed")
 	fmt.Fprintf(out, "\n"+mapDefinitions, seeds)
 	return out.Flush()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
@@ -40,10 +41,7 @@ func printComparison(w io.Writer, o outcome, levels term.Bars) error {
 func (o outcome) text() string {
 	b := strings.Builder{}
 	b.WriteString(scenarioText(o.scenario))
-	seeds := fmt.Sprintf("%d", o.seed)
-	if o.seeds > 1 {
-		seeds = fmt.Sprintf("%d and the %d after it; means ± the half width of a 95 %% confidence interval", o.seed, o.seeds-1)
-	}
+	seeds := choice.Either(o.seeds > 1, fmt.Sprintf("%d and the %d after it; means ± the half width of a 95 %% confidence interval", o.seed, o.seeds-1), fmt.Sprintf("%d", o.seed))
 	b.WriteString(entry("seed", seeds))
 	var policies [][2]string
 	for _, c := range o.contenders {

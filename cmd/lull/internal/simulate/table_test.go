@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/clitest"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/golden"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
@@ -100,7 +101,7 @@ func TestColumns(t *testing.T) {
 		"success, per call, 10 s, normal, held, p99, wasted, refused, lost, memory": {Fleets: []sim.Fleet{{Link: sim.Link{On: true}}}},
 		"success, per call, 10 s, per s, held, p99, wasted, refused, done":          {Fleets: []sim.Fleet{{Arrivals: sim.Arrivals{Kind: sim.AtOnce}}}},
 	} {
-		check.Equal(t, strings.Join(cli.Names(columnsFor(s, nil), func(c column) string { return c.head }), ", "), want, "columns")
+		check.Equal(t, strings.Join(choice.Names(columnsFor(s, nil), func(c column) string { return c.head }), ", "), want, "columns")
 	}
 }
 

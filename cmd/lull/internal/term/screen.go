@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 const (
@@ -104,10 +106,7 @@ func (p *Progress) Show(line func(took time.Duration) string) {
 	if p.out == nil {
 		return
 	}
-	often := progressSeldom
-	if p.terminal {
-		often = progressOften
-	}
+	often := choice.Either(p.terminal, progressOften, progressSeldom)
 	now := time.Now()
 	if now.Sub(p.last) < often {
 		return

@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cards"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/torture"
 )
@@ -68,7 +69,7 @@ func (f Command) Check() error { _, _, err := f.task(); return err }
 
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
-		"client": slices.Sorted(maps.Keys(builtIn)), "case": cli.Names(torture.Cases(), func(c torture.Case) string { return c.Name }),
+		"client": slices.Sorted(maps.Keys(builtIn)), "case": choice.Names(torture.Cases(), func(c torture.Case) string { return c.Name }),
 	}
 }
 
@@ -193,10 +194,7 @@ func (f Command) wait(env cli.Env, cases []torture.Case) ([]*torture.Card, error
 	if err := authority.Close(); err != nil {
 		return nil, err
 	}
-	out := env.Stdout
-	if f.JSON {
-		out = env.Stderr
-	}
+	out := choice.Either(f.JSON, env.Stderr, env.Stdout)
 	fmt.Fprintf(out, `Point a client at %[1]st/CASE/RUN. RUN is a word of your own, such as its name.
 The addresses of all cases:  %[1]scases/RUN
 What was seen so far:        %[1]s

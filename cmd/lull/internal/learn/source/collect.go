@@ -25,6 +25,7 @@ type collector struct {
 	files                 []file
 	resolution, precision time.Duration // of times of day, and of durations
 	numbered              bool          // it is known which attempts are retries
+	cuts                  bool          // durations are cut off, not rounded
 }
 
 // A seriesOf says which series a request belongs to.
@@ -290,7 +291,8 @@ func (c *collector) setMissing(s *observed.Series) {
 }
 
 // edges returns the edges of all series, which bar each bar of ExactEdges becomes, and how long 99.9 % took at most. Edges between
-// which nothing ever is are left out. Bars are as wide as the times are exact: 3 ms of a log with milliseconds is from 2.5 to 3.5.
+// which nothing ever is are left out. Bars are as wide as the times are exact: 3 ms of a log with milliseconds is from 2.5 to 3.5, or to 4 if
+// they are cut off.
 func (c *collector) edges(durations *[2048]float64) (edges []float64, barOf [2048]int, longest time.Duration) {
 	appendEdge := func(e float64) {
 		if last := len(edges) - 1; e > 0 && (last < 0 || edges[last] < e-1e-9) {
@@ -305,7 +307,9 @@ func (c *collector) edges(durations *[2048]float64) (edges []float64, barOf [204
 		if durations[bar] > 0 {
 			from, to := lower, upper
 			if value := math.Floor(upper/unit+1e-9) * unit; upper-lower < unit {
-				from, to = value-unit/2, value+unit/2
+				if from, to = value-unit/2, value+unit/2; c.cuts {
+					from, to = value, value+unit
+				}
 			}
 			appendEdge(from)
 			if barOf[bar] = len(edges); upper < math.MaxFloat64 {

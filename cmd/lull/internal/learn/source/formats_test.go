@@ -86,6 +86,14 @@ attempts charges : 200×2 60 ms 503×1 1e+03 ms timeout×1 400 ms canceled×1 25
 	}
 }
 
+// Envoy cuts durations off: 5 ms are 5 to 6 ms. nginx' are differences of two times that are cut off: 4.5 to 5.5 ms are likely.
+func TestPrecision(t *testing.T) {
+	d := must.Have(Read(t.Context(), []string{"testdata/envoy.log"}, Options{Step: time.Hour}))
+	if e := d.Series[0].Edges; fmt.Sprintf("%.4g", e[:4]) != "[0.005 0.006 0.05 0.051]" {
+		t.Errorf("%.4g", e)
+	}
+}
+
 // A retry began when the wait after the attempt before was over.
 func TestLullProxy(t *testing.T) {
 	d := must.Have(Read(t.Context(), []string{"testdata/lull.json"}, Options{Step: 100 * time.Millisecond}))
@@ -120,6 +128,16 @@ func TestFields(t *testing.T) {
 	d = mustRead(t, "start,end,status\n2026-11-29T12:00:00Z,2026-11-29T12:00:00.25Z,refused\n", Options{})
 	if s := d.Series[0]; s.Points[0].Ended["refused"].Sum != .25 {
 		t.Errorf("from start to end: %+v", s.Points)
+	}
+}
+
+// A damaged line is counted, and takes no other with it.
+func TestDamagedCSV(t *testing.T) {
+	const row = "2026-11-29T12:00:00Z,5,200\n"
+	d := mustRead(t, "time,ms,status\n"+row+"x\n"+row+"\"a\"b,1,2\n"+row+row+"2026-11-29T12:00:00Z,5,2", Options{})
+	const want = "1× line 3: wrong number of fields\n1× line 5: extraneous or missing \" in quoted-field\n1× line 8: " + cutOff
+	if got := problems(d); got != want || d.Sources[0].Used != 4 || d.Sources[0].Lines != 8 {
+		t.Errorf("%+v\n%s", d.Sources, got)
 	}
 }
 

@@ -214,12 +214,8 @@ func (r *rows) end() error {
 }
 
 func adviceFor(kind string) string {
-	return cmp.Or(map[string]string{
-		"nginx": `log_format timed '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" ` +
-			"$msec $request_time \"$upstream_addr\" \"$upstream_response_time\" \"$upstream_status\"';\naccess_log /var/log/nginx/access.log timed;",
-		"envoy":   "%DURATION% in text_format of the access log",
-		"haproxy": "option httplog",
-	}[kind], "a field with the duration of each request. Its name has the unit (duration_ms), or the field unit")
+	return cmp.Or(map[string]string{"nginx": "log_format timed '" + advised + "';\naccess_log /var/log/nginx/access.log timed;", "envoy": "%DURATION% in text_format of the access log",
+		"haproxy": "option httplog"}[kind], "a field with the duration of each request. Its name has the unit (duration_ms), or the field unit")
 }
 
 // shortName returns the name of a service. That of a cluster of Istio, such as "outbound|80||shop.default.svc.cluster.local", is "shop".

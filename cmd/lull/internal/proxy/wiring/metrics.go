@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/lullgo/lull/integrations/lullotel"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/proxy"
 )
@@ -54,19 +55,13 @@ func (w *Wiring) Metrics() http.Handler {
 
 // Count counts a request. It is for proxy.Wiring.
 func (w *Wiring) Count(r *proxy.Record) {
-	class := "other" // the client has left before
-	if r.Status >= 100 && r.Status < 600 {
-		class = strconv.Itoa(r.Status/100) + "xx"
-	}
+	class := choice.Either(r.Status >= 100 && r.Status < 600, strconv.Itoa(r.Status/100)+"xx", "other") // the client has left before
 	w.requests.WithLabelValues(r.Door, class).Inc()
 }
 
 // Reloaded counts that the file was read again, and put in force or, with err, refused.
 func (w *Wiring) Reloaded(err error) {
-	result := "ok"
-	if err != nil {
-		result = "refused"
-	}
+	result := choice.Either(err != nil, "refused", "ok")
 	w.reloads.WithLabelValues(result).Inc()
 }
 

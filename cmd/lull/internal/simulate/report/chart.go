@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -297,7 +297,7 @@ func drawChart(q quantity, p Page, cs []contender, steps int, step time.Duration
 	}
 	c.Scale = c.fit(q)
 	c.Matrix = c.matrix()
-	told := cli.Names(c.Lines, func(l line) string { return l.Name + " " + l.Telling })
+	told := choice.Names(c.Lines, func(l line) string { return l.Name + " " + l.Telling })
 	c.Label = fmt.Sprintf("%s through time, a line for each contender; %s: %s", c.Title, c.Telling, strings.Join(told, ", "))
 	c.Table = c.table(q, medians, step)
 	return c, true
@@ -325,10 +325,7 @@ func (c chart) fit(q quantity) scale {
 func (c chart) matrix() string {
 	x := 1000 / float64(c.Steps)
 	y := 1000 / (c.Scale.Hi - c.Scale.Lo)
-	at := 0.5
-	if c.AtEnd {
-		at = 1
-	}
+	at := choice.Either(c.AtEnd, 1, 0.5)
 	return fmt.Sprintf("matrix(%.8g 0 0 %.8g %.8g %.8g)", x, -y, at*x, c.Scale.Hi*y)
 }
 

@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -298,10 +299,7 @@ func inRows(ws []placedWindow, horizon time.Duration) bool {
 			continue
 		}
 		width := float64(utf8.RuneCountInString(w.Mark)) * letter
-		left := part(w.From, horizon)
-		if w.Anchor == "end" {
-			left = part(w.To, horizon) - width
-		}
+		left := choice.Either(w.Anchor == "end", part(w.To, horizon)-width, part(w.From, horizon))
 		if left < 0 || left+width > 1 {
 			fits = false
 		}

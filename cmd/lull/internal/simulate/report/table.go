@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -146,9 +147,6 @@ func share(part, whole float64) float64 { return part / max(whole, math.Smallest
 
 // ratio is a quotient, such as 1.04 ×.
 func ratio(v float64) string {
-	text := number(v)
-	if v < 9.9995 {
-		text = strconv.FormatFloat(v, 'f', 3, 64)
-	}
+	text := choice.Either(v < 9.9995, strconv.FormatFloat(v, 'f', 3, 64), number(v))
 	return text + nbsp + "×"
 }
