@@ -1,5 +1,5 @@
 // Package tune is the command lull tune: it proposes values for the fields of a policy from a learned world (lull learn), flies
-// them in that world and in others like it, and keeps what is better somewhere and worse nowhere.
+// them in that world and in others like it, and keeps what is better there and worse nowhere.
 //
 // What the world says is in facts.go and sample.go, the proposals in propose.go, the worlds in worlds.go, the choice in fly.go.
 package tune
@@ -18,7 +18,6 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/problem"
-	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/scenario"
 )
 
@@ -42,8 +41,8 @@ func (Command) Help() string {
 	return `Proposes timeouts, pauses, hedges and limits from a world that lull learn has
 learned, each with its data, formula and price. It then flies them in that world, in
 its peace, and with other faults (stall, errors, slow-down, crash, brown-out, spike,
-sick host). A value is kept only if it is better somewhere, in the learned world
-too, and worse nowhere. Most of the time the answer is: keep the zero policy.
+sick host). A value is kept only if it is better in the learned world, and worse
+nowhere. Most of the time the answer is: keep the zero policy.
 
   lull learn access.log -o world.yaml
   lull tune world.yaml
@@ -81,21 +80,16 @@ func (f Command) task() (t task, err error) {
 		t.goals.slo, t.goals.target, err = parseSLO(string(f.SLO))
 		l.Check(err == nil, "--slo", f.SLO.Quoted(), "a time from 1ms to 1h and a percentage from 50 to less than 100, such as 800ms@99.9")
 	}
-	t.bench.seeds = cli.Whole(&l, "--seeds", f.Seeds, 3, 100)
+	t.bench.Seeds = cli.Whole(&l, "--seeds", f.Seeds, 3, 100)
 	if f.Workers != "" {
-		t.bench.workers = cli.Whole(&l, "--workers", f.Workers, 1, 1024)
+		t.bench.Workers = cli.Whole(&l, "--workers", f.Workers, 1, 1024)
 	}
+	l.Check(f.Dependency == "" || f.Policy != "", "--dependency", "without --policy", "both or none")
 	l.Check(!f.Check || f.Policy != "", "--check", "without --policy", "the policy file that is checked")
 	l.Check(!f.Check || f.Output == "" && f.Report == "", "--check", "with -o or --report", "none of these: nothing is flown")
-	for _, out := range []struct {
-		flag string
-		name cli.Text
-	}{{"-o", f.Output}, {"--report", f.Report}} {
-		if out.name == "" {
-			continue
-		}
-		if err := cli.CanWrite(string(out.name)); err != nil {
-			l.Add(out.flag, out.name.Quoted(), "a file that can be written ("+errors.Unwrap(err).Error()+")")
+	for i, name := range []cli.Text{f.Output, f.Report} {
+		if name != "" && cli.CanWrite(string(name)) != nil { // which should not cost a run
+			l.Add([]string{"-o", "--report"}[i], name.Quoted(), "a file that can be written")
 		}
 	}
 	wrong.Add(l.Err())
@@ -109,54 +103,44 @@ func (f Command) task() (t task, err error) {
 		t.facts, err = factsOf(s, learned)
 		wrong.In(string(f.World), err)
 	}
+	service := "service"
 	if err == nil {
-		t.bench.named, err = presets(&s)
-		wrong.In(string(f.World), err)
+		service = s.Services[t.facts.service].Name
 	}
-	t.file = &config.PolicyFile{Dependencies: []config.Dependency{{Name: "service"}}}
-	if err == nil {
-		t.file.Dependencies[0].Name = cmp.Or(t.facts.scenario.Services[t.facts.service].Name, "service")
-	}
+	t.file = &config.PolicyFile{Dependencies: []config.Dependency{{Name: service}}}
 	if f.Policy != "" {
 		file, failed := config.ReadPolicyFile(string(f.Policy))
 		wrong.Add(cli.CannotRead(failed))
 		if failed == nil {
 			t.file = file
-			t.dependency, failed = dependencyOf(file, string(f.Dependency), &t.facts)
+			t.dependency, failed = dependencyOf(file, string(f.Dependency), service)
 			wrong.In("--dependency", failed)
 		}
-	} else if f.Dependency != "" {
-		wrong.In("--dependency", fmt.Errorf("without --policy: want both or none"))
 	}
 	if len(wrong) > 0 {
 		return t, wrong
 	}
 	t.present = t.file.Dependencies[t.dependency].Policy
-	t.bench.slo, t.bench.patience = t.goals.slo, t.facts.patience
+	t.bench.InTime, t.bench.Patience = t.goals.slo, t.facts.patience
 	return t, nil
 }
 
-// dependencyOf returns which dependency of the file the world is about.
-func dependencyOf(file *config.PolicyFile, name string, f *facts) (int, error) {
+// dependencyOf returns which dependency of the file is meant: the one of that name, the only one, or the one that is called as
+// the service is.
+func dependencyOf(file *config.PolicyFile, name, service string) (int, error) {
 	names := cli.Names(file.Dependencies, func(d config.Dependency) string { return d.Name })
-	if len(names) == 0 {
-		return 0, fmt.Errorf("the policy file has no dependencies: want at least one, such as api: {attempts: 2}")
-	}
 	if name == "" && len(names) == 1 {
 		return 0, nil
 	}
-	if name == "" && len(f.scenario.Services) > 0 {
-		name = f.scenario.Services[f.service].Name
-	}
-	if i := slices.Index(names, name); i >= 0 {
+	if i := slices.Index(names, cmp.Or(name, service)); i >= 0 {
 		return i, nil
 	}
-	return 0, fmt.Errorf("%q is none of the policy file: want %s", name, strings.Join(names, ", "))
+	return 0, fmt.Errorf("%q is none of the policy file: want one of %q", cmp.Or(name, service), names)
 }
 
 // share reads a percentage.
 func share(l *problem.List, flag string, v cli.Text, least, most float64) float64 {
-	n, ok := number(string(v))
+	n, ok := scenario.Number(string(v))
 	l.Check(ok && strings.HasSuffix(string(v), "%") && n >= least && n <= most, flag, v.Quoted(), fmt.Sprintf("%s to %s, such as 0.5%%", percent(least), percent(most)))
 	return n
 }
@@ -165,14 +149,12 @@ func share(l *problem.List, flag string, v cli.Text, least, most float64) float6
 func parseSLO(text string) (time.Duration, float64, error) {
 	before, after, _ := strings.Cut(text, "@")
 	d, err := time.ParseDuration(before)
-	share, ok := number(strings.TrimSuffix(after, "%") + "%")
+	share, ok := scenario.Number(strings.TrimSuffix(after, "%") + "%")
 	if err != nil || !ok || d < time.Millisecond || d > time.Hour || share < 0.5 || share >= 1 {
 		return 0, 0, errors.New("no SLO")
 	}
 	return d, share, nil
 }
-
-var errOutside = errors.New("the policy has values outside of the intervals that the world allows")
 
 // Run proposes, flies and prints.
 func (f Command) Run(env cli.Env) error {
@@ -183,12 +165,11 @@ func (f Command) Run(env cli.Env) error {
 	if f.Check {
 		return t.check(env)
 	}
-	t.bench.worlds, t.notes = t.facts.worlds()
+	t.bench.Worlds, t.notes = t.facts.around()
 	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
 	t.bench.progress = func(flights int, what string) {
 		p.Show(func(time.Duration) string { return fmt.Sprintf("%d flights flown, now %s", flights, what) })
 	}
-	t.bench.known = map[flight][]battery.Figures{}
 	d, err := t.bench.decide(env.Context, t.present, &t.facts, t.goals)
 	var page bytes.Buffer
 	if err == nil && f.Report != "" {

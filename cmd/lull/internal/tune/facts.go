@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -19,15 +19,16 @@ type facts struct {
 	learned        *scenario.Learned
 	fleet, service int // of the scenario
 
-	times    sample        // of attempts while all was well
-	network  time.Duration // what the network adds to them at most
-	seenP99  time.Duration // of what succeeded while all was well, with waits in line; 0: not known
-	patience time.Duration // the callers' attempt timeout; 0: not known
-	from, to time.Duration // of the incident; both 0: there was none
-	busiest  float64       // calls/s of the fleet in the busiest moment outside of the incident; 0: they have no rate
-	load     float64       // of all fleets, likewise
-	errors   float64       // the upper bound of the share of attempts that fail while all is well
-	capacity float64       // the lower bound of what the service can do, attempts/s; 0: not known
+	times    scenario.Sample // of attempts while all was well
+	network  time.Duration   // what the network adds to them at most
+	seenP99  time.Duration   // of what succeeded while all was well, with waits in line; 0: not known
+	patience time.Duration   // the callers' attempt timeout; 0: not known
+	from, to time.Duration   // of the incident; both 0: there was none
+	busiest  float64         // calls/s of the fleet in the busiest moment outside of the incident; 0: they have no rate
+	load     float64         // of all fleets, likewise
+	errors   float64         // the upper bound of the share of attempts that fail while all is well
+	least    int             // workers that the service has at least, if its capacity is not known; 0: nothing is known
+	capacity float64         // the lower bound of what the service can do, attempts/s; 0: not known
 }
 
 // factsOf returns the facts of the first fleet whose policy is compared.
@@ -46,20 +47,17 @@ func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
 	f.service = slices.IndexFunc(s.Services, func(v sim.Service) bool { return v.Name == fleet.Calls })
 	service := &s.Services[f.service]
 	if len(service.Calls) == 0 { // else an attempt takes longer than the service's own time
-		f.times = sampleOf(service.Time)
+		f.times = scenario.SampleOf(service.Time)
 		for _, q := range l.Unknown { // each is about times that were not seen, for which the world has a bar at the end
 			if q.Path == f.of("time") {
-				f.times.assumed++
+				f.times.Assumed++
 			}
 		}
 	}
-	f.patience = fleet.AttemptTimeout
-	if f.patience == 0 {
-		f.patience = f.seen("attempt timeout")
-	}
+	f.patience = cmp.Or(fleet.AttemptTimeout, l.Time("attempt timeout"))
 	if fleet.Deadline == 0 {
 		f.scenario.Fleets = slices.Clone(s.Fleets)
-		f.scenario.Fleets[f.fleet].Deadline = f.seen("deadline of calls")
+		f.scenario.Fleets[f.fleet].Deadline = l.Time("deadline of calls")
 	}
 	if d := fleet.Network.Latency; d.Kind == sim.Fixed {
 		f.network = 2 * d.Mean
@@ -68,23 +66,23 @@ func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
 	}
 	for _, v := range s.Services {
 		for _, x := range v.Faults {
-			if x.Every > 0 { // each is an incident
-				f.incident(x.At, x.At+x.For)
-				break
-			}
-			f.incident(x.At, x.At+x.For)
+			f.incident(x.At, x.At+x.For) // of one that repeats, the first
 		}
 	}
 	f.errors = service.Errors
-	if _, high, ok := f.interval(f.of("errors")); ok {
+	if _, high, ok := l.Interval(f.of("errors")); ok {
 		f.errors = max(f.errors, high)
 	}
-	if mean := f.times.mean(); service.Workers > 0 && mean > 0 && f.asks(f.of("workers")) == "" {
+	if mean := f.times.Mean(); service.Workers > 0 && mean > 0 && l.Asks(f.of("workers")) == "" {
 		workers := float64(service.Workers)
-		if low, _, ok := f.interval(f.of("workers")); ok {
+		if low, _, ok := l.Interval(f.of("workers")); ok {
 			workers = min(workers, low)
 		}
 		f.capacity = workers * float64(max(service.Hosts, 1)) / mean.Seconds()
+	}
+	if seen := l.Fact("capacity, at least"); seen != nil && f.capacity == 0 {
+		answers, _ := scenario.Number(seen.Low)
+		f.least = int(math.Ceil(answers * f.times.Mean().Seconds()))
 	}
 	if f.capacity > 0 {
 		f.overload(&fleet.Arrivals)
@@ -96,7 +94,7 @@ func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
 	}
 	rate := fmt.Sprintf("fleets.%d.arrivals.rate", f.fleet)
 	f.busiest = f.busiestOf(&fleet.Arrivals)
-	if _, high, ok := f.interval(rate); ok && fleet.Arrivals.Rate > 0 {
+	if _, high, ok := l.Interval(rate); ok && fleet.Arrivals.Rate > 0 {
 		f.busiest *= max(high/fleet.Arrivals.Rate, 1)
 		f.load *= max(high/fleet.Arrivals.Rate, 1)
 	}
@@ -117,23 +115,6 @@ func (f *facts) overload(a *sim.Arrivals) {
 	}
 }
 
-// seen returns the middle of a time that was seen, with two digits; 0 if it was not.
-func (f *facts) seen(what string) time.Duration {
-	for _, seen := range f.learned.Seen {
-		low, err := time.ParseDuration(seen.Low)
-		high, failed := time.ParseDuration(seen.High)
-		if seen.What == what && err == nil && failed == nil && low > 0 && high >= low {
-			middle := time.Duration(math.Sqrt(float64(low) * float64(high)))
-			unit := middle - digits(middle, false)
-			if up := digits(middle, true); up-middle < unit {
-				return up
-			}
-			return middle - unit
-		}
-	}
-	return 0
-}
-
 func (f *facts) incident(from, to time.Duration) {
 	if f.to == 0 {
 		f.from = from
@@ -146,43 +127,13 @@ func (f *facts) lasted() time.Duration { return f.to - f.from }
 
 func (f *facts) processes() int { return max(f.scenario.Fleets[f.fleet].Processes, 1) }
 
+// asks returns the question about a field of the fleet, "" if there is none.
+func (f *facts) asks(field string) string {
+	return f.learned.Asks(fmt.Sprintf("fleets.%d.%s", f.fleet, field))
+}
+
 // of returns the path of a field of the service.
 func (f *facts) of(field string) string { return fmt.Sprintf("services.%d.%s", f.service, field) }
-
-// interval returns the numbers between which the value at path lies.
-func (f *facts) interval(path string) (low, high float64, ok bool) {
-	for _, v := range f.learned.Values {
-		if v.Path == path {
-			low, a := number(v.Low)
-			high, b := number(v.High)
-			return low, high, a && b
-		}
-	}
-	return 0, 0, false
-}
-
-// asks returns the question about the value at path, "" if there is none.
-func (f *facts) asks(path string) string {
-	for _, q := range f.learned.Unknown {
-		if q.Path == path {
-			if q.Needs != "" {
-				return q.Ask + " (it takes " + q.Needs + ")"
-			}
-			return q.Ask
-		}
-	}
-	return ""
-}
-
-// number reads a number or a share as files have them.
-func number(text string) (float64, bool) {
-	digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
-	v, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(digits), ",", ""), 64)
-	if percent {
-		v /= 100
-	}
-	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
-}
 
 // busiestOf is the rate of the busiest moment outside of the incident, 0 of arrivals that have no rate.
 func (f *facts) busiestOf(a *sim.Arrivals) float64 {
@@ -216,4 +167,25 @@ func (f *facts) usualP99() time.Duration {
 	}
 	slices.Sort(all)
 	return time.Duration(all[len(all)*95/100] * float64(time.Second))
+}
+
+// around returns the worlds in which policies are compared, with sentences about them.
+func (f *facts) around() ([]battery.World, []string) {
+	s := f.scenario
+	s.Fleets = slices.Clone(s.Fleets)
+	for i := range s.Fleets {
+		if s.Fleets[i].Policy == "" {
+			s.Fleets[i].AttemptTimeout = 0 // the policy has it
+		}
+	}
+	worlds, notes := battery.Incident{Scenario: s, Fleet: f.fleet, Service: f.service, From: f.from, To: f.to, Capacity: f.capacity, LeastWorkers: f.least}.Around()
+	if len(f.learned.Unknown) > 0 {
+		var paths []string
+		for _, q := range f.learned.Unknown {
+			paths = append(paths, q.Path)
+		}
+		slices.Sort(paths)
+		notes = append(notes, fmt.Sprintf("The world has open questions, and is flown as it assumes: %s.", strings.Join(slices.Compact(paths), ", ")))
+	}
+	return worlds, notes
 }

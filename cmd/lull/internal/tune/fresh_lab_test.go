@@ -39,11 +39,11 @@ func TestProposalsAreNoWorseThanTheZeroPolicy(t *testing.T) {
 		if err != nil {
 			t.Fatal(w, err)
 		}
-		b := bench{seeds: 6, patience: f.patience, known: map[flight][]battery.Figures{}, progress: func(int, string) {}, named: must.Have(presets(&s))}
-		b.worlds, _ = f.worlds()
+		b := bench{battery.Trial{Seeds: 6, Patience: f.patience}, func(int, string) {}}
+		b.Worlds, _ = f.around()
 		d := must.Have(b.decide(t.Context(), lull.Policy{}, &f, goals{falseTimeouts: 0.001, hedgeLoad: 0.02}))
 		if d.tuned == d.base {
-			t.Logf("%s: keep, %d flights, %v", w, b.flights, time.Since(start).Round(100*time.Millisecond))
+			t.Logf("%s: keep, %d flights, %v", w, b.Flights, time.Since(start).Round(100*time.Millisecond))
 			for _, r := range d.proposals {
 				if r.Value != "" {
 					t.Logf("    %s=%s %s", r.Field, r.Value, r.Verdict)
@@ -58,22 +58,18 @@ func TestProposalsAreNoWorseThanTheZeroPolicy(t *testing.T) {
 				fields = append(fields, r.Field+"="+r.Value+" "+r.Verdict)
 			}
 		}
-		judge := bench{seeds: 6, patience: f.patience, known: map[flight][]battery.Figures{}, progress: func(int, string) {}, named: b.named}
-		add := func(name string, s sim.Scenario, slack time.Duration) {
-			s.Fleets = append([]sim.Fleet(nil), s.Fleets...)
-			s.Fleets[f.fleet].AttemptTimeout = 0
-			judge.worlds = append(judge.worlds, world{name, s, slack})
-		}
-		add("learned", w.Scenario, w.Slack())
-		for _, p := range w.Peace {
-			add(p.Name, p, math.MaxInt64)
+		judge := battery.Trial{Seeds: 6, Patience: f.patience, Shortest: b.Shortest}
+		for k, own := range append([]sim.Scenario{w.Scenario}, w.Peace...) {
+			own.Fleets = append([]sim.Fleet(nil), own.Fleets...)
+			own.Fleets[f.fleet].AttemptTimeout = 0
+			judge.Worlds = append(judge.Worlds, battery.World{Name: own.Name, Scenario: own, From: w.From, To: w.To, Stationary: w.Stationary || k > 0})
 		}
 		var wins, losses []string
-		for k := range judge.worlds {
-			for _, diff := range must.Have(judge.differences(t.Context(), d.tuned, d.base, k, 5001)) {
+		for k := range judge.Worlds {
+			for _, diff := range must.Have(judge.Differences(t.Context(), d.tuned, d.base, k, 5001)) {
 				switch {
 				case diff.SurelyWorse():
-					losses = append(losses, judge.worlds[k].name+": "+inWords(diff))
+					losses = append(losses, judge.Worlds[k].Name+": "+inWords(diff))
 				case diff.Better() && k == 0:
 					wins = append(wins, inWords(diff))
 				}
@@ -85,7 +81,7 @@ func TestProposalsAreNoWorseThanTheZeroPolicy(t *testing.T) {
 		if wins != nil {
 			better++
 		}
-		t.Logf("%s: %s\n  learned: %s\n  WORSE: %s\n  %d flights, %v", w, strings.Join(fields, "\n    "), strings.Join(wins, "; "), strings.Join(losses, "; "), b.flights, time.Since(start).Round(100*time.Millisecond))
+		t.Logf("%s: %s\n  learned: %s\n  WORSE: %s\n  %d flights, %v", w, strings.Join(fields, "\n    "), strings.Join(wins, "; "), strings.Join(losses, "; "), b.Flights, time.Since(start).Round(100*time.Millisecond))
 	}
 	text := fmt.Sprintf("%d worlds: a proposal in %d, better in the learned world in %d of them, worse somewhere in %d", n, made, better, worse)
 	t.Log(text)

@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -89,20 +89,14 @@ func (t *task) print(env cli.Env, d decision) error {
 	return out.Flush()
 }
 
-// A contender is a policy with its name in the table.
-type contender struct {
-	name   string
-	policy lull.Policy
-}
-
 // contenders are the policies of the table, each once.
-func (t *task) contenders(d decision) []contender {
-	all := []contender{{"zero", lull.Policy{}}}
-	if t.Policy != "" && t.present != (lull.Policy{}) {
-		all = append(all, contender{"in use", t.present})
+func (t *task) contenders(d decision) []config.NamedPolicy {
+	all := []config.NamedPolicy{{Name: "zero"}}
+	if t.present != (lull.Policy{}) {
+		all = append(all, config.NamedPolicy{Name: "in use", Policy: t.present})
 	}
 	if d.tuned != d.base {
-		all = append(all, contender{"tuned", d.tuned})
+		all = append(all, config.NamedPolicy{Name: "tuned", Policy: d.tuned})
 	}
 	return all
 }
@@ -115,48 +109,42 @@ func (t *task) table(ctx context.Context, out io.Writer, d decision) error {
 		from = confirmedWith
 	}
 	rows := [][]string{{"world", "policy", "success", "back", "calls held", "attempts/call"}}
-	for w := range t.bench.worlds {
+	for w, world := range t.bench.Worlds {
 		for i, c := range cs {
-			runs, err := t.bench.fly(ctx, c.policy, w, from)
+			runs, err := t.bench.Fly(ctx, c.Policy, w, from)
+			mark := " *"
+			for k := 0; k < len(cs) && err == nil; k++ {
+				var dominated bool
+				if dominated, err = t.bench.dominates(ctx, cs[k].Policy, c.Policy, w, from); dominated && k != i {
+					mark = ""
+				}
+			}
 			if err != nil {
 				return err
 			}
-			name := c.name
-			dominated := false
-			for k, other := range cs {
-				if k != i && !dominated {
-					if dominated, err = t.bench.dominates(ctx, other.policy, c.policy, w, from); err != nil {
-						return err
-					}
-				}
-			}
-			if !dominated {
-				name += " *"
-			}
-			f := battery.Flown{Runs: runs}
-			world := t.bench.worlds[w].name
+			name, back := world.Name, "–"
 			if i > 0 {
-				world = ""
+				name = ""
 			}
-			back := "–"
-			if t.bench.worlds[w].slack < math.MaxInt64 {
+			if !world.Stationary {
 				back = battery.BackIn(runs)
 			}
-			rows = append(rows, []string{world, name, battery.Percent(runs), back, fmt.Sprintf("%.3g", f.Held()), fmt.Sprintf("%.3f", f.Amplification())})
+			f := battery.Flown{Runs: runs}
+			rows = append(rows, []string{name, c.Name + mark, battery.Percent(runs), back, fmt.Sprintf("%.3g", f.Held()), fmt.Sprintf("%.3f", f.Amplification())})
 		}
 	}
 	term.Table(out, rows, 100)
-	within := ""
+	success := "Success"
 	if t.goals.slo > 0 {
-		within = fmt.Sprintf(" within %v", t.goals.slo)
+		success += fmt.Sprintf(" within %v", t.goals.slo)
 	}
-	fmt.Fprint(out, term.Fill("", fmt.Sprintf("Success%s and attempts are of all calls, back is after the fault, held is how many calls were in progress on average; means of %d seeds. * no other policy is better in one of them and worse in none.", within, t.bench.seeds)))
-	return nil
+	_, err := fmt.Fprint(out, term.Fill("", fmt.Sprintf("%s and attempts are of all calls, back is after the fault, held is how many calls were in progress on average; means of %d seeds. * no other policy is better in one of them and worse in none.", success, t.bench.Seeds)))
+	return err
 }
 
 // dominates reports whether a is better than b in something, for sure, and worse in nothing.
 func (b *bench) dominates(ctx context.Context, a, other lull.Policy, w int, from uint64) (bool, error) {
-	differences, err := b.differences(ctx, a, other, w, from)
+	differences, err := b.Differences(ctx, a, other, w, from)
 	return err == nil && slices.ContainsFunc(differences, battery.Difference.Better) && !slices.ContainsFunc(differences, battery.Difference.Worse), err
 }
 
@@ -171,21 +159,17 @@ func (t *task) yaml(p lull.Policy) string {
 
 // diff is what changes in the policy file, by lines.
 func (t *task) diff(d decision) string {
-	before, after := strings.Split(strings.TrimSpace(t.yaml(t.present)), "\n"), strings.Split(strings.TrimSpace(t.yaml(d.tuned)), "\n")
-	if slices.Equal(before, after) {
-		return ""
-	}
+	before, after := t.yaml(t.present), t.yaml(d.tuned)
 	var b strings.Builder
-	for _, line := range before {
-		if !slices.Contains(after, line) {
-			fmt.Fprintf(&b, "- %s\n", line)
+	without := func(lines, others, mark string) {
+		for line := range strings.Lines(lines) {
+			if !slices.Contains(strings.SplitAfter(others, "\n"), line) {
+				b.WriteString(mark + line)
+			}
 		}
 	}
-	for _, line := range after {
-		if !slices.Contains(before, line) {
-			fmt.Fprintf(&b, "+ %s\n", line)
-		}
-	}
+	without(before, after, "- ")
+	without(after, before, "+ ")
 	return b.String()
 }
 
@@ -202,21 +186,22 @@ func (t *task) policyFile(d decision) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Each reason stands above the line of its field, in the dependency that it is about.
+	above := map[string]string{}
+	for _, r := range d.proposals {
+		if key, _, _ := strings.Cut(r.Field, "."); r.Kept {
+			above[key] += commented("    ", r.Field+" was "+r.InUse+". "+strings.Join(append(r.reasons(), "It "+r.Verdict+"."), " "))
+		}
+	}
 	var b strings.Builder
 	b.WriteString(commented("", fmt.Sprintf("%s By lull tune, from %s.", t.answer(d), t.World)))
+	head, _, _ := strings.Cut(strings.TrimPrefix(t.yaml(d.tuned), "dependencies:\n"), ":")
 	within := false
 	for line := range strings.Lines(string(text)) {
-		bare := strings.TrimLeft(line, " ")
-		indent := line[:len(line)-len(bare)]
-		if len(indent) <= 2 && len(indent) > 0 {
-			within = strings.HasPrefix(bare, own.Name+":") || strings.HasPrefix(bare, `"`+own.Name+`":`) || strings.HasPrefix(bare, "'"+own.Name+"':")
-		}
-		key, _, _ := strings.Cut(strings.TrimSpace(bare), ":")
-		for i := range d.proposals {
-			r := &d.proposals[i]
-			if top, _, _ := strings.Cut(r.Field, "."); within && r.Kept && key == top {
-				b.WriteString(commented(indent, r.Field+" was "+r.InUse+". "+strings.Join(append(r.reasons(), "It "+r.Verdict+"."), " ")))
-			}
+		if indent := len(line) - len(strings.TrimLeft(line, " ")); indent <= 2 {
+			within = strings.HasPrefix(line, head+":")
+		} else if key, _, _ := strings.Cut(line[4:], ":"); within && indent == 4 {
+			b.WriteString(above[key])
 		}
 		b.WriteString(line)
 	}
@@ -248,35 +233,35 @@ func (t *task) check(env cli.Env) error {
 		}
 	}
 	if outside {
-		return errOutside
+		return errors.New("the policy has values outside of the intervals that the world allows")
 	}
 	return nil
 }
 
 // writePage writes the answer as a page, with charts of the learned world.
 func (t *task) writePage(ctx context.Context, out io.Writer, d decision) error {
-	w := t.bench.worlds[0]
+	w := t.bench.Worlds[0]
 	var cs []sim.Contender
 	for _, c := range t.contenders(d) {
-		cs = append(cs, sim.Contender{Name: c.name, Policy: t.bench.flown(c.policy)})
+		cs = append(cs, sim.Contender{Name: c.Name, Policy: t.bench.Flown(c.Policy)})
 	}
-	summaries, err := sim.Compare(ctx, w.scenario, cs, sim.CompareOptions{Seed: confirmedWith, Seeds: t.bench.seeds, Workers: t.bench.workers, Named: t.bench.named})
+	summaries, err := sim.Compare(ctx, w.Scenario, cs, sim.CompareOptions{Seed: confirmedWith, Seeds: t.bench.Seeds, Workers: t.bench.Workers})
 	if err != nil {
 		return err
 	}
-	yaml, err := scenario.Format(w.scenario)
+	yaml, err := scenario.Format(w.Scenario)
 	if err != nil {
 		return err
 	}
-	page := report.Page{Scenario: w.scenario, ScenarioYAML: string(yaml), PoliciesYAML: t.yaml(d.tuned), Version: cli.Version(),
-		Summaries: summaries, Seed: confirmedWith, Seeds: t.bench.seeds, Notes: append([]string{t.answer(d)}, append(t.notes, d.notes...)...)}
+	page := report.Page{Scenario: w.Scenario, ScenarioYAML: string(yaml), PoliciesYAML: t.yaml(d.tuned), Version: cli.Version(),
+		Summaries: summaries, Seed: confirmedWith, Seeds: t.bench.Seeds, Notes: append([]string{t.answer(d)}, append(t.notes, d.notes...)...)}
 	for i := range d.proposals {
 		r := &d.proposals[i]
 		page.Notes = append(page.Notes, r.Field+", in use "+r.InUse+": "+r.Verdict+". "+strings.Join(r.reasons(), " "))
 	}
-	for _, v := range w.scenario.Services {
+	for _, v := range w.Scenario.Services {
 		for _, x := range v.Faults {
-			page.Windows = append(page.Windows, report.Window{From: x.At, To: min(x.At+x.For, w.scenario.Horizon), Kind: "fault", Mark: x.Kind.String(), What: x.Kind.String() + " of " + v.Name})
+			page.Windows = append(page.Windows, report.Window{From: x.At, To: min(x.At+x.For, w.Scenario.Horizon), Kind: "fault", Mark: x.Kind.String(), What: x.Kind.String() + " of " + v.Name})
 		}
 	}
 	return report.Write(out, page)

@@ -1,10 +1,10 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/pretty"
+	"github.com/lullgo/lull/lab/scenario"
 )
 
 // goals are what the user accepts and wants.
@@ -90,15 +91,15 @@ func (f *facts) attemptTimeout(p lull.Policy, g goals) proposal {
 		now = f.patience
 		r.InUse = pretty.Duration(now) + " (seen)"
 	}
-	low, high, ok := f.times.above(g.falseTimeouts)
+	low, high, ok := f.times.Above(g.falseTimeouts)
 	if !ok {
 		return r.none("%s", f.tooFew(g.falseTimeouts))
 	}
-	_, median, _ := f.times.above(0.5)
+	_, median, _ := f.times.Above(0.5)
 	low, high, median = low+f.network, high+f.network, median+f.network
 	value := max(digits(max(high, quickParts*median, f.seenP99), true), 100*time.Microsecond)
 	r.Data = fmt.Sprintf("%d healthy attempts: %s of them take longer than %v to %v (95 %%), half of them longer than %v",
-		f.times.n, percent(g.falseTimeouts), short(low), short(high), short(median))
+		f.times.N, percent(g.falseTimeouts), short(low), short(high), short(median))
 	r.Formula = "the upper bound of that quantile, and at least 5 × the median: below it the zero policy takes a timeout for a queue and does not repeat it. If that is worse in some world, 2 or 4 × as much is tried"
 	if f.seenP99 > high && f.seenP99 > quickParts*median {
 		r.Formula += fmt.Sprintf("; here it is the p99 that was seen while all was well, with waits in line, %v", short(f.seenP99))
@@ -124,22 +125,22 @@ func (f *facts) attemptTimeout(p lull.Policy, g goals) proposal {
 
 // counted says how many attempts the world has the times of.
 func (f *facts) counted() string {
-	if f.times.n == 0 {
+	if f.times.N == 0 {
 		return "the times of the service are no histogram with numbers of attempts"
 	}
-	return fmt.Sprintf("the world has the times of %d healthy attempts", f.times.n)
+	return fmt.Sprintf("the world has the times of %d healthy attempts", f.times.N)
 }
 
 // tooFew says why there is no upper bound of the time that a share of the attempts exceeds.
 func (f *facts) tooFew(share float64) string {
-	if n := wanted(share); f.times.n < n {
+	if n := scenario.Wanted(share); f.times.N < n {
 		text := fmt.Sprintf("%s; for the time that %s of them exceed %d are wanted", f.counted(), percent(share), n)
-		if f.times.n > 0 {
-			text += fmt.Sprintf(", %d more", n-f.times.n)
+		if f.times.N > 0 {
+			text += fmt.Sprintf(", %d more", n-f.times.N)
 		}
 		return text
 	}
-	return fmt.Sprintf("the time that %s of the attempts exceed was not seen: %s", percent(share), f.asks(f.of("time")))
+	return fmt.Sprintf("the time that %s of the attempts exceed was not seen: %s", percent(share), f.learned.Asks(f.of("time")))
 }
 
 const noSLO = "no SLO is given (--slo 800ms@99.9)"
@@ -167,10 +168,7 @@ func (f *facts) attempts(p lull.Policy, g goals) proposal {
 	if g.slo == 0 {
 		return r.none(noSLO)
 	}
-	if f.errors <= 0 || f.errors >= 1 {
-		return r.none("the share of attempts that fail while all is well is not known")
-	}
-	needed := max(int(math.Ceil(math.Log(1-g.target)/math.Log(f.errors))), 2)
+	needed := max(int(math.Ceil(math.Log(1-g.target)/math.Log(min(f.errors, 0.99)))), 2)
 	r.Data = fmt.Sprintf("up to %s of the attempts fail while all is well (95 %%); the SLO leaves %s", percent(f.errors), percent(1-g.target))
 	r.Formula = fmt.Sprintf("the least n with %.3g^n <= %.3g, and at least 2", f.errors, 1-g.target)
 	r.Price = "each attempt more is a longer wait; the budget bounds what all of them cost"
@@ -178,28 +176,25 @@ func (f *facts) attempts(p lull.Policy, g goals) proposal {
 	if needed > 10 {
 		return r.none("it would take %d attempts: the service does not allow this SLO", needed)
 	}
-	if needed == now {
-		return r.none("%d are in use already", now)
+	if needed <= now {
+		return r.none("%d are enough", needed)
 	}
 	r.Value = strconv.Itoa(needed)
 	return r
 }
 
 func (f *facts) base(p lull.Policy) proposal {
-	now := p.Backoff.Base
-	if now == 0 {
-		now = backoff.DefaultBase
-	}
+	now := cmp.Or(p.Backoff.Base, backoff.DefaultBase)
 	r := inUse("backoff.base", p.Backoff.Base != 0, now)
 	if p.Backoff.Kind != backoff.Exponential {
 		return r.none("the schedule in use is %v", p.Backoff.Kind)
 	}
-	low, high, ok := f.times.above(0.5)
-	if !ok || f.times.n < 100 {
+	low, high, ok := f.times.Above(0.5)
+	if !ok || f.times.N < 100 {
 		return r.none("%s; 100 are wanted", f.counted())
 	}
 	value := max(digits(high+f.network, true), 100*time.Microsecond) // the least that a policy may have
-	r.Data = fmt.Sprintf("%d healthy attempts: half of them take longer than %v to %v (95 %%)", f.times.n, short(low+f.network), short(high+f.network))
+	r.Data = fmt.Sprintf("%d healthy attempts: half of them take longer than %v to %v (95 %%)", f.times.N, short(low+f.network), short(high+f.network))
 	r.Formula = "the healthy round trip: a retry does not come before the work of the attempt before it could have been done"
 	r.Price = "a longer base is a later success after a short fault, a shorter one brings more retries in it"
 	r.allow(p.Backoff.Base > 0, now, digits(low+f.network, false), f.lasted())
@@ -213,24 +208,16 @@ func (f *facts) base(p lull.Policy) proposal {
 // near reports whether two times differ by less than a fifth.
 func near(a, b time.Duration) bool { return math.Abs(math.Log(float64(a)/float64(b))) < 0.2 }
 
-const noIncident = "there is no incident in the data"
-
 // pauses are a tenth of the incident: whoever waits longer comes back later by more than that.
 const pauses = 10
 
 func (f *facts) cap(p lull.Policy) proposal {
-	now := p.Backoff.Cap
-	if now == 0 {
-		now = max(backoff.DefaultCap, p.Backoff.Base)
-	}
+	now := cmp.Or(p.Backoff.Cap, max(backoff.DefaultCap, p.Backoff.Base))
 	return f.pause(inUse("backoff.cap", p.Backoff.Cap != 0, now), p.Backoff.Cap > 0, now, max(p.Backoff.Base, backoff.DefaultBase))
 }
 
 func (f *facts) openMax(p lull.Policy) proposal {
-	now := p.Breaker.OpenMax
-	if now == 0 {
-		now = max(breaker.DefaultOpenMax, 2*p.Breaker.OpenFor)
-	}
+	now := cmp.Or(p.Breaker.OpenMax, max(breaker.DefaultOpenMax, 2*p.Breaker.OpenFor))
 	r := inUse("breaker.open_max", p.Breaker.OpenMax != 0, now)
 	if p.Breaker.Off {
 		return r.none("the breaker is off")
@@ -240,7 +227,7 @@ func (f *facts) openMax(p lull.Policy) proposal {
 
 func (f *facts) pause(r proposal, set bool, now, least time.Duration) proposal {
 	if f.lasted() == 0 {
-		return r.none(noIncident)
+		return r.none("there is no incident in the data")
 	}
 	value := max(digits(f.lasted()/pauses, true), least)
 	r.Data = fmt.Sprintf("the incident lasted %v", f.lasted())
@@ -260,15 +247,14 @@ func (f *facts) limit(p lull.Policy) proposal {
 		now = strconv.Itoa(p.Limit.InFlight)
 	}
 	r := inUse("limit.in_flight", p.Limit.InFlight > 0, now)
-	path := fmt.Sprintf("fleets.%d.processes", f.fleet)
 	switch {
-	case f.busiest == 0 || f.times.n == 0:
+	case f.busiest == 0 || f.times.N == 0:
 		return r.none("the rate of the calls or their times are not known")
-	case f.asks(path) != "":
-		return r.none("the number of processes is not known: %s", f.asks(path))
+	case f.asks("processes") != "":
+		return r.none("the number of processes is not known: %s", f.asks("processes"))
 	}
 	each := f.busiest / float64(f.processes())
-	mean := f.times.mean() + f.network
+	mean := f.times.Mean() + f.network
 	peak := max(crowd(each*mean.Seconds()), 1)
 	r.Data = fmt.Sprintf("%.3g calls/s in each of %d processes in the busiest moment, %v for each", each, f.processes(), short(mean))
 	r.Formula = fmt.Sprintf("Little's law: %.3g in progress on average, %d in one moment of a million, and as many again for slower times; 2 or 4 × as many if that is worse in some world", each*mean.Seconds(), peak)
@@ -282,33 +268,29 @@ func (f *facts) limit(p lull.Policy) proposal {
 }
 
 func (f *facts) stock(p lull.Policy) proposal {
-	now := p.Budget.Stock
-	if now == 0 {
-		now = budget.DefaultStock
-	}
+	now := cmp.Or(p.Budget.Stock, budget.DefaultStock)
 	r := inUse("budget.stock", p.Budget.Stock != 0, now)
-	path := fmt.Sprintf("fleets.%d.processes", f.fleet)
 	switch {
 	case p.Budget.Unlimited || p.Budget.Window > 0:
 		return r.none("the budget in use has no stock")
-	case f.capacity == 0 && f.asks(f.of("workers")) != "":
-		return r.none("the capacity is not known: %s", f.asks(f.of("workers")))
+	case f.capacity == 0 && f.learned.Asks(f.of("workers")) != "":
+		return r.none("the capacity is not known: %s", f.learned.Asks(f.of("workers")))
 	case f.capacity == 0 || f.load == 0:
 		return r.none("the capacity or the load is not known")
-	case f.asks(path) != "":
-		return r.none("the number of processes is not known: %s", f.asks(path))
+	case f.asks("processes") != "":
+		return r.none("the number of processes is not known: %s", f.asks("processes"))
 	}
 	spare := max(f.capacity-f.load, 0)
-	most := spare / float64(f.processes())
+	most := max(math.Floor(spare/float64(f.processes())), 1)
 	r.Data = fmt.Sprintf("the service can do at least %.4g attempts/s and gets up to %.4g; %d processes", f.capacity, f.load, f.processes())
 	r.Formula = fmt.Sprintf("the stocks of all processes are no more than the service can do beside its load in a second: %.4g / %d, and at least 1", spare, f.processes())
 	r.Price = "a process that calls seldom has fewer retries"
-	r.Allowed = fmt.Sprintf("at most %.4g", max(math.Floor(most), 1))
-	r.Outside = p.Budget.Stock > max(math.Floor(most), 1)
+	r.Allowed = fmt.Sprintf("at most %.4g", most)
+	r.Outside = p.Budget.Stock > most
 	if most >= now {
 		return r.none("all stocks together are less than the spare capacity")
 	}
-	r.Value = strconv.FormatFloat(max(math.Floor(most), 1), 'f', -1, 64)
+	r.Value = strconv.FormatFloat(most, 'f', -1, 64)
 	return r
 }
 
@@ -318,17 +300,16 @@ func (f *facts) hedge(p lull.Policy, g goals) proposal {
 		now = fmt.Sprintf("%d attempts", p.Hedge.Attempts)
 	}
 	r := inUse("hedge", p.Hedge.Attempts > 1, now)
-	path := fmt.Sprintf("fleets.%d.not_idempotent", f.fleet)
-	low, high, ok := f.times.above(g.hedgeLoad)
+	low, high, ok := f.times.Above(g.hedgeLoad)
 	switch {
 	case f.scenario.Fleets[f.fleet].NotIdempotent:
 		return r.none("the calls may not run twice")
-	case f.asks(path) != "":
-		return r.none("it is not known whether the calls may run twice: %s", f.asks(path))
+	case f.asks("not_idempotent") != "":
+		return r.none("it is not known whether the calls may run twice: %s", f.asks("not_idempotent"))
 	case !ok:
 		return r.none("%s", f.tooFew(g.hedgeLoad))
 	}
-	r.Data = fmt.Sprintf("%d healthy attempts: %s of them take longer than %v to %v (95 %%)", f.times.n, percent(g.hedgeLoad), short(low+f.network), short(high+f.network))
+	r.Data = fmt.Sprintf("%d healthy attempts: %s of them take longer than %v to %v (95 %%)", f.times.N, percent(g.hedgeLoad), short(low+f.network), short(high+f.network))
 	r.Formula = fmt.Sprintf("a second attempt after the percentile that leaves %s; a policy hedges or retries, not both", percent(g.hedgeLoad))
 	r.Price = fmt.Sprintf("%s more attempts while all is well, and no other retries. The calls must be safe to run twice", percent(g.hedgeLoad))
 	r.allow(p.Hedge.Delay > 0, p.Hedge.Delay, digits(low+f.network, false), 0)
@@ -354,9 +335,7 @@ func (r *proposal) with(p lull.Policy) (lull.Policy, error) {
 }
 
 // percent is a share in words, such as 0.1 %.
-func percent(share float64) string {
-	return strings.TrimSuffix(strconv.FormatFloat(share*100, 'g', 4, 64), ".0") + " %"
-}
+func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 4, 64) + " %" }
 
 // short is a time with three digits.
 func short(d time.Duration) time.Duration {
@@ -365,4 +344,31 @@ func short(d time.Duration) time.Duration {
 		unit *= 10
 	}
 	return d.Round(unit)
+}
+
+// crowd returns the least m with P(X > m) <= 1e-6, where X is the number of attempts in progress: Poisson of that mean.
+func crowd(mean float64) int {
+	if mean > 500 {
+		return int(math.Ceil(mean + 4.76*math.Sqrt(mean)))
+	}
+	term := math.Exp(-mean)
+	sum, m := term, 0
+	for ; sum < 1-1e-6 && m < 10_000; m++ {
+		term *= mean / float64(m+1)
+		sum += term
+	}
+	return m
+}
+
+// digits rounds a time up or down to two digits.
+func digits(d time.Duration, up bool) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	unit := max(time.Duration(math.Pow(10, math.Floor(math.Log10(float64(d)))-1)), 1)
+	down := d / unit * unit
+	if up && down < d {
+		return down + unit
+	}
+	return down
 }

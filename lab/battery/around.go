@@ -1,21 +1,25 @@
-package tune
+package battery
 
 import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// A world is one in which policies are compared.
-type world struct {
-	name     string
-	scenario sim.Scenario
-	slack    time.Duration // how much later one may be back and still be level
+// An Incident is a world in which something went wrong, as it was measured or made by hand.
+type Incident struct {
+	Scenario sim.Scenario
+	// Fleet is the index of the one whose policies are compared, Service of the one that it calls.
+	Fleet, Service int
+	// From and To are when it went wrong; both zero: it did not.
+	From, To time.Duration
+	// Capacity is how many attempts a second the service can do. Zero: not known.
+	Capacity float64
+	// LeastWorkers is how many workers it has at least, if its capacity is not known. Zero: nothing is known.
+	LeastWorkers int
 }
 
 const (
@@ -25,143 +29,126 @@ const (
 	watched      = 10 * time.Minute // of a world without an incident
 )
 
-// before and after are how long things are well around a fault: what counts as a difference is made for worlds of that length.
-var before, after = battery.Full.Before, battery.Full.After
-
-// worlds returns the learned world, its peace, and its peace with each of the battery's faults that fits, with sentences
-// about what was changed or left out.
-func (f *facts) worlds() (all []world, notes []string) {
-	learned := f.scenario
+// Around returns the world of the incident, its peace, and its peace with each of the battery's faults that fits, as long as the
+// incident: the neighbourhood in which a policy for it is judged. There is as much time before and after a fault as in the
+// battery, and a flight has 60,000 calls at most: rates, processes and workers are divided by the same number. The notes are
+// sentences about what was changed or left out.
+func (i Incident) Around() (all []World, notes []string) {
+	learned := i.Scenario
 	learned.Services, learned.Fleets = slices.Clone(learned.Services), slices.Clone(learned.Fleets)
-	for i := range learned.Fleets {
-		if learned.Fleets[i].Policy == "" {
-			learned.Fleets[i].AttemptTimeout = 0 // the policy has it
-		}
-	}
 	learned.Step = time.Second
-	if n := len(f.learned.Unknown); n > 0 {
-		var paths []string
-		for _, q := range f.learned.Unknown {
-			paths = append(paths, q.Path)
-		}
-		slices.Sort(paths)
-		notes = append(notes, fmt.Sprintf("The world has open questions, and is flown as it assumes: %s.", strings.Join(slices.Compact(paths), ", ")))
-	}
-	from, to := f.window()
+	from, to := i.window()
 	if learned.Horizon < to {
-		notes = append(notes, fmt.Sprintf("The world ends %v after the incident. It is flown for %v, at the rate at its end.", learned.Horizon-f.to, after))
+		notes = append(notes, fmt.Sprintf("The world ends %v after the incident. It is flown for %v, at the rate at its end.", learned.Horizon-i.To, Full.After))
 		learned.Horizon = to
 	}
 	if to-from < learned.Horizon*3/4 {
 		notes = append(notes, fmt.Sprintf("Only %v to %v of the world is flown.", from, to))
-		learned = cut(learned, from, to)
+		learned = partOf(learned, from, to)
 	}
 	add := func(name string, s sim.Scenario, long time.Duration) {
-		w := world{name: name, scenario: s, slack: math.MaxInt64}
-		if long > 0 {
-			w.slack = max(2*time.Second, long/50)
-		}
+		w := World{Family: "around", Name: name, From: Full.Before, To: Full.Before + long, Stationary: long == 0}
 		var by float64
-		w.scenario, by = scaled(s)
-		if by > 1 && name == "learned" {
+		if w.Scenario, by = scaled(s); by > 1 && len(all) == 0 {
 			notes = append(notes, fmt.Sprintf("The world is flown at 1/%.0f of its rate, with as many fewer processes and workers.", by))
 		}
 		all = append(all, w)
 	}
-	add("learned", learned, f.lasted())
-	if f.repeats() {
-		all[0].slack = math.MaxInt64 // there is no end to come back from
+	long := i.To - i.From
+	if i.repeats() { // there is no end to come back from
+		long = 0
 	}
+	add("learned", learned, long)
 
 	peace := learned
+	peace.Warmup, peace.Horizon = 0, min(max(learned.Horizon, Quick.Peace), Full.After)
 	peace.Services, peace.Fleets = slices.Clone(peace.Services), slices.Clone(peace.Fleets)
-	for i := range peace.Services {
-		peace.Services[i].Faults = nil
+	for k := range peace.Services {
+		peace.Services[k].Faults = nil
 	}
-	for i := range peace.Fleets {
-		a := &peace.Fleets[i].Arrivals
+	for k := range peace.Fleets {
+		a := &peace.Fleets[k].Arrivals
 		a.Rate *= meanFactor(a.Ramp, learned.Horizon)
 		a.Ramp = nil
 	}
-	peace.Horizon = min(max(learned.Horizon, 2*time.Minute), 5*time.Minute)
-	peace.Warmup = 0
 	add("peace", peace, 0)
 
-	long := min(max(f.lasted(), 5*time.Second), longestFault)
-	if f.lasted() == 0 {
+	long = min(max(i.To-i.From, 5*time.Second), longestFault)
+	if i.To == 0 {
 		long = usualFault
 		notes = append(notes, fmt.Sprintf("There is no incident in the data: the faults last %v.", long))
 	}
-	v := &peace.Services[f.service]
-	with := func(name string, during time.Duration, change func(v *sim.Service, fleet *sim.Fleet)) {
+	with := func(name string, long time.Duration, change func(*sim.Service, *sim.Fleet)) {
 		s := peace
 		s.Services, s.Fleets = slices.Clone(s.Services), slices.Clone(s.Fleets)
-		s.Horizon = before + during + after
-		change(&s.Services[f.service], &s.Fleets[f.fleet])
-		add(name, s, during)
+		s.Horizon = Full.Before + long + Full.After
+		change(&s.Services[i.Service], &s.Fleets[i.Fleet])
+		add(name, s, long)
 	}
-	fault := func(x sim.Fault) func(*sim.Service, *sim.Fleet) {
-		x.At = before
-		return func(v *sim.Service, _ *sim.Fleet) { v.Faults = []sim.Fault{x} }
+	fault := func(name string, x sim.Fault) {
+		x.At = Full.Before
+		with(name, long, func(v *sim.Service, _ *sim.Fleet) { v.Faults = []sim.Fault{x} })
 	}
-	with("errors 10 %", long, func(v *sim.Service, _ *sim.Fleet) { v.Errors = max(v.Errors, 0.1) })
-	all[len(all)-1].slack = math.MaxInt64
-	with("stall", long, fault(sim.Fault{Kind: sim.Stall, For: long}))
-	with("errors", long, fault(sim.Fault{Kind: sim.Errors, For: long}))
-	with("slow-down", long, fault(sim.Fault{Kind: sim.SlowDown, For: long, Share: 0.3}))
-	with("crash, cold", long, fault(sim.Fault{Kind: sim.Crash, For: max(long/4, 2*time.Second), Warmup: long, Cold: 5}))
+	with("errors 10 %", 0, func(v *sim.Service, _ *sim.Fleet) { v.Errors = max(v.Errors, 0.1) })
+	fault("stall", sim.Fault{Kind: sim.Stall, For: long})
+	fault("errors", sim.Fault{Kind: sim.Errors, For: long})
+	fault("slow-down", sim.Fault{Kind: sim.SlowDown, For: long, Share: 0.3})
+	fault("crash, cold", sim.Fault{Kind: sim.Crash, For: max(long/4, 2*time.Second), Warmup: long, Cold: 5})
+	v, rate := &peace.Services[i.Service], peace.Fleets[i.Fleet].Arrivals.Rate
 	if v.Hosts > 1 {
-		with("sick host", long, fault(sim.Fault{Kind: sim.Stall, For: long, Hosts: 1}))
+		fault("sick host", sim.Fault{Kind: sim.Stall, For: long, Hosts: 1})
 	}
-	rate := peace.Fleets[f.fleet].Arrivals.Rate
-	if v.Workers == 0 || rate == 0 {
-		notes = append(notes, "Without a known capacity and a rate there is no brown-out and no spike.")
-		return all, notes
+	if rate == 0 || v.Workers == 0 && i.LeastWorkers == 0 {
+		return all, append(notes, "Without a known capacity and a rate there is no brown-out and no spike.")
 	}
-	with("brown-out", long, fault(sim.Fault{Kind: sim.BrownOut, For: long, Share: 0.3}))
+	if v.Workers == 0 { // of this copy: it is what the next worlds are made of
+		v.Workers, v.Queue.Limit = i.LeastWorkers, 1000
+		notes = append(notes, fmt.Sprintf("The capacity is not known. Brown-out and spike are flown with the least that was seen: %d workers, with a line of 1000.", i.LeastWorkers))
+	}
+	fault("brown-out", sim.Fault{Kind: sim.BrownOut, For: long, Share: 0.3})
 	with("spike", long, func(v *sim.Service, fleet *sim.Fleet) {
 		factor := 3.0
-		if f.capacity > 0 {
-			factor = max(1.5*f.capacity/rate, 1.5)
+		if i.Capacity > 0 {
+			factor = max(1.5*i.Capacity/rate, 1.5)
 		}
-		fleet.Arrivals.Ramp = []sim.RampPoint{{At: before, Factor: 1}, {At: before, Factor: factor}, {At: before + long, Factor: factor}, {At: before + long, Factor: 1}}
+		from, to := Full.Before, Full.Before+long
+		fleet.Arrivals.Ramp = []sim.RampPoint{{At: from, Factor: 1}, {At: from, Factor: factor}, {At: to, Factor: factor}, {At: to, Factor: 1}}
 	})
 	return all, notes
 }
 
 // window returns the part of the world that is flown: around the incident, or around the busiest moment.
-func (f *facts) window() (from, to time.Duration) {
-	horizon := f.scenario.Horizon
-	if f.to == 0 {
-		if horizon <= watched {
-			return 0, horizon
+func (i *Incident) window() (from, to time.Duration) {
+	horizon, long := i.Scenario.Horizon, i.To-i.From
+	if i.To > 0 {
+		from, to = max(i.From-max(Full.Before, long/2), 0), i.To+max(Full.After, long)
+		if i.repeats() {
+			to = min(to, horizon)
 		}
-		peak := time.Duration(0)
-		most := 0.0
-		for _, p := range f.scenario.Fleets[f.fleet].Arrivals.Ramp {
-			if p.Factor > most {
-				peak, most = p.At, p.Factor
-			}
+		return from, to
+	}
+	if horizon <= watched {
+		return 0, horizon
+	}
+	var peak sim.RampPoint
+	for _, p := range i.Scenario.Fleets[i.Fleet].Arrivals.Ramp {
+		if p.Factor > peak.Factor {
+			peak = p
 		}
-		from = min(max(peak-watched/2, 0), horizon-watched)
-		return from, from + watched
 	}
-	before, after := max(before, f.lasted()/2), max(after, f.lasted())
-	if f.repeats() {
-		return max(f.from-before, 0), min(f.to+after, horizon)
-	}
-	return max(f.from-before, 0), f.to + after
+	from = min(max(peak.At-watched/2, 0), horizon-watched)
+	return from, from + watched
 }
 
-// repeats reports whether there are incidents again and again.
-func (f *facts) repeats() bool {
-	return slices.ContainsFunc(f.scenario.Services, func(v sim.Service) bool {
+// repeats reports whether a fault comes again and again.
+func (i *Incident) repeats() bool {
+	return slices.ContainsFunc(i.Scenario.Services, func(v sim.Service) bool {
 		return slices.ContainsFunc(v.Faults, func(x sim.Fault) bool { return x.Every > 0 })
 	})
 }
 
-// cut returns the part of s between two times.
-func cut(s sim.Scenario, from, to time.Duration) sim.Scenario {
+// partOf returns the part of s between two times.
+func partOf(s sim.Scenario, from, to time.Duration) sim.Scenario {
 	s.Horizon, s.Warmup = to-from, max(s.Warmup-from, 0)
 	for i := range s.Services {
 		var faults []sim.Fault
