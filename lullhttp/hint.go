@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // A Hint is what a server asks for about the next attempt. At most one of Stop and a wait is set.
@@ -158,10 +160,7 @@ func longest(lines []string, f form, c clock) (wait time.Duration, ok bool) {
 // 9110, 5.3), or none if there is one value. The comma after the name of a day belongs to a date.
 // In a field of numbers with fractions, a comma between digits may be a decimal comma.
 func splitMembers(line string, f form) iter.Seq[string] {
-	separator := ", "
-	if f == formRetryAfter {
-		separator = ","
-	}
+	separator := choice.Either(f == formRetryAfter, ",", ", ")
 	return func(yield func(string) bool) {
 		for more := strings.Contains(line, separator); more; {
 			var day, rest string

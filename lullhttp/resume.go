@@ -31,10 +31,7 @@ import (
 // get the events of the rest as those of another call. A continued download costs one allocation,
 // even if it does not break off. A body is not read concurrently, but may be closed at any time.
 func WithResume() Option {
-	return func(t *Transport) error {
-		t.resumes = true
-		return nil
-	}
+	return set(func(t *Transport) { t.resumes = true })
 }
 
 // roundTripResuming is RoundTrip for WithResume.

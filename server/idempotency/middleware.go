@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/repeatable"
 )
 
 // A Middleware carries out requests with an Idempotency-Key once. It may be used
@@ -154,7 +155,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 	}
 	key, bad := m.keyOf(r.Header)
 	switch {
-	case bad.Type == ProblemKeyMissing && (m.config.Optional || r.Method == http.MethodPut || r.Method == http.MethodDelete): // which are idempotent (RFC 9110, 9.2.2)
+	case bad.Type == ProblemKeyMissing && (m.config.Optional || repeatable.IsIdempotent(r.Method)):
 		next.ServeHTTP(w, r)
 		return
 	case bad.Type != "":
