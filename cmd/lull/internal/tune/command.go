@@ -1,7 +1,5 @@
 // Package tune is the command lull tune: it proposes values for the fields of a policy from a learned world (lull learn), flies
 // them in that world and in others like it, and keeps what is better there and worse nowhere.
-//
-// What the world says is in facts.go and sample.go, the proposals in propose.go, the worlds in worlds.go, the choice in fly.go.
 package tune
 
 import (
@@ -9,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -128,12 +125,11 @@ func (f Command) task() (t task, err error) {
 // dependencyOf returns which dependency of the file is meant: the one of that name, the only one, or the one that is called as
 // the service is.
 func dependencyOf(file *config.PolicyFile, name, service string) (int, error) {
-	names := cli.Names(file.Dependencies, func(d config.Dependency) string { return d.Name })
-	if name == "" && len(names) == 1 {
-		return 0, nil
-	}
-	if i := slices.Index(names, cmp.Or(name, service)); i >= 0 {
-		return i, nil
+	var names []string
+	for i, d := range file.Dependencies {
+		if names = append(names, d.Name); d.Name == cmp.Or(name, service) || name == "" && len(file.Dependencies) == 1 {
+			return i, nil
+		}
 	}
 	return 0, fmt.Errorf("%q is none of the policy file: want one of %q", cmp.Or(name, service), names)
 }

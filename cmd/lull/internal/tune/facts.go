@@ -33,13 +33,8 @@ type facts struct {
 
 // factsOf returns the facts of the first fleet whose policy is compared.
 func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
-	f := facts{scenario: s, learned: l, fleet: -1}
-	for i := range s.Fleets {
-		if s.Fleets[i].Policy == "" {
-			f.fleet = i
-			break
-		}
-	}
+	f := facts{scenario: s, learned: l}
+	f.fleet = slices.IndexFunc(s.Fleets, func(x sim.Fleet) bool { return x.Policy == "" })
 	if f.fleet < 0 || len(s.Topics) > 0 {
 		return f, fmt.Errorf("fleets: want one without a policy of its own, and no topics: tune is about the policy of callers")
 	}
@@ -84,9 +79,7 @@ func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
 		answers, _ := scenario.Number(seen.Low)
 		f.least = int(math.Ceil(answers * f.times.Mean().Seconds()))
 	}
-	if f.capacity > 0 {
-		f.overload(&fleet.Arrivals)
-	}
+	f.overload(&fleet.Arrivals)
 	for i := range s.Fleets {
 		if s.Fleets[i].Calls == service.Name {
 			f.load += f.busiestOf(&s.Fleets[i].Arrivals)
@@ -109,7 +102,7 @@ func (f *facts) overload(a *sim.Arrivals) {
 		if i+1 < len(a.Ramp) {
 			end = a.Ramp[i+1].At
 		}
-		if a.Rate*p.Factor > f.capacity && end > p.At {
+		if f.capacity > 0 && a.Rate*p.Factor > f.capacity && end > p.At {
 			f.incident(p.At, end)
 		}
 	}

@@ -58,7 +58,10 @@ func (r *proposal) reasons() (all []string) {
 
 // print prints the answer with its reasons.
 func (t *task) print(env cli.Env, d decision) error {
-	ctx := env.Context
+	rows, err := t.table(env.Context, d)
+	if err != nil {
+		return err
+	}
 	out := bufio.NewWriter(env.Stdout)
 	fmt.Fprint(out, term.Fill("", t.answer(d)))
 	for _, note := range append(t.notes, d.notes...) {
@@ -80,12 +83,9 @@ func (t *task) print(env cli.Env, d decision) error {
 		}
 	}
 	fmt.Fprintln(out)
-	if err := t.table(ctx, out, d); err != nil {
-		return err
-	}
-	if diff := t.diff(d); diff != "" {
-		fmt.Fprintf(out, "\n%s", diff)
-	}
+	term.Table(out, rows, 100)
+	fmt.Fprint(out, term.Fill("", t.legend()))
+	fmt.Fprint(out, t.diff(d))
 	return out.Flush()
 }
 
@@ -101,51 +101,47 @@ func (t *task) contenders(d decision) []config.NamedPolicy {
 	return all
 }
 
-// table prints the figures of all contenders in all worlds. A star is beside those that are not dominated.
-func (t *task) table(ctx context.Context, out io.Writer, d decision) error {
-	cs := t.contenders(d)
+// table returns the figures of all contenders in all worlds, below their names. A star is beside policies that no other dominates.
+func (t *task) table(ctx context.Context, d decision) ([][]string, error) {
 	from := uint64(chosenWith)
 	if d.tuned != d.base {
 		from = confirmedWith
 	}
 	rows := [][]string{{"world", "policy", "success", "back", "calls held", "attempts/call"}}
 	for w, world := range t.bench.Worlds {
-		for i, c := range cs {
+		name := world.Name
+		for _, c := range t.contenders(d) {
 			runs, err := t.bench.Fly(ctx, c.Policy, w, from)
 			mark := " *"
-			for k := 0; k < len(cs) && err == nil; k++ {
-				var dominated bool
-				if dominated, err = t.bench.dominates(ctx, cs[k].Policy, c.Policy, w, from); dominated && k != i {
+			for _, other := range t.contenders(d) {
+				differences, failed := t.bench.Differences(ctx, other.Policy, c.Policy, w, from)
+				if slices.ContainsFunc(differences, battery.Difference.Better) && !slices.ContainsFunc(differences, battery.Difference.Worse) {
 					mark = ""
 				}
+				err = cmp.Or(err, failed)
 			}
 			if err != nil {
-				return err
+				return nil, err
 			}
-			name, back := world.Name, "–"
-			if i > 0 {
-				name = ""
-			}
+			back := "–"
 			if !world.Stationary {
 				back = battery.BackIn(runs)
 			}
 			f := battery.Flown{Runs: runs}
 			rows = append(rows, []string{name, c.Name + mark, battery.Percent(runs), back, fmt.Sprintf("%.3g", f.Held()), fmt.Sprintf("%.3f", f.Amplification())})
+			name = ""
 		}
 	}
-	term.Table(out, rows, 100)
+	return rows, nil
+}
+
+// legend explains the table.
+func (t *task) legend() string {
 	success := "Success"
 	if t.goals.slo > 0 {
 		success += fmt.Sprintf(" within %v", t.goals.slo)
 	}
-	_, err := fmt.Fprint(out, term.Fill("", fmt.Sprintf("%s and attempts are of all calls, back is after the fault, held is how many calls were in progress on average; means of %d seeds. * no other policy is better in one of them and worse in none.", success, t.bench.Seeds)))
-	return err
-}
-
-// dominates reports whether a is better than b in something, for sure, and worse in nothing.
-func (b *bench) dominates(ctx context.Context, a, other lull.Policy, w int, from uint64) (bool, error) {
-	differences, err := b.Differences(ctx, a, other, w, from)
-	return err == nil && slices.ContainsFunc(differences, battery.Difference.Better) && !slices.ContainsFunc(differences, battery.Difference.Worse), err
+	return fmt.Sprintf("%s and attempts are of all calls, back is after the fault, held is how many calls were in progress on average; means of %d seeds. * no other policy is better in one of them and worse in none.", success, t.bench.Seeds)
 }
 
 // yaml is the part of a policy file that a policy is.
@@ -167,6 +163,9 @@ func (t *task) diff(d decision) string {
 				b.WriteString(mark + line)
 			}
 		}
+	}
+	if before != after {
+		b.WriteString("\n")
 	}
 	without(before, after, "- ")
 	without(after, before, "+ ")
@@ -259,10 +258,22 @@ func (t *task) writePage(ctx context.Context, out io.Writer, d decision) error {
 		r := &d.proposals[i]
 		page.Notes = append(page.Notes, r.Field+", in use "+r.InUse+": "+r.Verdict+". "+strings.Join(r.reasons(), " "))
 	}
-	for _, v := range w.Scenario.Services {
-		for _, x := range v.Faults {
-			page.Windows = append(page.Windows, report.Window{From: x.At, To: min(x.At+x.For, w.Scenario.Horizon), Kind: "fault", Mark: x.Kind.String(), What: x.Kind.String() + " of " + v.Name})
+	rows, err := t.table(ctx, d)
+	if err != nil {
+		return err
+	}
+	for _, name := range rows[0][2:] {
+		page.Verdict.Columns = append(page.Verdict.Columns, report.Column{Name: name})
+	}
+	for _, row := range rows[1 : 1+len(cs)] { // those of the learned world
+		of := report.Row{Name: row[1]}
+		for _, text := range row[2:] {
+			of.Cells = append(of.Cells, report.Cell{Text: text})
 		}
+		page.Verdict.Rows = append(page.Verdict.Rows, of)
+	}
+	for _, x := range w.Scenario.Services[t.facts.service].Faults {
+		page.Windows = append(page.Windows, report.Window{From: x.At, To: min(x.At+x.For, w.Scenario.Horizon), Kind: "fault", Mark: x.Kind.String(), What: x.Kind.String()})
 	}
 	return report.Write(out, page)
 }
