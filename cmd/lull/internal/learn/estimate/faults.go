@@ -126,16 +126,20 @@ func (e *estimator) explain(s *steps, r run) (fault, bool) {
 			reach(&failing, i)
 		}
 	}
+	inside := down.inside()
+	silent := sum(s.ok, inside) <= 0.02*s.rate*float64(inside.to-inside.from)
 	if down.to > 0 && down.from <= r.from+1 {
 		if quick := sum(s.failed, down); quick > 0.9*sum(s.all, down) && quick > 0.8*sum(came, down) {
 			f, ok := s.refused(r, down)
 			// In a stall some wait, until they are cut off or answered late.
 			gone := sum(s.cut, down)
-			if waited := gone >= 5 && surprise(gone, s.failing*sum(s.all, down)) > certain || s.late(run{down.to, down.to + 2}, 1.5); f.Kind == sim.Crash || !waited {
+			if waited := gone >= 5 && surprise(gone, s.failing*sum(s.all, down)) > certain || s.late(run{down.to, down.to + 2}, 1.5); f.Kind == sim.Crash || !waited || !silent {
 				return f, ok
 			}
 		}
-		return e.stalled(s, down, came), true
+		if silent {
+			return e.stalled(s, down, came), true
+		}
 	}
 	if failing.to > 0 && !s.late(failing, 1.5) {
 		if f, ok := s.refused(r, failing); ok {
@@ -187,13 +191,7 @@ func (e *estimator) stalled(s *steps, d run, came []float64) fault {
 // steps around it.
 func (s *steps) refused(r, q run) (f fault, ok bool) {
 	usual := max(s.failing, 0.5/max(s.usual.n, 1))
-	inside := func() run { // the first and the last step are concerned in part
-		if q.to-q.from > 2 {
-			return run{q.from + 1, q.to - 1}
-		}
-		return q
-	}
-	p := sum(s.failed, inside()) / max(sum(s.all, inside()), 1)
+	p := sum(s.failed, q.inside()) / max(sum(s.all, q.inside()), 1)
 	if p < 2*usual {
 		return f, false
 	}
@@ -201,7 +199,7 @@ func (s *steps) refused(r, q run) (f fault, ok bool) {
 	from, first, last := edge(s.failed, s.all, usual, p, max(r.from-20, 0), middle)
 	to, soonest, latest := edge(s.failed, s.all, p, usual, middle+1, min(r.to+20, len(s.all)))
 	q = run{from, to}
-	bad, all := sum(s.failed, inside()), sum(s.all, inside())
+	bad, all := sum(s.failed, q.inside()), sum(s.all, q.inside())
 	p = bad / max(all, 1)
 	part := func(i int) float64 { // of a step at the edge
 		if i < 0 || i >= len(s.all) || !(s.all[i] > 0) {
@@ -214,7 +212,7 @@ func (s *steps) refused(r, q run) (f fault, ok bool) {
 	f.For = seconds(s.at(to-1)+part(to-1)+part(to), 9) - f.At
 
 	codes := map[string]float64{}
-	for i := inside().from; i < inside().to; i++ {
+	for i := q.inside().from; i < q.inside().to; i++ {
 		for code, b := range s.Points[i].Ended {
 			if failed(code) {
 				codes[code] += b.N
@@ -229,15 +227,23 @@ func (s *steps) refused(r, q run) (f fault, ok bool) {
 		return f, true
 	}
 	var means []float64
-	for _, n := range s.all[inside().from:inside().to] {
+	for _, n := range s.all[q.inside().from:q.inside().to] {
 		means = append(means, n*p)
 	}
-	_, spread := dispersion(s.failed[inside().from:inside().to], means)
+	_, spread := dispersion(s.failed[q.inside().from:q.inside().to], means)
 	f.Kind, f.Share, f.share = sim.Errors, digits(p, 3), wilson(bad, all, spread)
-	if h := s.times(inside(), nil, failed); h.n >= 5 {
+	if h := s.times(q.inside(), nil, failed); h.n >= 5 {
 		f.After = seconds(h.quantile(0.5), 3)
 	}
 	return f, true
+}
+
+// inside is r without the first and the last step, which are concerned in part.
+func (r run) inside() run {
+	if r.to-r.from > 2 {
+		return run{r.from + 1, r.to - 1}
+	}
+	return r
 }
 
 // warm gives a crash a cold cache, if answers were slow after it and became quicker while little was lost.
@@ -305,7 +311,7 @@ func (e *estimator) slowed(s *steps, r run, came []float64) (f fault, ok bool) {
 	if f.Kind = sim.BrownOut; quantileOf(spreads, 0.5) > 2*width {
 		f.Kind = sim.SlowDown
 	}
-	inside := run{r.from + 1, r.to - 1}
+	inside := r.inside()
 	answers = sum(s.ok, inside)
 	can := float64(inside.to-inside.from) * s.rate
 	if w := float64(e.service().Workers); w > 0 {
