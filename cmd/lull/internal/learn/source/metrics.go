@@ -317,8 +317,10 @@ func (g *group) use(m *metric, i int) {
 				grown.Counts = nil
 			}
 		}
-	case s.start >= first-g.interval: // it began at 0
-		from = s.start
+	case s.start >= first-g.interval: // it began at 0, and was 0 when the process was seen before
+		if from = s.start; first < s.at {
+			from = max(from, s.at-g.interval)
+		}
 	case s.at <= first: // otherwise it was 0 when the process was seen before
 		return
 	}
