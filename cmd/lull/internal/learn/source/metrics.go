@@ -119,7 +119,9 @@ func (r *reader) put(m *metric, s sample, part, le string, unit float64) {
 			to.sum, to.bars = s.sum*unit, nil
 		}
 		for _, b := range s.bars {
-			to.bars = append(to.bars, edge{b.upper * unit, b.n})
+			if b.upper*unit < math.Inf(1) {
+				to.bars = append(to.bars, edge{b.upper * unit, b.n})
+			}
 		}
 	}
 	if !math.IsNaN(*v) && *v != is {
@@ -296,11 +298,17 @@ func (g *group) use(m *metric, i int) {
 			old := g.bars(before)
 			grown.N, grown.Sum = grown.N-old.N, grown.Sum-old.Sum
 			for j := range min(len(grown.Counts), len(old.Counts)) {
-				grown.Counts[j] = max(0, grown.Counts[j]-old.Counts[j])
+				grown.Counts[j] -= old.Counts[j]
+			}
+			if has := len(grown.Counts); has > 0 && (slices.Min(grown.Counts) < -1e-6*s.n || old.N > 0 && len(old.Counts) != has) {
+				g.problem("shrunk", "a histogram has other buckets than before: the times between are not used")
+				grown.Counts = nil
 			}
 		}
-	case s.start >= first-g.interval: // it began at 0
-		from = s.start
+	case s.start >= first-g.interval: // it began at 0, and was 0 when the process was seen before
+		if from = s.start; first < s.at {
+			from = max(from, s.at-g.interval)
+		}
 	case s.at <= first: // otherwise it was 0 when the process was seen before
 		return
 	}

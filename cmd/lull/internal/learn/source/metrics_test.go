@@ -299,13 +299,16 @@ func TestAPI(t *testing.T) {
  [1795953630,{"count":"60","sum":"3","buckets":[[0,"0.03","0.04","20"],[0,"0.06","0.08","40"]]}]]},
 {"metric":{"__name__":"http_server_request_duration_seconds_count","http_response_status_code":"500","instance":"a","job":"b"},"values":[[1795953600,"1"],[1795953630,"7"]]}]}}`
 	})}
-	d := must.Have(Read(t.Context(), []string{"http://prometheus:9090/prefix"}, Options{Client: client, From: time.Unix(noon, 0), To: time.Unix(noon+1000, 0), Step: 30 * time.Second}))
+	d := must.Have(Read(t.Context(), []string{"http://me:secret@prometheus:9090/prefix"}, Options{Client: client, From: time.Unix(noon, 0), To: time.Unix(noon+1000, 0), Step: 30 * time.Second}))
 	if got := fmt.Sprint(queries); got != "[/prefix/api/v1/query 1795954500.000 /prefix/api/v1/query 1795954600.000]" {
 		t.Error(got)
 	}
 	s := find(t, d, observed.Served, "", "")
 	if b := s.Points[0].Ended["200"]; b.N != 60 || fmt.Sprint(s.Edges, b.Counts) != "[0.03 0.04 0.06 0.08] [0 20 0 40 0]" || s.Points[0].Ended["500"].N != 6 {
 		t.Errorf("%v %+v", s.Edges, b)
+	}
+	if name := d.Sources[0].Name; strings.Contains(name, "secret") {
+		t.Error(name)
 	}
 	client.Transport = answers(func(*http.Request) string { return `{"status":"error","error":"query timed out"}` })
 	_, err := Read(t.Context(), []string{"http://prometheus:9090"}, Options{Client: client, From: time.Unix(noon, 0), To: time.Unix(noon+1000, 0)})

@@ -183,13 +183,13 @@ func (r *reader) readFile(name string) error {
 		in = f
 	}
 	raw := &meter{r: r, in: in, hash: sha256.New()}
-	text := bufio.NewReaderSize(raw, 1<<20)
+	text := bufio.NewReaderSize(raw, longestLine)
 	if head, _ := text.Peek(2); string(head) == "\x1f\x8b" {
 		unzipped, err := gzip.NewReader(text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		text = bufio.NewReaderSize(unzipped, 1<<20)
+		text = bufio.NewReaderSize(unzipped, longestLine)
 	}
 	if head, _ := text.Peek(3); string(head) == "\xef\xbb\xbf" { // a byte order mark
 		_, _ = text.Discard(3)
@@ -276,7 +276,10 @@ func (c *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-const cutOff = "the last line has no end, and is not used: it may be cut off"
+const (
+	longestLine = 256 << 10
+	cutOff      = "the last line has no end, and is not used: it may be cut off"
+)
 
 // eachLine calls f with each line of text. It counts lines that are too long, a last one without an end, unless it is whole, and
 // that the text cannot be read on.
@@ -288,7 +291,7 @@ func (r *reader) eachLine(text *bufio.Reader, whole func([]byte) bool, f func([]
 			r.src.Lines++
 			switch {
 			case errors.Is(err, bufio.ErrBufferFull):
-				r.problem("long", "the line is longer than 1 MiB, and is not used")
+				r.problem("long", "the line is longer than 256 KiB, and is not used")
 			case err != nil && (whole == nil || !whole(line)):
 				r.problem("cut", cutOff)
 			default:
