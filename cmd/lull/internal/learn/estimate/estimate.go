@@ -83,6 +83,20 @@ func grouped(data *observed.Data) (groups []*group) {
 	return groups
 }
 
+// hosts returns the series of each host, if there are several.
+func (g *group) hosts(side observed.Side) map[string][]*observed.Series {
+	all := map[string][]*observed.Series{}
+	for _, p := range g.side[side] {
+		if p.Host != "" && slices.Equal(p.Edges, g.side[side][0].Edges) {
+			all[p.Host] = append(all[p.Host], p)
+		}
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	return all
+}
+
 // An estimator learns one service after the other.
 type estimator struct {
 	w      World
@@ -110,6 +124,10 @@ func (e *estimator) learn(g *group) error {
 			e.main = e.sum[side] // Served is the last
 		}
 	}
+	// A proxy that logs its own attempts, too, is no caller: those who call it repeat what it cannot tell from calls.
+	if a, s := e.sum[observed.Attempts], e.sum[observed.Served]; a != nil && s != nil && a.Source == s.Source {
+		e.sum[observed.Attempts] = nil
+	}
 	m := e.main
 	e.what = [...]string{"calls with all their attempts", "attempts, as the caller saw them", "requests, as the server saw them"}[m.Side]
 	if n := len(m.Points); n < 10 {
@@ -131,11 +149,7 @@ func (e *estimator) learn(g *group) error {
 			e.sum[side] = nil
 		}
 	}
-	hosts := map[string]bool{"": true}
-	for _, p := range g.side[m.Side] {
-		hosts[p.Host] = true
-	}
-	sc.Services = append(sc.Services, sim.Service{Name: g.name, Hosts: len(hosts) - 1})
+	sc.Services = append(sc.Services, sim.Service{Name: g.name, Hosts: max(len(g.hosts(observed.Served)), len(g.hosts(observed.Attempts)))})
 	sc.Fleets = append(sc.Fleets, sim.Fleet{Name: "callers of " + g.name, Calls: g.name})
 	if err := e.arrivals(); err != nil {
 		return err

@@ -146,7 +146,11 @@ func (s *steps) full() (all []float64) {
 				top, most = to, held
 			}
 		}
-		for _, part := range []run{{from + 1, top}, {max(from, top) + 1, to - 1}} { // while it grew, and while it fell; the ends may be full in part
+		grows, falls := run{from + 1, top + 1}, run{top + 1, to - 1} // the number in hand; it may have grown in a part of the first step, and fallen in one of the last
+		if from > 0 && s.began[from-1] > s.ok[from-1] {
+			grows.from--
+		}
+		for _, part := range []run{grows, falls} {
 			came, ok, usual := 0.0, sum(s.ok, part), float64(part.to-part.from)*s.rate
 			for i := part.from; i < part.to; i++ {
 				came += or(s.began[i], s.rate)
