@@ -148,3 +148,15 @@ func TestSimulate(t *testing.T) {
 		}
 	}
 }
+
+func TestWatched(t *testing.T) {
+	s, _ := uncertain()
+	check.Equal(t, len(Watched(s).Fleets), 1, "fleets of one")
+	s.Services = append(s.Services, sim.Service{Name: "other"})
+	s.Fleets = append(s.Fleets, sim.Fleet{Calls: "other"})
+	if w := Watched(s); len(w.Fleets) != 1 || len(w.Services) != 1 || len(s.Fleets) != 2 {
+		t.Errorf("of two services %+v is watched", w)
+	}
+	s.Services[0].Calls = []sim.Hop{{Service: "other"}}
+	check.Equal(t, len(Watched(s).Fleets), 2, "fleets of services that call each other")
+}

@@ -8,6 +8,15 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
+// Watched returns the part of s that Observed is about: its first fleet and service, if they have nothing to do with the others, as
+// with worlds that lull learn makes.
+func Watched(s sim.Scenario) sim.Scenario {
+	if len(s.Fleets) > 1 && len(s.Services) > 1 && len(s.Services[0].Calls) == 0 && s.Fleets[0].Calls == s.Services[0].Name {
+		s.Fleets, s.Services = s.Fleets[:1], s.Services[:1]
+	}
+	return s
+}
+
 // OfCalls reports whether failures and times are of calls, and not of attempts.
 func (o *Observed) OfCalls() bool {
 	return slices.ContainsFunc(o.Calls, func(v float64) bool { return v >= 0 })

@@ -19,7 +19,8 @@ import (
 
 // A task is what the flags say.
 type task struct {
-	world     sim.Scenario
+	whole     sim.Scenario // as in the file
+	world     sim.Scenario // the part of it that was observed
 	learned   *scenario.Learned
 	policies  []sim.Contender // first the one that ran
 	file      string          // all of them
@@ -43,7 +44,7 @@ type result struct {
 	Questions  []string // what is not known of the world
 	Nearest    []string // the draw that is nearest to what was observed, if it is near enough and the file is not
 
-	ran      []flight // in the world as it is in the file
+	ran      []flight // in the world as the file has it
 	incident part
 	backSeen int // steps
 }
@@ -61,7 +62,7 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	s := t.world
 	s.Step = t.learned.Observed.Step
 	observed := newCourse(&t.learned.Observed, steps(s), 1)
-	draws, err := t.learned.Draws(s, 2*t.seeds, t.seed) // some of which are left out
+	draws, err := t.learned.Draws(t.whole, 2*t.seeds, t.seed) // some of which are left out
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	fliesIn := func(c sim.Contender, draws []scenario.Draw, which []int) ([]flight, error) {
 		flights, errs := make([]flight, len(which)), make([]error, len(which))
 		sim.Each(len(which), 0, func(i int) {
-			world := draws[which[i]].Scenario
+			world := scenario.Watched(draws[which[i]].Scenario)
 			if r.Smaller > 1 {
 				world, _ = world.Smaller(r.Smaller)
 			}
@@ -144,11 +145,12 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	least := 1.0
 	for i := 0; i < len(now) && len(kept) < t.seeds; i++ {
 		r.Drawn++
-		far := 0.0
-		for k := range figures {
-			far = max(far, judge.of(k, now[i:i+1]).Distance)
+		far, near := 0.0, true
+		for k, d := range r.Distances {
+			x := judge.of(k, now[i:i+1]).Distance // of one flight, which may be as far off as the furthest seed
+			far, near = max(far, x), near && (x <= t.tolerance || r.Reproduced && x <= d.High)
 		}
-		if far > t.tolerance && draws[i].Values != nil {
+		if !near && draws[i].Values != nil {
 			continue
 		}
 		if far < least {
