@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/throttle"
@@ -175,10 +176,7 @@ func (p Policy) allowed() int {
 // nor AttemptTimeout.
 func (p Policy) WorstCase() time.Duration {
 	p = p.WithDefaults()
-	bound := time.Duration(math.MaxInt64)
-	if p.Deadline > 0 {
-		bound = p.Deadline
-	}
+	bound := choice.Either(p.Deadline > 0, p.Deadline, time.Duration(math.MaxInt64))
 	if p.AttemptTimeout <= 0 {
 		return bound
 	}

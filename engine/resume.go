@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/backoff"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -49,10 +50,7 @@ func (s *State) Wait(retry int, v Verdict, random func() uint64) time.Duration {
 // since the next wait depends on it. To draw all of them again gives it the distribution that it
 // had.
 func (c *Call) redrawWait(v Verdict, random func() uint64) {
-	schedule := c.s.Plan().waits
-	if v.Kind == KindRateLimited {
-		schedule = c.s.Plan().rateLimited
-	}
+	schedule := choice.Either(v.Kind == KindRateLimited, c.s.Plan().rateLimited, c.s.Plan().waits)
 	for n := 1; n <= min(int(c.attemptsBefore), redrawnWaits); n++ {
 		c.wait, _ = schedule.Draw(n, c.wait, random)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/internal/window"
 )
@@ -71,10 +72,7 @@ func (l *latencies) add(now, took time.Duration, succeeded bool, width time.Dura
 		l.advance(now, width)
 		l.mu.Unlock()
 	}
-	t := &l.succeeded
-	if !succeeded {
-		t = &l.unfinished
-	}
+	t := choice.Either(!succeeded, &l.unfinished, &l.succeeded)
 	t.add(l.slot.Load(), took)
 }
 

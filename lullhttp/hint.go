@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // A Hint is what a server asks for about the next attempt. At most one of Stop and a wait is set.
@@ -158,10 +160,7 @@ func longest(lines []string, f form, c clock) (wait time.Duration, ok bool) {
 // 9110, 5.3), or none if there is one value. The comma after the name of a day belongs to a date.
 // In a field of numbers with fractions, a comma between digits may be a decimal comma.
 func splitMembers(line string, f form) iter.Seq[string] {
-	separator := ", "
-	if f == formRetryAfter {
-		separator = ","
-	}
+	separator := choice.Either(f == formRetryAfter, ",", ", ")
 	return func(yield func(string) bool) {
 		for more := strings.Contains(line, separator); more; {
 			var day, rest string
@@ -194,4 +193,24 @@ func preferHint(header Hint, ok bool, p ProblemDetails) (Hint, bool) {
 		return Hint{After: p.Hint.After, Retry: true, Source: p.Hint.Source}, true
 	}
 	return header, true
+}
+
+// ParseRetryAfter reads the value of a Retry-After field (RFC 9110, 10.2.3): a whole number of
+// seconds, or a date in one of the three forms of HTTP. It returns false for anything else, such as
+// "-1", "1.5", or a date that is not in GMT. A date in the past means 0. A number too large for a
+// Duration means its maximum. A date is measured against now. ParseHint measures it against the
+// clock of the server.
+func ParseRetryAfter(s string, now time.Time) (time.Duration, bool) {
+	return clock{now: now}.parseRetryAfter(s)
+}
+
+func (c clock) parseRetryAfter(s string) (time.Duration, bool) {
+	if d, ok := parseDigits(s, time.Second); ok {
+		return d, true
+	}
+	t, ok := parseHTTPDate(s, c.now)
+	if !ok {
+		return 0, false
+	}
+	return c.until(t), true
 }

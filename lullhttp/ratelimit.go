@@ -3,6 +3,8 @@ package lullhttp
 import (
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // parseRateLimit reads the RateLimit field of draft-ietf-httpapi-ratelimit-headers-10, a List of
@@ -52,10 +54,7 @@ func parseQuota(member string) (exhausted bool, reset time.Duration, valid bool)
 		case "r":
 			r = value
 		case "t":
-			t = value
-			if !hasValue {
-				t = "?1"
-			}
+			t = choice.Either(!hasValue, "?1", value)
 		case "pk":
 			pk = value
 		}

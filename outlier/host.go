@@ -3,6 +3,8 @@ package outlier
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // A host is the state of one endpoint in a set.
@@ -68,10 +70,7 @@ type counts struct{ calls, failures int64 }
 // of returns the counts by one measure: whether calls got an answer (local), or which
 // answer it was.
 func (t tally) of(local bool) counts {
-	o := counts{t.calls - t.local, t.external}
-	if local {
-		o = counts{t.calls, t.local}
-	}
+	o := choice.Either(local, counts{t.calls, t.local}, counts{t.calls - t.local, t.external})
 	o.calls = max(0, o.calls)
 	o.failures = min(max(0, o.failures), o.calls) // a result that is counted right now may be half in
 	return o

@@ -3,6 +3,7 @@ package outlier
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull/internal/chance"
@@ -107,22 +108,13 @@ func (s *Set) chooseUntried(v *view, tried *Tried, stripe uint32, random func() 
 	for i := int(tried.n) - 1; i >= 0 && len(skip) < len(v.endpoints)-1; i-- { // latest first
 		for at, id := range v.ids {
 			if id == tried.ids[i] {
-				skip = insert(skip, int32(at))
+				i, _ := slices.BinarySearch(skip, int32(at))
+				skip = slices.Insert(skip, i, int32(at))
 				break
 			}
 		}
 	}
 	return s.choose(v, skip, stripe, random)
-}
-
-func insert(list []int32, at int32) []int32 {
-	i := len(list)
-	list = append(list, at)
-	for ; i > 0 && list[i-1] > at; i-- {
-		list[i] = list[i-1]
-	}
-	list[i] = at
-	return list
 }
 
 // choose returns a host of v at no place in skip, which is sorted, and leaves at least one.

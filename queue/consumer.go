@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/engine/consumers"
 	"github.com/lullgo/lull/internal/sleep"
@@ -165,19 +165,16 @@ func (c *Consumer) drain() error {
 		c.work.Wait()
 		close(done)
 	}()
-	select {
-	case <-done:
-		return nil
-	case <-time.After(c.config.Drain):
+	for _, patience := range [...]time.Duration{c.config.Drain, handlerGrace} {
+		select {
+		case <-done:
+			return nil
+		case <-time.After(patience):
+			c.endHandlers(ErrDraining)
+		}
 	}
-	c.endHandlers(ErrDraining)
-	select {
-	case <-done:
-		return nil
-	case <-time.After(handlerGrace):
-		c.abandoned.Store(true)
-		return ErrUndrained
-	}
+	c.abandoned.Store(true)
+	return ErrUndrained
 }
 
 func (c *Consumer) fetch(ctx context.Context) error {
@@ -225,8 +222,11 @@ func (c *Consumer) fetch(ctx context.Context) error {
 			return err
 		}
 		failures++
-		wait := receiveWaits(c.planNow().Policy().Backoff).Delay(failures, 0, c.random)
-		wait = max(wait, shortestWait)
+		s := c.planNow().Policy().Backoff
+		s.Cap = min(cmp.Or(s.Cap, longestWait), longestWait)
+		s.Base = min(s.Base, s.Cap)
+		s.Floor = min(s.Floor, s.Base/2)
+		wait := max(s.Delay(failures, 0, c.random), shortestWait)
 		c.notify(Event{Kind: EventReceiveFailed, Err: err, Code: v.Code, After: wait})
 		sleep.For(ctx, wait)
 	}
@@ -238,15 +238,6 @@ const (
 	shortestWait = 50 * time.Millisecond
 	longestWait  = 10 * time.Second
 )
-
-func receiveWaits(s backoff.Schedule) backoff.Schedule {
-	if s.Cap == 0 || s.Cap > longestWait {
-		s.Cap = longestWait
-	}
-	s.Base = min(s.Base, s.Cap)
-	s.Floor = min(s.Floor, s.Base/2)
-	return s
-}
 
 // minReceiveInterval is the shortest time between two calls of Receive that return nothing.
 const minReceiveInterval = 10 * time.Millisecond

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lullgo/lull/internal/ascii"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // EnvelopeHeader is the name of the header in which a dead letter carries its
@@ -139,7 +140,7 @@ func (e *Envelope) Encode() string {
 		for i, text := range w.Errors {
 			w.Errors[i] = clip(text, longest)
 		}
-		if s := encoded(w); len(s) <= MaxEnvelope {
+		if s := ascii.JSON(string(must.Have(json.Marshal(w)))); len(s) <= MaxEnvelope { // w is of strings and numbers
 			return s
 		}
 	}
@@ -259,14 +260,6 @@ func parseStamp(s string) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("queue: the envelope has a time that is none: %w", err)
 	}
 	return t.UTC(), nil
-}
-
-func encoded(w envelopeJSON) string {
-	raw, err := json.Marshal(w)
-	if err != nil {
-		panic(err) // strings and numbers
-	}
-	return ascii.JSON(string(raw))
 }
 
 // encodedSize is how many bytes r takes once encoded, at most.

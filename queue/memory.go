@@ -220,20 +220,13 @@ func (m *MemoryBroker) Receive(ctx context.Context, w Want) ([]*Delivery, error)
 		if len(got) > 0 {
 			return got, nil
 		}
-		if err := awaitChange(ctx, wait, changed); err != nil {
-			return nil, err
+		select {
+		case <-time.After(wait):
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
-}
-
-func awaitChange(ctx context.Context, wait time.Duration, changed <-chan struct{}) error {
-	select {
-	case <-time.After(wait):
-	case <-changed:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
 }
 
 // handOut hands out what is ready. If nothing is ready, it returns how long to wait, and what ends the wait earlier.

@@ -291,8 +291,14 @@ func (r *redrive) move(ctx context.Context, l *Letter) error {
 		r.Moved++
 		return nil
 	}
-	if err := r.awaitRate(ctx); err != nil {
-		return err
+	now := time.Now()
+	if r.due.Before(now) {
+		r.due = now
+	}
+	sleep.For(ctx, r.due.Sub(now)) // the rate
+	r.due = r.due.Add(r.interval)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	o := Outgoing{Group: l.Group, Headers: LetterHeaders(l.Headers, &again), Body: l.Body, Letter: l}
 	if l.ID != "" {
@@ -315,14 +321,4 @@ func (r *redrive) remove(ctx context.Context, l *Letter) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return r.call(ctx, "remove the letter", func(ctx context.Context) error { return r.from.Remove(ctx, l) })
-}
-
-func (r *redrive) awaitRate(ctx context.Context) error {
-	now := time.Now()
-	if r.due.Before(now) {
-		r.due = now
-	}
-	sleep.For(ctx, r.due.Sub(now))
-	r.due = r.due.Add(r.interval)
-	return ctx.Err()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // settlePolicy is the policy for settling a message: it retries for the whole lease.
@@ -46,10 +47,7 @@ func (w *workInHand) settle(f disposition) {
 	now := time.Now()
 	first := w.d.FirstFailed
 	if first.IsZero() && w.failed {
-		first = now
-		if w.attempt > 1 && !w.d.FirstSeen.IsZero() {
-			first = w.d.FirstSeen
-		}
+		first = choice.Either(w.attempt > 1 && !w.d.FirstSeen.IsZero(), w.d.FirstSeen, now)
 	}
 	switch f.Outcome {
 	case DeadLetter:

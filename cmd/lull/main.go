@@ -26,6 +26,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/topic"
 	"github.com/lullgo/lull/cmd/lull/internal/torture"
+	"github.com/lullgo/lull/cmd/lull/internal/tune"
 	"github.com/lullgo/lull/internal/choice"
 	_ "github.com/lullgo/lull/lab/rivals" // policy files of the program may name other clients
 )
@@ -35,6 +36,7 @@ type commands struct {
 	Simulate simulate.Command   `cmd:"" help:"Simulate an outage in virtual time, and compare retry policies in it."`
 	Battery  battery.Command    `cmd:"" help:"Simulate a policy in some 530 worlds, and show where other policies do better."`
 	Learn    learn.Command      `cmd:"" help:"Make a scenario of logs and metrics: the world in which a policy must work."`
+	Tune     tune.Command       `cmd:"" help:"Look for a policy that fits a learned world better than the zero policy."`
 	Replay   replay.Command     `cmd:"" help:"Replay an incident that lull learn has seen, under the policy that ran and under others."`
 	Lint     lint.Command       `cmd:"" help:"Check policies and call graphs."`
 	Convert  convert.Command    `cmd:"" help:"Translate retry settings of gRPC, Istio, Envoy and others into policies, and back."`

@@ -8,9 +8,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/lullgo/lull/internal/tree"
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/tree"
 )
 
 func (p *parser) yaml(data []byte) (all []*tree.Node) {
@@ -221,10 +223,7 @@ func (p *parser) members(t *tree.Node, n *yaml.Node, depth int) {
 
 // listed returns the elements of n if it is a list, otherwise n alone.
 func (p *parser) listed(n *yaml.Node) []*yaml.Node {
-	list := n
-	if n.Kind == yaml.AliasNode && n.Alias != nil {
-		list = n.Alias
-	}
+	list := choice.Either(n.Kind == yaml.AliasNode && n.Alias != nil, n.Alias, n)
 	if list.Kind != yaml.SequenceNode {
 		return []*yaml.Node{n}
 	}

@@ -10,6 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // ErrCounted is returned when dead letters would be read and left where they are: the server counts
@@ -49,10 +50,7 @@ func (l *letters) Uncounted(ctx context.Context) error {
 	if is.known && (is.none || is.n >= neverReached) {
 		return nil
 	}
-	found := "whether " + l.name + " has one is not known: " + is.why
-	if is.known {
-		found = fmt.Sprintf("that of %s is %d", l.name, is.n)
-	}
+	found := choice.Either(is.known, fmt.Sprintf("that of %s is %d", l.name, is.n), "whether "+l.name+" has one is not known: "+is.why)
 	help := "ask the management API (LettersConfig.Management; ?management=http://HOST:15672 in the address of lull queue), or move all letters, without a filter"
 	if l.reading.Management != nil {
 		help = fmt.Sprintf("move all letters, without a filter, or give the queue a limit of %d", neverReached)
@@ -156,10 +154,7 @@ func (m Management) limit(ctx context.Context, name string, server ServerInfo) (
 	if is.Type != "quorum" {
 		return limit{known: true, none: true}, nil
 	}
-	out := limit{known: true, none: true}
-	if server.AtLeast(4, 0) {
-		out = limit{known: true, n: 20}
-	}
+	out := choice.Either(server.AtLeast(4, 0), limit{known: true, n: 20}, limit{known: true, none: true})
 	first := true
 	for _, v := range []any{is.Arguments["x-delivery-limit"], is.policy()["delivery-limit"]} {
 		f, there := v.(float64)

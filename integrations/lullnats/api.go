@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 )
 
 // client is a connection, and the server's API beyond package jetstream. It reads messages from the
@@ -41,10 +42,11 @@ func newClient(js jetstream.JetStream) (client, error) {
 
 // connect returns a client for the queue that c names, and c with its defaults.
 func connect(js jetstream.JetStream, c Config) (k client, _ Config, err error) {
-	if c, err = c.checked(); err == nil {
-		k, err = newClient(js)
+	if err := c.Validate(); err != nil {
+		return k, c, fmt.Errorf("config of a queue in JetStream: %w", err)
 	}
-	return k, c, err
+	k, err = newClient(js)
+	return k, c.WithDefaults(), err
 }
 
 // stream returns a stream. The error is marked with lull.Permanent if there is no such stream.
@@ -94,11 +96,7 @@ func (k client) ask(ctx context.Context, subject string, request, answer any) er
 	if err := k.ready(ctx); err != nil {
 		return err
 	}
-	text, err := json.Marshal(request)
-	if err != nil {
-		return err
-	}
-	m, err := k.request(ctx, k.prefix+subject, text)
+	m, err := k.request(ctx, k.prefix+subject, must.Have(json.Marshal(request)))
 	if err != nil {
 		return err
 	}

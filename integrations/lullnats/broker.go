@@ -123,12 +123,6 @@ func (r *receipt) until() (time.Time, error) {
 	return r.lease, nil
 }
 
-func (r *receipt) extended(since, until time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.since, r.lease = since, until
-}
-
 // over reports whether the lease has ended, or the delivery was settled.
 func (r *receipt) over() bool {
 	_, err := r.until()

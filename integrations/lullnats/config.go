@@ -178,14 +178,6 @@ func (c Config) WithDefaults() Config {
 
 func (c Config) attempts() int { return c.Policy.WithDefaults().MaxAttempts() }
 
-// checked returns c with its defaults, if it is valid.
-func (c Config) checked() (Config, error) {
-	if err := c.Validate(); err != nil {
-		return c, fmt.Errorf("config of a queue in JetStream: %w", err)
-	}
-	return c.WithDefaults(), nil
-}
-
 // ackWait returns AckWait of the consumer that Declare makes.
 func (c Config) ackWait() time.Duration { return cmp.Or(c.Lease, queue.DefaultLease) + restartError }
 

@@ -29,66 +29,48 @@ func Declare(ctx context.Context, js jetstream.JetStream, c Config) error {
 		}
 		return err
 	}
-	stream := func(name string, s jetstream.StreamConfig) error {
+	// Both make what is not there, unless something has failed.
+	stream := func(there *jetstream.StreamInfo, name string, s jetstream.StreamConfig) {
+		if err != nil || there != nil {
+			return
+		}
 		s.Name, s.Replicas = name, max(c.Replicas, 1)
 		if c.Memory {
 			s.Storage = jetstream.MemoryStorage
 		}
-		if _, err := js.CreateStream(ctx, s); err != nil && !isAPIError(err, jetstream.JSErrCodeStreamNameInUse) {
-			return failed("stream "+name, err)
-		}
-		return nil
-	}
-	consumer := func(of string, s jetstream.ConsumerConfig) error {
-		if _, err := js.CreateConsumer(ctx, of, s); err != nil && !isAPIError(err, jetstream.JSErrCodeConsumerAlreadyExists, jetstream.JSErrCodeConsumerExists, jetstream.JSErrCodeConsumerNameExists) {
-			return failed("consumer "+s.Durable+" of "+of, err)
-		}
-		return nil
-	}
-	if p.dead == nil {
-		if err := stream(c.DeadLetters, jetstream.StreamConfig{Subjects: []string{c.DeadLetterSubject}, Duplicates: c.Duplicates}); err != nil {
-			return err
+		if _, e := js.CreateStream(ctx, s); e != nil && !isAPIError(e, jetstream.JSErrCodeStreamNameInUse) {
+			err = failed("stream "+name, e)
 		}
 	}
-	// The advisories come first: the server sends an advisory only to those who already listen.
-	if c.reaps() {
-		if p.advisories == nil {
-			s := jetstream.StreamConfig{Subjects: []string{c.exceeded(), c.terminated()}, Retention: jetstream.WorkQueuePolicy}
-			if err := stream(c.AdvisoryStream, s); err != nil {
-				return err
-			}
+	consumer := func(there *jetstream.ConsumerInfo, of string, s jetstream.ConsumerConfig) {
+		if err != nil || there != nil {
+			return
 		}
-		if p.reaper == nil {
-			s := jetstream.ConsumerConfig{
-				Durable: c.reaper(), FilterSubjects: []string{c.exceeded(), c.terminated()},
-				AckPolicy: jetstream.AckExplicitPolicy, AckWait: 10 * time.Second, MaxDeliver: -1, MaxAckPending: -1,
-			}
-			if err := consumer(c.AdvisoryStream, s); err != nil {
-				return err
-			}
+		if _, e := js.CreateConsumer(ctx, of, s); e != nil && !isAPIError(e, jetstream.JSErrCodeConsumerAlreadyExists, jetstream.JSErrCodeConsumerExists, jetstream.JSErrCodeConsumerNameExists) {
+			err = failed("consumer "+s.Durable+" of "+of, e)
 		}
 	}
-	if p.stream == nil {
-		s := jetstream.StreamConfig{
-			Subjects: []string{c.Subject}, Retention: jetstream.WorkQueuePolicy,
-			Duplicates: c.Duplicates, MaxAge: c.MaxAge,
-		}
-		if c.Schedules {
-			s.Subjects = append(s.Subjects, c.LaterSubject+".>")
-			s.AllowMsgSchedules = true
-		}
-		if err := stream(c.Stream, s); err != nil {
-			return err
-		}
+	stream(p.dead, c.DeadLetters, jetstream.StreamConfig{Subjects: []string{c.DeadLetterSubject}, Duplicates: c.Duplicates})
+	if c.reaps() { // first: the server sends an advisory only to those who already listen
+		subjects := []string{c.exceeded(), c.terminated()}
+		stream(p.advisories, c.AdvisoryStream, jetstream.StreamConfig{Subjects: subjects, Retention: jetstream.WorkQueuePolicy})
+		consumer(p.reaper, c.AdvisoryStream, jetstream.ConsumerConfig{
+			Durable: c.reaper(), FilterSubjects: subjects,
+			AckPolicy: jetstream.AckExplicitPolicy, AckWait: 10 * time.Second, MaxDeliver: -1, MaxAckPending: -1,
+		})
 	}
-	if p.consumer == nil {
-		s := jetstream.ConsumerConfig{
-			Durable: c.Consumer, FilterSubject: c.Subject, AckPolicy: jetstream.AckExplicitPolicy,
-			AckWait: c.ackWait(), MaxDeliver: c.DeliveryLimit, MaxAckPending: c.Outstanding,
-		}
-		if err := consumer(c.Stream, s); err != nil {
-			return err
-		}
+	s := jetstream.StreamConfig{Subjects: []string{c.Subject}, Retention: jetstream.WorkQueuePolicy, Duplicates: c.Duplicates, MaxAge: c.MaxAge}
+	if c.Schedules {
+		s.Subjects = append(s.Subjects, c.LaterSubject+".>")
+		s.AllowMsgSchedules = true
+	}
+	stream(p.stream, c.Stream, s)
+	consumer(p.consumer, c.Stream, jetstream.ConsumerConfig{
+		Durable: c.Consumer, FilterSubject: c.Subject, AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: c.ackWait(), MaxDeliver: c.DeliveryLimit, MaxAckPending: c.Outstanding,
+	})
+	if err != nil {
+		return err
 	}
 	return Check(ctx, js, c)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -76,11 +77,7 @@ func toHeader(h queue.Headers, group string) (nats.Header, error) {
 		odd[groupHeader] = group
 	}
 	if len(odd) > 0 {
-		text, err := json.Marshal(odd)
-		if err != nil {
-			return nil, err // impossible with text
-		}
-		out[encodedHeader] = []string{string(text)}
+		out[encodedHeader] = []string{string(must.Have(json.Marshal(odd)))}
 	}
 	return out, nil
 }
@@ -153,11 +150,7 @@ type moved struct {
 
 func (m moved) encode() string {
 	m.Version = 1
-	text, err := json.Marshal(m)
-	if err != nil {
-		panic(err) // text and numbers
-	}
-	return string(text)
+	return string(must.Have(json.Marshal(m)))
 }
 
 // movedOf reads that record. A message without one, or with one that this package would not have

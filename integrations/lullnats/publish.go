@@ -154,7 +154,11 @@ func (s *Sender) Send(ctx context.Context, o queue.Outgoing) error {
 	had := "" // the subject
 	var h nats.Header
 	var err error
-	if was := receiptOf(o.Letter); was == nil {
+	var was *letterReceipt // of a reading of this package
+	if o.Letter != nil {
+		was, _ = o.Letter.Receipt.(*letterReceipt)
+	}
+	if was == nil {
 		h, err = toHeader(o.Headers, o.Group)
 	} else {
 		h, had = keptHeaders(was.header), was.header.Get(subjectHeader)
@@ -168,15 +172,6 @@ func (s *Sender) Send(ctx context.Context, o queue.Outgoing) error {
 		return err
 	}
 	return s.publish(ctx, s.stream, o.ID, &nats.Msg{Subject: subject, Header: h, Data: o.Body})
-}
-
-// receiptOf returns the receipt of a letter from a reading of this package, else nil.
-func receiptOf(l *queue.Letter) *letterReceipt {
-	if l == nil {
-		return nil
-	}
-	r, _ := l.Receipt.(*letterReceipt)
-	return r
 }
 
 // subjectFor returns the subject for a message. had is the subject in its letter; empty if there is none.

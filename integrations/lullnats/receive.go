@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/queue"
 )
@@ -79,14 +80,11 @@ func (b *Broker) pull(ctx context.Context, n int, noWait bool) (got []*queue.Del
 		}
 	}()
 	poll := b.poll()
-	request, err := json.Marshal(struct {
+	request := must.Have(json.Marshal(struct {
 		Batch   int           `json:"batch"`
 		Expires time.Duration `json:"expires"`
 		NoWait  bool          `json:"no_wait,omitempty"`
-	}{n, poll, noWait})
-	if err != nil {
-		return nil, err
-	}
+	}{n, poll, noWait}))
 	reconnects := b.nc.Stats().Reconnects
 	asked := time.Now()
 	if err := b.nc.PublishRequest(b.next, inbox, request); err != nil {

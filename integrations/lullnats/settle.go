@@ -71,7 +71,9 @@ func (b *Broker) Extend(ctx context.Context, d *queue.Delivery, _ time.Duration)
 		return time.Time{}, err
 	}
 	until := before.Add(b.currentLease())
-	r.extended(before, until)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.since, r.lease = before, until
 	return until, nil
 }
 

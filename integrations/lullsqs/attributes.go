@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/ascii"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -138,7 +139,7 @@ const additions = queue.MaxEnvelope + 256
 // text first, the last in the alphabet first, the envelope never.
 func (p *payload) attributes() (map[string]types.MessageAttributeValue, error) {
 	out := p.attrs
-	if most := p.room(); len(out) > most {
+	if most := choice.Either(p.extra.empty(), mostAttrs, mostAttrs-1); len(out) > most { // one for ExtraAttribute
 		out, most = maps.Clone(out), mostAttrs-1
 		packed := payload{extra: p.extra.clone()}
 		names := slices.Sorted(maps.Keys(out))
@@ -167,14 +168,6 @@ func (p *payload) attributes() (map[string]types.MessageAttributeValue, error) {
 	out = maps.Clone(out)
 	out[ExtraAttribute] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(ascii.JSON(string(text)))}
 	return out, nil
-}
-
-// room returns how many attributes there may be beside ExtraAttribute.
-func (p *payload) room() int {
-	if p.extra.empty() {
-		return mostAttrs
-	}
-	return mostAttrs - 1
 }
 
 // size returns the size by SQS' rules: the body, and each attribute's name, type and value.

@@ -17,6 +17,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // Kind is the kind of a failure. It mirrors the kinds of the root package
@@ -122,10 +124,7 @@ func classifyErrno(err error, dialing bool, op *net.OpError) (Class, bool) {
 		if !errors.Is(err, d.err) {
 			continue
 		}
-		code := d.code
-		if strings.HasPrefix(op.Net, "unix") {
-			code = d.unix
-		}
+		code := choice.Either(strings.HasPrefix(op.Net, "unix"), d.unix, d.code)
 		return class(code), code != ""
 	}
 	return Class{}, false

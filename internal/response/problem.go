@@ -5,15 +5,14 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // Problem answers with body, which is problem details (RFC 9457): strings and numbers with the names of JSON.
 // Fields that are set in w stay. No cache may keep the answer.
 func Problem(w http.ResponseWriter, status int, body any) {
-	text, err := json.Marshal(body)
-	if err != nil {
-		panic(err)
-	}
+	text := must.Have(json.Marshal(body))
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")

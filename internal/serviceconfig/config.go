@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/grpcstatus"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -138,10 +139,7 @@ func durationNode(d time.Duration) *tree.Node {
 func codeList(codes []Code) *tree.Node {
 	list := tree.ListOf()
 	for _, c := range codes {
-		item := tree.String(c.String())
-		if c > unauthenticated { // no reader accepts it
-			item = tree.Int(int64(c))
-		}
+		item := choice.Either(c > unauthenticated, tree.Int(int64(c)), tree.String(c.String())) // no reader accepts it
 		list.Items = append(list.Items, item)
 	}
 	return list

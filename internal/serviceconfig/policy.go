@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/waits"
 	"github.com/lullgo/lull/throttle"
@@ -59,10 +60,7 @@ func (lost *losses) readRetry(p *lull.Policy, retry RetryPolicy, r Reading) {
 	p.Attempts = min(retry.MaxAttempts, atMost)
 	p.Backoff = r.Waits(retry)
 	if t := retry.PerAttemptRecvTimeout; t > 0 {
-		p.AttemptTimeout = t
-		if p.Deadline > 0 {
-			p.AttemptTimeout = min(t, p.Deadline)
-		}
+		p.AttemptTimeout = choice.Either(p.Deadline > 0, min(t, p.Deadline), t)
 		lost.changed(r.PolicyOnly, "retryPolicy.perAttemptRecvTimeout", "gRPC heeds it only where the experiment with hedging is on; lull bounds each attempt by it")
 	}
 	lost.changed(r.PolicyOnly && retry.MaxAttempts > atMost, "retryPolicy.maxAttempts", fmt.Sprintf("counts as %d, in gRPC as here", atMost))
@@ -119,10 +117,7 @@ func (lost *losses) readCodes(p *lull.Policy, wait, field string, list []Code, r
 		lost.changed(timeouts && p.Timeouts != lull.TimeoutsAlways, field, "DEADLINE_EXCEEDED is retried as the policy's Timeouts says")
 		return
 	}
-	p.Timeouts = lull.TimeoutsNever
-	if timeouts {
-		p.Timeouts = lull.TimeoutsAlways
-	}
+	p.Timeouts = choice.Either(timeouts, lull.TimeoutsAlways, lull.TimeoutsNever)
 	var not, also []string
 	if rateLimited {
 		p.RateLimitedBase = waits.SameWhenRateLimited

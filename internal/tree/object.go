@@ -108,10 +108,7 @@ type Object struct {
 
 // Object begins to read n, which must be a mapping. It is nil if n is none.
 func (r *Reader) Object(n *Node, path string) *Object {
-	allowed := "a mapping"
-	if r.JSON {
-		allowed = "an object"
-	}
+	allowed := choice.Either(r.JSON, "an object", "a mapping")
 	if !r.Check(n.Kind == Map, n, path, allowed) {
 		return nil
 	}

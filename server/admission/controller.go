@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/internal/window"
@@ -353,10 +354,7 @@ func (c *Controller) next(now time.Duration) (settled *Ticket) {
 	var last *Ticket
 	for c.inFlight < c.boundedLimit(c.knee.current) && c.queue.len > 0 {
 		l := &c.queue.lists[bits.Len32(c.queue.used)-1] // the highest rank in use
-		t := l.oldest
-		if pressed {
-			t = l.newest
-		}
+		t := choice.Either(pressed, l.newest, l.oldest)
 		c.queue.remove(t)
 		if now >= t.Until {
 			c.refuse(now, t, t.overdue())

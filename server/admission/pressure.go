@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/saturating"
 )
 
@@ -77,10 +78,7 @@ func (c *Controller) refusal(now time.Duration, class AttemptKind, why RefusalRe
 	mean := cmp.Or(c.times.mean, unknownMean)
 	each := max(mean/time.Duration(c.boundedLimit(c.knee.limit)), 1)
 	line := max(c.lastComeback, saturating.Add(now, each*time.Duration(c.queue.len)))
-	pressedFor := time.Duration(0)
-	if c.pressure.on {
-		pressedFor = now - c.pressure.since
-	}
+	pressedFor := choice.Either(c.pressure.on, now-c.pressure.since, time.Duration(0))
 	d.DontRetry = class != First || pressedFor >= lastingFactor*c.maxWaitNow()
 	wait := line - now
 	if d.DontRetry {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // run gives the request to the handler, which owns the key since began or later, and
@@ -60,10 +61,7 @@ func (x *exchange) settle(a *KeyedRequest, p *heldResponse, returned bool, panic
 	// The record is for the client's next attempt. So it is stored even if the request's
 	// context has ended: the client may be gone, or its time over.
 	ctx := context.WithoutCancel(x.r.Context())
-	late := time.Duration(0)
-	if what == releaseKey { // another claim may be under way, and would own the key again
-		late = max(time.Until(x.lostClaimUntil), 0)
-	}
+	late := choice.Either(what == releaseKey, max(time.Until(x.lostClaimUntil), 0), time.Duration(0)) // another claim may be under way, and would own the key again
 	if late == 0 {
 		first, cancel := context.WithTimeout(ctx, m.saveTimeout())
 		err := store(first, m.store, &x.claim, what, record)

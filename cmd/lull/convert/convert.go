@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ import (
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/lab/rivals"
@@ -199,10 +201,7 @@ func (b base) of(f Format) base {
 
 // standards are the defaults of the systems, by format. They are computed once, because presets take time to look up.
 var standards = sync.OnceValue(func() (all [formats]base) {
-	envoy, err := rivals.Find("envoy")
-	if err != nil {
-		panic(err) // TestTheBasesAreThere keeps it from happening
-	}
+	envoy := must.Have(rivals.Find("envoy")) // TestTheBasesAreThere
 	all[GRPC].preset, all[Istio].preset = "grpc-no-throttling", "istio"
 	for f := range all {
 		p := &all[f].policy
@@ -249,6 +248,17 @@ type document struct {
 
 func (r *reading) newDocument(f File, root *tree.Node, prefix string) *document {
 	return &document{Reader: tree.Reader{File: f.Name}, root: root, prefix: prefix, based: r.base.given, noted: map[Entry]bool{}}
+}
+
+// mappings yields the documents that are mappings; others are mistakes.
+func mappings(docs []*document) iter.Seq2[*document, *tree.Object] {
+	return func(yield func(*document, *tree.Object) bool) {
+		for _, d := range docs {
+			if o := d.Object(d.root, ""); o != nil && !yield(d, o) {
+				return
+			}
+		}
+	}
 }
 
 func (r *reading) open(f File) {

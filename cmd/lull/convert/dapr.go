@@ -81,11 +81,7 @@ func (r *reading) dapr(docs []*document) {
 	all := &daprReader{r: r, parts: map[string]map[string]*daprPart{}}
 	var targets []*tree.Object
 	var of []*document
-	for _, d := range docs {
-		o := d.Object(d.root, "")
-		if o == nil {
-			continue
-		}
+	for d, o := range mappings(docs) {
 		version := d.version(o, "dapr.io", []string{"v1alpha1"})
 		if kind := o.String("kind"); kind != "Resiliency" {
 			d.unreadObject(d.root, kind, version)

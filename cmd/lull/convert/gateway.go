@@ -93,12 +93,8 @@ type constrained struct {
 func (r *reading) gateway(docs []*document) {
 	g := &gatewayReader{r: r, budgets: map[backend]*constrained{}, envoy: envoyGateways(docs)}
 	var routes []httpRoute
-	for _, d := range docs {
+	for d, o := range mappings(docs) {
 		g.d = d
-		o := d.Object(d.root, "")
-		if o == nil {
-			continue
-		}
 		group, known := "gateway.networking.k8s.io", []string{"v1", "v1beta1", "v1alpha2"}
 		switch own, _, _ := strings.Cut(textOf(d.root.Get("apiVersion")), "/"); own {
 		case "gateway.networking.x-k8s.io", envoyGatewayGroup:

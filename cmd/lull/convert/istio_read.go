@@ -94,12 +94,8 @@ func (r *reading) istio(docs []*document) {
 	var services []*service
 	specs := map[string][]spec{} // of DestinationRules, by host
 	var hosts []string
-	for _, d := range docs {
+	for d, o := range mappings(docs) {
 		i.d = d
-		o := d.Object(d.root, "")
-		if o == nil {
-			continue
-		}
 		version := d.version(o, "networking.istio.io", istioVersions)
 		kind := o.String("kind")
 		meta := d.metadata(o)

@@ -49,11 +49,7 @@ func (r *reading) linkerd(docs []*document) {
 			profiles[first] = true
 		}
 	}
-	for _, d := range docs {
-		o := d.Object(d.root, "")
-		if o == nil {
-			continue
-		}
+	for d, o := range mappings(docs) {
 		switch kind, version := o.Field("kind"), o.Field("apiVersion"); {
 		case textOf(kind) == "ServiceProfile":
 			o.Get("kind")

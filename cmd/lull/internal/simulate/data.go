@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -251,11 +252,7 @@ func writeStruct(b *bytes.Buffer, v reflect.Value) {
 
 // jsonText returns a value that encoding/json always accepts.
 func jsonText(v any) json.RawMessage {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return text
+	return must.Have(json.Marshal(v))
 }
 
 // snakeCase returns the name of a field in files: DropExpired is drop_expired.

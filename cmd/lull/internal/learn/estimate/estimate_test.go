@@ -240,10 +240,10 @@ func TestAnswer(t *testing.T) {
 	of := func(path string) scenario.Question {
 		return w.Learned.Unknown[slices.IndexFunc(w.Learned.Unknown, func(q scenario.Question) bool { return q.Path == path })]
 	}
-	if err := w.Answer(of("services.0.workers"), "many"); err == nil {
+	if err := w.Learned.Answer(&w.Scenario, of("services.0.workers"), "many"); err == nil {
 		t.Error("many is a number")
 	}
-	if err := w.Answer(of("services.0.workers"), "20"); err != nil || w.asked("services.0.workers") || !w.asked("services.0.queue.limit") || w.Scenario.Services[0].Workers != 20 {
+	if err := w.Learned.Answer(&w.Scenario, of("services.0.workers"), "20"); err != nil || w.asked("services.0.workers") || !w.asked("services.0.queue.limit") || w.Scenario.Services[0].Workers != 20 {
 		t.Errorf("%v, %+v", err, w.Scenario.Services[0])
 	}
 	w.within(t, map[string]float64{"services.0.workers": 20})

@@ -1,7 +1,9 @@
 package source
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,13 +24,14 @@ const (
 // readAPI reads the samples of all known metrics from the API of a Prometheus. It asks for what was scraped, at the times at which
 // that was: query_range would give the latest value at other times, and hide restarts.
 func (r *reader) readAPI(address string) error {
-	r.src.Kind = "prometheus"
-	if r.From.IsZero() || r.To.IsZero() {
-		return fmt.Errorf("%s: from and to are missing: want the time to read", address)
-	}
 	base, err := url.Parse(address)
 	if err != nil {
-		return err
+		return errors.New("the address of the Prometheus is no URL") // with a password, perhaps
+	}
+	address = base.Redacted()
+	r.src.Kind, r.src.Name, r.name = "prometheus", address, address
+	if r.From.IsZero() || r.To.IsZero() {
+		return fmt.Errorf("%s: from and to are missing: want the time to read", address)
 	}
 	names := strings.ReplaceAll(strings.Join(slices.Sorted(maps.Keys(rules)), "|"), "_", "[._]")
 	names = `{__name__=~"(` + names + `)(_seconds|_milliseconds)?(_bucket|_count|_sum|_total)?"}`
@@ -38,13 +41,10 @@ func (r *reader) readAPI(address string) error {
 			to = r.To
 		}
 		at := *base.JoinPath("api/v1/query")
-		at.RawQuery = url.Values{"query": {fmt.Sprintf("%s[%ds]", names, int(to.Sub(from).Seconds()))}, "time": {fmt.Sprintf("%.3f", float64(to.UnixMilli())/1000)}}.Encode()
+		at.RawQuery = url.Values{"query": {fmt.Sprintf("%s[%dms]", names, to.Sub(from).Milliseconds())}, "time": {fmt.Sprintf("%.3f", float64(to.UnixMilli())/1000)}}.Encode()
 		if err := r.readQuery(at.String()); err != nil {
 			return fmt.Errorf("%s: %w", address, err)
 		}
-	}
-	if r.src.Used == 0 {
-		return fmt.Errorf("%s: there are no metrics with known names from %v to %v", address, r.From, r.To)
 	}
 	return nil
 }
@@ -54,7 +54,7 @@ func (r *reader) readQuery(address string) error {
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := cmp.Or(r.Client, http.DefaultClient).Do(request)
 	if err != nil {
 		return err
 	}

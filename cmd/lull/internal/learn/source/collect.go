@@ -13,19 +13,19 @@ import (
 
 // A collector counts the requests of logs of one kind: of one process or of several, in one file or in several.
 type collector struct {
-	kind       string
-	steps      []time.Duration // the possible lengths of a step, each a multiple of the one before
-	base       time.Time       // of the steps: a time before which and after which they are counted
-	series     []seriesOf
-	known      map[seriesOf]int
-	hosts      map[string]string // the name that a host gets
-	bars       map[uint64]uint32 // requests by keyOf
-	sums       map[uint64]float64
-	flows      map[uint64]flow
-	files      []span
-	resolution time.Duration // of times of day
-	precision  time.Duration // of durations
-	numbered   bool          // it is known which attempts are retries
+	kind                  string
+	steps                 []time.Duration // the possible lengths of a step, each a multiple of the one before
+	base                  time.Time       // of the steps: a time before which and after which they are counted
+	series                []seriesOf
+	known                 map[seriesOf]int
+	hosts                 map[string]string  // the name that a host gets
+	bars                  map[uint64]uint32  // requests by keyOf
+	sums                  map[uint64]float64 // of seconds
+	flows                 map[uint64]flow
+	files                 []file
+	resolution, precision time.Duration // of times of day, and of durations
+	numbered              bool          // it is known which attempts are retries
+	cuts                  bool          // durations are cut off, not rounded
 }
 
 // A seriesOf says which series a request belongs to.
@@ -37,19 +37,19 @@ type seriesOf struct {
 // A flow is what is known of a series in a step beside what ended in it.
 type flow struct{ began, retries, ended int64 }
 
-// A span is the time from the first line of a file to its last.
-type span struct{ from, to time.Time }
+// A file is the time from the first line to the last, and how exactly times are written.
+type file struct {
+	from, to   time.Time
+	resolution time.Duration
+}
 
 // A request has ended, or an attempt of one.
 type request struct {
-	ended                 time.Time
-	took                  time.Duration
-	resolution, precision time.Duration
-	outcome               int // a status from 100 to 599, or 600 and the place of a word
-	retry                 bool
+	ended           time.Time
+	took, precision time.Duration
+	outcome         int // a status from 100 to 599, or timeout and what follows
+	retry           bool
 }
-
-var words = []string{"timeout", "refused", "reset", "canceled", "error"}
 
 const (
 	timeout = 600 + iota
@@ -57,22 +57,24 @@ const (
 	reset
 	canceled
 	failed
+)
 
-	// A key has 35 bits for the step (of 100 ms: a century), 8 for the series, 10 for the outcome and 11 for the bar.
+const (
 	middle    = 1 << 34 // the step of base
 	maxSeries = 1 << 8
-	maxBars   = 1 << 20 // in memory, before steps get longer: 50 MB
-	maxFloats = 12 << 20
+	maxBars   = 1 << 20  // in memory, before steps get longer: 50 MB
+	maxFloats = 12 << 20 // in Points
 	maxPoints = 3600
 )
 
 func outcomeName(outcome int) string {
 	if outcome >= timeout {
-		return words[outcome-timeout]
+		return []string{"timeout", "refused", "reset", "canceled", "error"}[outcome-timeout]
 	}
 	return fmt.Sprint(outcome)
 }
 
+// keyOf has 35 bits for the step (of 100 ms: a century), 8 for the series, 10 for the outcome and 11 for the bar.
 func keyOf(step int64, series, outcome, bar int) uint64 {
 	return uint64(step+middle)<<29 | uint64(series)<<21 | uint64(outcome)<<11 | uint64(bar)
 }
@@ -83,10 +85,8 @@ func barIn(key uint64) int    { return int(key & 2047) }
 
 func newCollector(kind string, step time.Duration) *collector {
 	c := &collector{kind: kind, known: map[seriesOf]int{}, hosts: map[string]string{}, bars: map[uint64]uint32{}, sums: map[uint64]float64{}, flows: map[uint64]flow{}}
-	c.steps = []time.Duration{100 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute,
-		10 * time.Minute, 30 * time.Minute, time.Hour}
-	if step != 0 {
-		c.steps = []time.Duration{step}
+	if c.steps = []time.Duration{step}; step == 0 {
+		c.steps = []time.Duration{time.Second / 10, time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour}
 	}
 	return c
 }
@@ -114,13 +114,10 @@ func (c *collector) seriesFor(r *reader, s seriesOf) int {
 func floorDiv(a, b int64) int64 { return int64(math.Floor(float64(a) / float64(b))) }
 
 func (c *collector) add(series int, r *request) {
-	c.resolution = max(c.resolution, r.resolution)
-	if c.precision == 0 || r.precision < c.precision {
-		c.precision = r.precision
-	}
 	if c.base.IsZero() {
-		c.base = r.ended.Truncate(c.steps[len(c.steps)-1])
+		c.base, c.precision = r.ended.Truncate(c.steps[len(c.steps)-1]), r.precision
 	}
+	c.precision = min(c.precision, r.precision)
 	offset, step := int64(r.ended.Sub(c.base)), int64(c.steps[0])
 	ended, began := floorDiv(offset, step), floorDiv(offset-int64(r.took), step)
 	bar, _ := slices.BinarySearch(observed.ExactEdges, r.took.Seconds())
@@ -165,11 +162,14 @@ func coarser[V any](m map[uint64]V, times int64, add func(a, b V) V) map[uint64]
 // finish makes the series of the data.
 func (c *collector) finish(r *reader) error {
 	c.leaveStrays(r)
+	for _, f := range c.files {
+		c.resolution = max(c.resolution, f.resolution)
+	}
 	var durations [2048]float64
 	for key, n := range c.bars {
 		durations[barIn(key)] += float64(n)
 	}
-	edges, barOf := c.edges(&durations)
+	edges, barOf, longest := c.edges(&durations)
 	first, last := c.bounds()
 	for len(c.steps) > 1 && (c.steps[0] < c.resolution || last-first > maxPoints || len(c.sums)*len(edges) > maxFloats || c.steps[0] < time.Second && last-first > 600) {
 		c.coarsen()
@@ -187,8 +187,7 @@ func (c *collector) finish(r *reader) error {
 		}
 	}
 	for key, n := range c.bars {
-		p := &all[seriesIn(key)].Points[stepIn(key)-first]
-		name := outcomeName(int(key >> 11 & 1023))
+		p, name := &all[seriesIn(key)].Points[stepIn(key)-first], outcomeName(int(key>>11&1023))
 		b := p.Ended[name]
 		if b == nil {
 			b = &observed.Bars{Counts: make([]float64, len(edges)+1), Sum: c.sums[key&^2047]}
@@ -197,46 +196,47 @@ func (c *collector) finish(r *reader) error {
 		b.Counts[barOf[barIn(key)]] += float64(n)
 		b.N += float64(n)
 	}
-	// Of what began shortly before the end, some has not ended, and is in no log.
-	until := c.base.Add(time.Duration(last+1)*c.steps[0] - longest(&durations))
 	for i, s := range all {
-		c.setFlows(s, i, first, until)
+		c.setFlows(s, i, first, s.At(len(s.Points)).Add(-longest))
 		c.setMissing(s)
 	}
-	r.data.Series = append(r.data.Series, slices.SortedStableFunc(slices.Values(all), func(a, b *observed.Series) int {
+	slices.SortFunc(all, func(a, b *observed.Series) int {
 		return cmp.Or(cmp.Compare(a.Side, b.Side), cmp.Compare(a.Service, b.Service), cmp.Compare(len(a.Host), len(b.Host)), cmp.Compare(a.Host, b.Host))
-	})...)
+	})
+	r.data.Series = append(r.data.Series, all...)
 	return nil
 }
 
 // leaveStrays removes the few requests that ended more than a day from the others, such as those of a clock that was wrong for a while.
 func (c *collector) leaveStrays(r *reader) {
+	var all, n int64
 	ended := map[int64]int64{}
 	for key, f := range c.flows {
 		ended[stepIn(key)] += f.ended
+		all += f.ended
 	}
-	type cluster struct{ first, last, n int64 }
-	var all []cluster
-	for _, step := range slices.Sorted(maps.Keys(ended)) {
-		if i := len(all) - 1; i < 0 || step-all[i].last > int64(24*time.Hour/c.steps[0]) {
-			all = append(all, cluster{first: step})
+	steps := slices.Sorted(maps.Keys(ended))
+	first, last, day := len(steps)-1, 0, int64(24*time.Hour/c.steps[0])
+	for i, step := range steps {
+		if n*100 < all*99 { // not in the last hundredth
+			last = i
 		}
-		i := len(all) - 1
-		all[i].last, all[i].n = step, all[i].n+ended[step]
+		if n += ended[step]; n*100 > all { // not in the first
+			first = min(first, i)
+		}
 	}
-	most := slices.MaxFunc(all, func(a, b cluster) int { return cmp.Compare(a.n, b.n) }).n
-	for _, a := range all {
-		if a.n*100 >= most {
-			continue
-		}
-		stray := func(key uint64) bool { return stepIn(key) >= a.first && stepIn(key) <= a.last }
-		maps.DeleteFunc(c.bars, func(k uint64, _ uint32) bool { return stray(k) })
-		maps.DeleteFunc(c.sums, func(k uint64, _ float64) bool { return stray(k) })
-		maps.DeleteFunc(c.flows, func(k uint64, _ flow) bool { return stray(k) })
-		for range a.n {
+	for ; first > 0 && steps[first]-steps[first-1] <= day; first-- {
+	}
+	for ; last < len(steps)-1 && steps[last+1]-steps[last] <= day; last++ {
+	}
+	stray := func(key uint64) bool { return stepIn(key) < steps[first] || stepIn(key) > steps[last] }
+	for key, f := range c.flows {
+		for i := int64(0); i < f.ended && stray(key); i++ {
 			r.problem("stray", "requests ended more than a day before or after the others, and are not used: the clock may have jumped")
 		}
 	}
+	maps.DeleteFunc(c.bars, func(k uint64, _ uint32) bool { return stray(k) })
+	maps.DeleteFunc(c.sums, func(k uint64, _ float64) bool { return stray(k) })
 }
 
 // bounds returns the steps in which the first request and the last ended.
@@ -248,26 +248,12 @@ func (c *collector) bounds() (first, last int64) {
 	return first, last
 }
 
-// longest returns how long nearly all took.
-func longest(durations *[2048]float64) time.Duration {
-	all, n := 0., 0.
-	for _, count := range durations {
-		all += count
-	}
-	for bar, edge := range observed.ExactEdges {
-		if n += durations[bar]; n >= .999*all {
-			return time.Duration(edge * 1e9)
-		}
-	}
-	return time.Hour
-}
-
-// setFlows sets what began, was retried and was in flight, as far as that is known: until a time.
+// setFlows sets what began, was retried and was in flight. Of what began after until, some has not ended, and is in no log.
 func (c *collector) setFlows(s *observed.Series, i int, first int64, until time.Time) {
 	inFlight := 0.
 	for key, f := range c.flows {
 		if seriesIn(key) == i && stepIn(key) < first {
-			inFlight += float64(f.began)
+			inFlight += float64(f.began - f.ended) // strays have ended, too
 		}
 	}
 	for j := range s.Points {
@@ -283,51 +269,59 @@ func (c *collector) setFlows(s *observed.Series, i int, first int64, until time.
 	}
 }
 
+// missing is a step that nothing is known of.
+var missing = observed.Point{Missing: true, Began: -1, Retries: -1, InFlight: -1}
+
 // setMissing marks the steps that not all processes cover from their beginning to their end. Logs that cover the same time are of
 // several processes.
 func (c *collector) setMissing(s *observed.Series) {
 	covered := make([]float64, len(s.Points))
-	most := 0.
 	for _, f := range c.files {
 		from, to := f.from.Sub(s.Start), f.to.Add(c.resolution).Sub(s.Start)
 		for j := max(0, int(from/s.Step)); j < len(covered) && time.Duration(j)*s.Step < to; j++ {
 			covered[j] += float64(min(to, time.Duration(j+1)*s.Step)-max(from, time.Duration(j)*s.Step)) / float64(s.Step)
-			most = max(most, covered[j])
 		}
 	}
-	s.Processes = max(1, int(math.Round(most)))
+	s.Processes = max(1, int(math.Round(slices.Max(covered))))
 	for j := range s.Points {
 		if len(s.Points) > 2 && covered[j] < float64(s.Processes)-.1 {
-			s.Points[j] = observed.Point{Missing: true, Began: -1, Retries: -1, InFlight: -1}
+			s.Points[j] = missing
 		}
 	}
 }
 
-// edges returns the edges of all series, and which bar each bar of ExactEdges becomes. Edges between which nothing ever is are left
-// out. Bars are as wide as the times are exact: 3 ms of a log with milliseconds is from 2.5 to 3.5.
-func (c *collector) edges(durations *[2048]float64) (edges []float64, barOf [2048]int) {
-	unit := c.precision.Seconds()
+// edges returns the edges of all series, which bar each bar of ExactEdges becomes, and how long 99.9 % took at most. Edges between
+// which nothing ever is are left out. Bars are as wide as the times are exact: 3 ms of a log with milliseconds is from 2.5 to 3.5, or to 4 if
+// they are cut off.
+func (c *collector) edges(durations *[2048]float64) (edges []float64, barOf [2048]int, longest time.Duration) {
 	appendEdge := func(e float64) {
 		if last := len(edges) - 1; e > 0 && (last < 0 || edges[last] < e-1e-9) {
 			edges = append(edges, e)
 		}
 	}
-	for bar, upper := range observed.ExactEdges {
-		if durations[bar] == 0 {
-			continue
-		}
-		lower := observed.ExactEdges[max(0, bar-1)] * float64(min(1, bar))
-		if upper-lower < unit {
-			value := math.Floor(upper/unit+1e-9) * unit
-			lower, upper = value-unit/2, value+unit/2
-		}
-		appendEdge(lower)
-		appendEdge(upper)
-		barOf[bar] = len(edges) - 1
+	unit, lower, all, n := c.precision.Seconds(), 0., 0., 0.
+	for _, count := range durations {
+		all += count
 	}
-	if beyond := len(observed.ExactEdges); durations[beyond] > 0 {
-		appendEdge(observed.ExactEdges[beyond-1])
-		barOf[beyond] = len(edges)
+	for bar, upper := range append(slices.Clip(observed.ExactEdges), math.MaxFloat64) {
+		if durations[bar] > 0 {
+			from, to := lower, upper
+			if value := math.Floor(upper/unit+1e-9) * unit; upper-lower < unit {
+				if from, to = value-unit/2, value+unit/2; c.cuts {
+					from, to = value, value+unit
+				}
+			}
+			appendEdge(from)
+			if barOf[bar] = len(edges); upper < math.MaxFloat64 {
+				appendEdge(to)
+				barOf[bar] = len(edges) - 1
+			}
+			if n < .999*all {
+				longest = time.Duration(min(upper, 1e9) * 1e9)
+			}
+			n += durations[bar]
+		}
+		lower = upper
 	}
-	return edges, barOf
+	return edges, barOf, longest
 }

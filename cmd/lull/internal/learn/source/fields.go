@@ -2,12 +2,13 @@ package source
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ var fieldColumns = map[string]column{"time": ended, "start": began, "duration": 
 type knownField struct {
 	column column
 	unit   time.Duration // of took; 0: it must be given
+	rank   int           // of several fields that mean the same, the one with the lowest is used
 }
 
 // knownNames are names in lower case.
@@ -28,17 +30,17 @@ var knownNames = map[column]string{
 	ended: "time timestamp @timestamp ts date end end_time ended time_local time_iso8601 msec",
 	began: "start start_time started started_at began", service: "service dependency upstream_cluster", attempt: "attempt", attempts: "attempts",
 	status: "status status_code code outcome response_code responsecode", host: "upstream_host", flags: "response_flags", lost: "lost_lines",
-	listTook: "upstream_response_time", listStatus: "upstream_status", listHost: "upstream_addr", took: "duration latency elapsed took response_time",
+	listTook: "upstream_response_time", listStatus: "upstream_status", listHost: "upstream_addr", took: "duration elapsed took response_time latency",
 }
 
 var knownFields = func() map[string]knownField {
-	all := map[string]knownField{"request_time": {took, time.Second}, "seconds": {took, time.Second}, "ms": {took, time.Millisecond}}
+	all := map[string]knownField{"request_time": {took, time.Second, -1}, "seconds": {took, time.Second, -1}, "ms": {took, time.Millisecond, -1}}
 	for c, names := range knownNames {
-		for _, name := range strings.Fields(names) {
-			all[name] = knownField{column: c}
+		for i, name := range strings.Fields(names) {
+			all[name] = knownField{column: c, rank: i}
 			for suffix, unit := range map[string]time.Duration{"_s": time.Second, "_seconds": time.Second, "_ms": time.Millisecond, "_us": time.Microsecond, "_ns": 1} {
 				if c == took {
-					all[name+suffix] = knownField{took, unit}
+					all[name+suffix] = knownField{took, unit, i - 100}
 				}
 			}
 		}
@@ -52,7 +54,7 @@ func (r *rows) fieldFor(name string) knownField {
 	for key, own := range r.Fields {
 		c, ok := fieldColumns[key]
 		if ok && own == name {
-			return knownField{c, f.unit}
+			return knownField{c, f.unit, -1000}
 		}
 		if c == f.column || (c == ended || c == began) && (f.column == ended || f.column == began) {
 			f.column = skipped
@@ -66,7 +68,10 @@ func (r *rows) fieldFor(name string) knownField {
 
 // set sets a field of the row.
 func (r *rows) set(f knownField, value []byte) {
-	r.fields[f.column] = value
+	if r.fields[f.column] != nil && r.ranks[f.column] < f.rank {
+		return
+	}
+	r.fields[f.column], r.ranks[f.column] = value, f.rank
 	if f.column == took {
 		r.unit = cmp.Or(units[r.Fields["unit"]], f.unit, r.unit)
 	}
@@ -78,97 +83,64 @@ func (r *rows) set(f knownField, value []byte) {
 	}
 }
 
-// readCSV reads comma-separated values whose first line has the names.
+// readCSV reads comma-separated values whose first line has the names. No value goes on in the next line.
 func (r *rows) readCSV(text *bufio.Reader) error {
-	cut := &endReader{in: text}
-	in := csv.NewReader(cut)
+	var buffer bytes.Buffer
+	var all []knownField
+	in, unit := csv.NewReader(&buffer), r.unit
 	in.ReuseRecord, in.TrimLeadingSpace = true, true
-	names, err := in.Read()
-	if err != nil {
-		return fmt.Errorf("%s: line 1: want the names of the columns: %w", r.name, err)
-	}
-	all := make([]knownField, len(names))
-	has := map[column]bool{}
-	unit := r.unit
-	for i, name := range names {
-		all[i] = r.fieldFor(name)
-		has[all[i].column] = true
-		if name == "timeStamp" { // JMeter's times are milliseconds
-			unit = cmp.Or(unit, time.Millisecond)
+	return r.eachLine(text, nil, func(line []byte) error {
+		buffer.Write(append(line, '\n'))
+		record, err := in.Read()
+		if all == nil {
+			if slices.Contains(record, "timeStamp") { // JMeter's times are milliseconds
+				unit = cmp.Or(unit, time.Millisecond)
+			}
+			all, err = r.header(record, err)
+			return err
 		}
+		if wrong := (*csv.ParseError)(nil); errors.As(err, &wrong) {
+			r.problem(wrong.Err.Error(), wrong.Err.Error())
+			return nil
+		}
+		r.fields, r.unit = [columns][]byte{}, unit
+		for i, value := range record {
+			if all[i].column != skipped && value != "" {
+				r.set(all[i], []byte(value))
+			}
+		}
+		return r.use()
+	})
+}
+
+// header returns what the columns of CSV mean.
+func (r *rows) header(names []string, err error) (all []knownField, _ error) {
+	for _, name := range names {
+		all = append(all, r.fieldFor(name))
 	}
+	has := func(c column) bool { return slices.ContainsFunc(all, func(f knownField) bool { return f.column == c }) }
 	for key, name := range r.Fields {
-		if c, ok := fieldColumns[key]; ok && !has[c] {
-			return fmt.Errorf("%s: line 1: there is no column %q (field %s): want one of %s", r.name, name, key, strings.Join(names, ", "))
+		if c, ok := fieldColumns[key]; ok && !has(c) {
+			err = fmt.Errorf("there is no column %q (field %s): want one of %s", name, key, strings.Join(names, ", "))
 		}
 	}
 	switch {
-	case !has[ended] && !has[began]:
-		return fmt.Errorf("%s: line 1: no column has the time: want time, start or timestamp, or the field time or start with the name of the column", r.name)
-	case !has[status]:
-		return fmt.Errorf("%s: line 1: no column has the status: want status or code, or the field status with the name of the column", r.name)
-	case !has[took] && !(has[ended] && has[began]):
-		return &NoDuration{Source: r.name, Line: adviceFor("csv")}
+	case err != nil:
+	case !has(ended) && !has(began):
+		err = errors.New("no column has the time: want time, start or timestamp, or the field time or start with the name of the column")
+	case !has(status):
+		err = errors.New("no column has the status: want status or code, or the field status with the name of the column")
+	case !has(took) && !(has(ended) && has(began)):
+		return nil, &NoDuration{Source: r.name, Line: adviceFor("csv")}
+	default:
+		return all, nil
 	}
-	r.src.Lines = 1
-	for waiting := false; ; {
-		record, err := in.Read()
-		if r.ctx.Err() != nil {
-			return r.ctx.Err()
-		}
-		if waiting && cut.cut && err != nil {
-			r.problem("cut", cutOff)
-		} else if waiting {
-			if err := r.use(); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		r.src.Lines++
-		waiting = err == nil
-		if wrong := (*csv.ParseError)(nil); errors.As(err, &wrong) {
-			r.line = int64(wrong.StartLine)
-			r.problem(wrong.Err.Error(), wrong.Err.Error())
-			continue
-		} else if err != nil {
-			r.problem("broken", "the source cannot be read on: "+err.Error())
-			return nil
-		}
-		line, _ := in.FieldPos(0)
-		r.line, r.fields, r.unit = int64(line), [columns][]byte{}, unit
-		for i, value := range record {
-			if f := all[i]; f.column != skipped && value != "" {
-				r.set(f, []byte(value))
-			}
-		}
-	}
+	return nil, fmt.Errorf("%s: line %d: %w", r.name, r.line, err)
 }
 
-// An endReader remembers whether the text ended without the end of a line.
-type endReader struct {
-	in  io.Reader
-	cut bool
-}
-
-func (e *endReader) Read(p []byte) (int, error) {
-	n, err := e.in.Read(p)
-	if n > 0 {
-		e.cut = p[n-1] != '\n'
-	}
-	return n, err
-}
-
-func isHeader(line string) bool {
-	names, err := csv.NewReader(strings.NewReader(line)).Read()
-	known := 0
-	for _, name := range names {
-		if _, ok := knownFields[strings.ToLower(strings.TrimSpace(name))]; ok {
-			known++
-		}
-	}
-	return err == nil && known >= 2
+func isKnown(name string) bool {
+	_, ok := knownFields[strings.ToLower(strings.TrimSpace(name))]
+	return ok
 }
 
 // readJSON reads lines of JSON.
@@ -183,8 +155,8 @@ func (r *rows) readJSON(text *bufio.Reader) error {
 			return nil
 		}
 		switch {
-		case object["response_code"] != nil: // Envoy's durations are milliseconds
-			r.unit = cmp.Or(unit, time.Millisecond)
+		case object["response_code"] != nil: // Envoy's durations are whole milliseconds
+			r.unit, r.c.cuts = cmp.Or(unit, time.Millisecond), true
 		case object["resp_headers"] != nil: // Caddy's are seconds
 			r.unit = cmp.Or(unit, time.Second)
 		}
@@ -232,6 +204,9 @@ func (r *rows) setObject(path string, object map[string]json.RawMessage, known m
 
 // useAttempts counts the attempts of a line of lull proxy's access log.
 func (r *rows) useAttempts(q *request, name []byte) {
+	if r.fields[attempts] == nil {
+		return
+	}
 	var all []struct {
 		Code            string
 		Seconds, Waited float64

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -19,6 +20,8 @@ type piece struct {
 
 // What follows the last field of these formats is not read.
 const (
+	combined  = `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent`
+	advised   = combined + `" $msec $request_time "$upstream_addr" "$upstream_response_time" "$upstream_status"`
 	envoyHead = `[%START_TIME%] "%REQ(:METHOD)% %PROTOCOL%" %RESPONSE_CODE% %RESPONSE_FLAGS% `
 	envoyTail = `%BYTES_RECEIVED% %BYTES_SENT% %DURATION% %RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%" "%REQ(USER-AGENT)%" "%REQ(X-REQUEST-ID)%" ` +
 		`"%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%"`
@@ -27,7 +30,7 @@ const (
 
 // logFormats are those that are recognised.
 var logFormats = map[string][]logFormat{
-	"nginx":   {mustFormat(`$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"$rest`)},
+	"nginx":   {mustFormat(combined + `"$rest`), mustFormat(advised)},
 	"envoy":   {mustFormat(envoyHead + envoyTail), mustFormat(envoyHead + istioMiddle + envoyTail + ` %UPSTREAM_CLUSTER% `)},
 	"haproxy": {mustFormat(`%ci:%cp [%tr] %ft %b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %CC %CS %tsc %ac/`)},
 	"alb": {mustFormat(`$type $time $elb $client $target $request_processing_time $target_processing_time $response_processing_time $elb_status_code $target_status_code ` +
@@ -45,7 +48,10 @@ var columnOf = map[string]column{
 }
 
 // A variable is $name or ${name} of nginx, %NAME%, %NAME(X):9% of Envoy, or %name, %{+Q}name, %[expression] of HAProxy.
-var variable = regexp.MustCompile(`\$\{?(\w+)\}?|%(?:\{[^}]*\})?(?:\[[^\]]*\]|(\w+)(?:\([^)]*\)(?::\d+)?)?%?)`)
+var (
+	variable = regexp.MustCompile(`\$\{?(\w+)\}?|%(?:\{[^}]*\})?(?:\[[^\]]*\]|(\w+)(?:\([^)]*\)(?::\d+)?)?%?)`)
+	quoted   = regexp.MustCompile(`%\{[^}]*\+Q[^}]*\}(\w+|\[[^\]]*\])`)
+)
 
 func mustFormat(format string) logFormat {
 	f, err := newLogFormat(format)
@@ -56,6 +62,7 @@ func mustFormat(format string) logFormat {
 }
 
 func newLogFormat(format string) (all logFormat, err error) {
+	format = quoted.ReplaceAllString(format, `"%$1"`)
 	end, precise := 0, -1 // the place of $msec: other times are not needed
 	for _, at := range variable.FindAllStringSubmatchIndex(format, -1) {
 		name := ""
@@ -73,29 +80,22 @@ func newLogFormat(format string) (all logFormat, err error) {
 		all = append(all, piece{[]byte(format[end:at[0]]), columnOf[name]})
 		end = at[1]
 	}
-	has := map[column]bool{}
 	for i := range all {
 		if all[i].column == ended && precise >= 0 && i != precise {
 			all[i].column = skipped
 		}
-		has[all[i].column] = true
 	}
 	switch {
-	case !has[ended] && !has[began]:
+	case !all.has(ended) && !all.has(began):
 		err = fmt.Errorf("log format %q has no time: want $msec, $time_iso8601, $time_local, %%START_TIME%% or %%tr", format)
-	case !has[status]:
+	case !all.has(status):
 		err = fmt.Errorf("log format %q has no status: want $status, %%RESPONSE_CODE%% or %%ST", format)
 	}
 	return append(all, piece{before: []byte(format[end:])}), err
 }
 
 func (f logFormat) has(c column) bool {
-	for _, p := range f {
-		if p.column == c {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f, func(p piece) bool { return p.column == c })
 }
 
 // split finds the fields of line, and reports whether all are there.
@@ -128,7 +128,8 @@ func (f logFormat) split(line []byte, fields *[columns][]byte) bool {
 }
 
 // readLines reads a log with a format of its own.
-func (r *rows) readLines(text *bufio.Reader, kind string) error {
+func (r *rows) readLines(text *bufio.Reader) error {
+	kind := r.c.kind
 	formats, want := logFormats[kind], "the line is not one of "+kind
 	if r.LogFormat != "" {
 		f, err := newLogFormat(r.LogFormat)
@@ -141,16 +142,15 @@ func (r *rows) readLines(text *bufio.Reader, kind string) error {
 		formats, want = []logFormat{f}, want+" in the log format"
 	}
 	if r.unit = time.Second; kind == "envoy" || kind == "haproxy" {
-		r.unit = time.Millisecond
+		r.unit, r.c.cuts = time.Millisecond, true
 	}
 	return r.eachLine(text, nil, func(line []byte) error {
 		if kind == "haproxy" {
 			line = afterSyslog(line)
 		}
-		for _, f := range formats {
+		for i := len(formats) - 1; i >= 0; i-- { // the longest first: of a shorter line it has no sense
 			r.fields = [columns][]byte{}
-			// Istio's lines have more fields before the duration.
-			if f.split(line, &r.fields) && (kind != "envoy" || len(formats) == 1 || isDigits(r.fields[took])) {
+			if formats[i].split(line, &r.fields) && (len(formats) == 1 || len(r.fields[took]) == 0 || r.fields[took][0] != '"') {
 				return r.use()
 			}
 		}
@@ -170,47 +170,32 @@ func afterSyslog(line []byte) []byte {
 var guesses = map[string]column{"rt": took, "request_time": took, "req_time": took, "duration": took, "time": took, "urt": listTook, "upstream_response_time": listTook,
 	"ups_rt": listTook, "us": listStatus, "ust": listStatus, "upstream_status": listStatus, "uaddr": listHost, "upstream_addr": listHost, "msec": ended}
 
-// guess finds the times in what was appended to "combined": values with names, such as rt=0.123, or numbers with three decimals, of
-// which the first is $request_time, and the second $upstream_response_time.
+// appended is a value that was appended to "combined", such as 0.123, rt=0.123 or urt="0.100, 0.022".
+var appended = regexp.MustCompile(`(\w*=)?("[^"]*"|(?:[^ "]+(?:, | : ))*[^ "]+)`)
+
+// guess finds the times in what was appended to "combined". Of numbers with three decimals and without a name the first is $request_time,
+// the second $upstream_response_time.
 func (r *rows) guess(text []byte) {
-	for text = bytes.TrimLeft(text, " "); len(text) > 0; text = bytes.TrimLeft(text, " ") {
-		var key, value []byte
-		if eq := bytes.IndexAny(text, "= \""); eq > 0 && text[eq] == '=' {
-			key, text = text[:eq], text[eq+1:]
-		}
-		if len(text) > 0 && text[0] == '"' {
-			value, text, _ = bytes.Cut(text[1:], []byte{'"'})
-		} else {
-			end := 0 // a list goes on after a comma
-			for end < len(text) && (text[end] != ' ' || end > 0 && (text[end-1] == ',' || text[end-1] == ':') || bytes.HasPrefix(text[end:], []byte(" : "))) {
-				end++
+	if r.fields[took] = bytes.TrimSpace(text); len(r.fields[took]) < 9 && digitsOf(r.fields[took], 1000) == 1 {
+		return // most often it is that alone
+	}
+	r.fields[took] = nil
+	for _, match := range appended.FindAllSubmatch(text, -1) {
+		name, value := bytes.TrimSuffix(match[1], []byte("=")), bytes.Trim(match[2], `"`)
+		c := guesses[string(name)]
+		if list := splitList(value); c == skipped && len(name) == 0 && len(list) > 0 {
+			_, _, isTime := parseDecimal(list[0], time.Second)
+			switch isTime = isTime && digitsOf(list[0], 1000) == 1; {
+			case isTime && len(list) == 1 && r.fields[took] == nil:
+				c = took
+			case isTime && r.fields[listTook] == nil:
+				c = listTook
+			case len(list[0]) == 3 && isDigits(list[0]) && r.fields[listTook] != nil:
+				c = listStatus
 			}
-			value, text = text[:end], text[end:]
-		}
-		c := guesses[string(key)]
-		if first := splitList(value); len(key) == 0 && len(first) > 0 {
-			c = r.guessColumn(first[0], len(first) == 1)
 		}
 		if c != skipped {
 			r.fields[c] = value
 		}
 	}
-}
-
-func (r *rows) guessColumn(value []byte, single bool) column {
-	point := bytes.IndexByte(value, '.')
-	switch is := len(value)-point == 4 && point > 0 && isDigits(value[:point]) && isDigits(value[point+1:]); {
-	case is && single && point == 10:
-		return ended
-	case is && single && r.fields[took] == nil:
-		return took
-	case is && r.fields[listTook] == nil:
-		return listTook
-	case len(value) == 3 && isDigits(value) && r.fields[listTook] != nil:
-		return listStatus
-	}
-	if port := bytes.LastIndexByte(value, ':'); port > 0 && isDigits(value[port+1:]) && r.fields[listHost] == nil {
-		return listHost
-	}
-	return skipped
 }

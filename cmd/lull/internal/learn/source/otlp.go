@@ -32,9 +32,6 @@ func (r *reader) readOTLP(text *bufio.Reader) error {
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			if r.src.Used == 0 {
-				return fmt.Errorf("%s: none of %d lines has metrics that are known, in OTLP as JSON, one object a line", r.name, r.src.Lines)
-			}
 			return nil
 		}
 		if err != nil {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -40,30 +41,40 @@ type rows struct {
 	c       *collector
 	clock   clock
 	fields  [columns][]byte // of the row
+	ranks   [columns]int    // of the fields
 	unit    time.Duration   // of took; 0: it is not known
 	side    observed.Side
-	file    span
-	before  time.Time // the latest end of a request
+	file    file
+	before  time.Time // when the request of the line before ended
 	untimed int64     // rows without a duration
 }
 
 var (
 	units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": 1}
-	sides = map[string]observed.Side{"calls": observed.Calls, "attempts": observed.Attempts, "served": observed.Served}
+	sides = map[string]observed.Side{"calls": observed.Calls, "attempts": observed.Attempts, "served": observed.Served, "": observed.Served}
 )
 
 func (r *reader) newRows(kind string) *rows {
-	c := r.logs[kind]
-	if c == nil {
-		c = newCollector(kind, r.Step)
-		r.logs[kind] = c
+	if r.logs[kind] == nil {
+		r.logs[kind] = newCollector(kind, r.Step)
 		r.kinds = append(r.kinds, kind)
 	}
-	side, ok := sides[r.Fields["side"]]
-	if !ok {
-		side = observed.Served
+	return &rows{reader: r, c: r.logs[kind], clock: clock{zone: r.Zone}, unit: units[r.Fields["unit"]], side: sides[r.Fields["side"]], file: file{resolution: time.Hour}}
+}
+
+func (r *rows) read(text *bufio.Reader) (err error) {
+	switch r.src.Kind {
+	case "json":
+		err = r.readJSON(text)
+	case "csv":
+		err = r.readCSV(text)
+	default:
+		err = r.readLines(text)
 	}
-	return &rows{reader: r, c: c, clock: clock{zone: r.Zone}, unit: units[r.Fields["unit"]], side: side}
+	if err != nil {
+		return err
+	}
+	return r.end()
 }
 
 // use counts the request of the row.
@@ -84,49 +95,36 @@ func (r *rows) use() error {
 		r.wrong("status", r.fields[status], "100 to 599, ok, timeout, refused, reset, canceled or error")
 		return nil
 	}
-	if r.outside(q.ended) {
-		return nil
-	}
 	name := shortName(r.fields[service])
-	if len(name) > 0 && r.Service != "" && string(name) != r.Service {
-		r.note("other services are left out")
+	if r.outside(q.ended) || len(name) > 0 && r.isOther(string(name)) {
 		return nil
 	}
 	if q.ended.Before(r.before.Add(-10 * time.Second)) {
 		r.problem("order", "the request ended more than 10 s before the one of the line before: logs were merged, or the clock was set back")
 	}
-	r.before = q.ended
-	at := r.fields[host]
-	if string(at) == "-" || string(at) == "<NOSRV>" { // none was asked
-		at = nil
-	}
-	n := r.fields[attempt]
-	q.retry = isDigits(n) && string(n) != "0" && string(n) != "1"
-	r.add(r.side, name, at, &q)
-	if r.src.Used == 0 || q.ended.Before(r.file.from) {
+	if r.before = q.ended; r.src.Used == 0 || q.ended.Before(r.file.from) {
 		r.file.from = q.ended
 	}
 	if q.ended.After(r.file.to) {
 		r.file.to = q.ended
 	}
+	n := r.fields[attempt]
+	q.retry = isDigits(n) && string(n) != "0" && string(n) != "1"
+	r.add(r.side, name, r.fields[host], &q)
 	r.src.Used++
-	if r.fields[listTook] != nil {
-		r.useList(&q, name)
-	}
-	if r.fields[attempts] != nil {
-		r.useAttempts(&q, name)
-	}
+	r.useList(&q, name)
+	r.useAttempts(&q, name)
 	return nil
 }
 
 // setTimes sets when the request ended and how long it took. ok is false if a time is wrong; an error ends the reading.
 func (r *rows) setTimes(q *request) (ok bool, err error) {
-	duration := r.fields[took]
-	text := r.fields[ended]
+	text, duration := r.fields[ended], r.fields[took]
 	if text == nil {
 		text = r.fields[began]
 	}
-	q.ended, q.resolution, err = r.clock.parse(text)
+	var resolution time.Duration
+	q.ended, resolution, err = r.clock.parse(text)
 	switch {
 	case errors.Is(err, errZone):
 		return false, fmt.Errorf("%s: line %d: time is %q: %w", r.name, r.line, text, err)
@@ -139,13 +137,13 @@ func (r *rows) setTimes(q *request) (ok bool, err error) {
 		r.wrong("time", text, wantTime)
 		return false, nil
 	}
+	r.file.resolution = min(r.file.resolution, resolution)
 	if duration == nil && r.fields[ended] != nil && r.fields[began] != nil {
-		from, resolution, err := r.clock.parse(r.fields[began])
-		if q.took, q.precision = q.ended.Sub(from), max(resolution, q.resolution); err != nil || q.took < 0 {
+		from, precision, err := r.clock.parse(r.fields[began])
+		if q.took, q.precision = q.ended.Sub(from), max(precision, resolution); err != nil || q.took < 0 {
 			r.wrong("start", r.fields[began], "a time before the end")
-			return false, nil
 		}
-		return true, nil
+		return err == nil && q.took >= 0, nil
 	}
 	if len(duration) == 0 || string(duration) == "-" {
 		if r.untimed++; r.untimed > 10_000 && r.src.Used == 0 {
@@ -154,10 +152,10 @@ func (r *rows) setTimes(q *request) (ok bool, err error) {
 		r.problem("untimed", "the line has no duration, and is not used")
 		return false, nil
 	}
-	d, precision, ok := parseDecimal(duration, r.unit)
 	if r.unit == 0 && isDigits(duration[len(duration)-1:]) {
 		return false, fmt.Errorf("%s: line %d: duration is %.20s, and has no unit: want the field unit, which is s, ms, us or ns", r.name, r.line, duration)
 	}
+	d, precision, ok := parseDecimal(duration, r.unit)
 	if q.took, q.precision = time.Duration(d), precision; !ok || q.took > 30*24*time.Hour {
 		r.wrong("duration", duration, "0 to 30 days, such as 0.123")
 		return false, nil
@@ -177,8 +175,20 @@ func (r *reader) outside(t time.Time) bool {
 	return out
 }
 
+// isOther reports whether a service is left out.
+func (r *reader) isOther(name string) bool {
+	other := r.Service != "" && name != r.Service
+	if other {
+		r.note("other services are left out")
+	}
+	return other
+}
+
 // add counts a request, or an attempt. The look-up allocates nothing.
 func (r *rows) add(side observed.Side, service, host []byte, q *request) {
+	if string(host) == "-" || string(host) == "<NOSRV>" { // none was asked
+		host = nil
+	}
 	i, ok := r.c.known[seriesOf{side, string(service), string(host)}]
 	if !ok || len(service) == 0 && r.Service != "" {
 		i = r.c.seriesFor(r.reader, seriesOf{side, cmp.Or(string(service), r.Service), string(host)})
@@ -204,16 +214,8 @@ func (r *rows) end() error {
 }
 
 func adviceFor(kind string) string {
-	switch kind {
-	case "nginx":
-		return `log_format timed '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" ` +
-			"$msec $request_time \"$upstream_addr\" \"$upstream_response_time\" \"$upstream_status\"';\naccess_log /var/log/nginx/access.log timed;"
-	case "envoy":
-		return "%DURATION% in text_format of the access log"
-	case "haproxy":
-		return "option httplog"
-	}
-	return "a field with the duration of each request. Its name has the unit (duration_ms), or the field unit"
+	return cmp.Or(map[string]string{"nginx": "log_format timed '" + advised + "';\naccess_log /var/log/nginx/access.log timed;", "envoy": "%DURATION% in text_format of the access log",
+		"haproxy": "option httplog"}[kind], "a field with the duration of each request. Its name has the unit (duration_ms), or the field unit")
 }
 
 // shortName returns the name of a service. That of a cluster of Istio, such as "outbound|80||shop.default.svc.cluster.local", is "shop".
@@ -232,7 +234,7 @@ func (r *rows) outcome() (int, bool) {
 	o, ok := outcomeOf(r.fields[status])
 	by := r.fields[endedBy]
 	if o == failed && (bytes.Contains(r.fields[flags], []byte("DC")) || len(by) > 0 && by[0]|0x20 == 'c') { // the client has left
-		return canceled, true
+		o = canceled
 	}
 	return o, ok
 }
@@ -260,13 +262,12 @@ func outcomeOf(b []byte) (int, bool) {
 func (r *rows) useList(q *request, service []byte) {
 	times, statuses, hosts := splitList(r.fields[listTook]), splitList(r.fields[listStatus]), splitList(r.fields[listHost])
 	a := *q
-	r.c.numbered = true
 	for i := len(times) - 1; i >= 0; i-- {
 		var at []byte
 		if i < len(hosts) {
 			at = hosts[i]
 		}
-		if a.outcome = q.outcome; i < len(statuses) {
+		if a.outcome = q.outcome; i < len(statuses) && (string(statuses[i]) != "-" || q.outcome != canceled) {
 			a.outcome, _ = outcomeOf(statuses[i])
 		}
 		d, precision, ok := parseDecimal(times[i], time.Second)
@@ -281,7 +282,7 @@ func (r *rows) useList(q *request, service []byte) {
 			r.wrong("upstream_response_time or upstream_status", r.fields[listTook], "as many seconds and statuses, separated by commas")
 			return
 		}
-		a.took, a.precision, a.retry = time.Duration(d), precision, i > 0
+		a.took, a.precision, a.retry, r.c.numbered = time.Duration(d), precision, i > 0, true
 		r.add(observed.Attempts, service, at, &a)
 		a.ended = a.ended.Add(-a.took)
 	}

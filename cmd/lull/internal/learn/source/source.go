@@ -11,6 +11,7 @@ package source
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -19,6 +20,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -40,7 +43,8 @@ type Options struct {
 	From, To  time.Time      // what ended before From, or at To or later, is left out; required for a Prometheus
 	Step      time.Duration  // 0: 100 ms to an hour, by how long the sources last
 	Progress  func(done, total int64)
-	Stdin     io.Reader // nil: os.Stdin
+	Stdin     io.Reader    // nil: os.Stdin
+	Client    *http.Client // for a Prometheus; nil: http.DefaultClient
 }
 
 // Formats are all formats.
@@ -61,7 +65,8 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	if err := o.check(names); err != nil {
 		return nil, err
 	}
-	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, logs: map[string]*collector{}, addresses: map[string]string{}}
+	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, logs: map[string]*collector{}, addresses: map[string]string{},
+		metrics: metrics{map[string]*metric{}, map[string]int64{}}}
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
 			r.total += info.Size()
@@ -85,9 +90,15 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 			return nil, err
 		}
 	}
-	if r.metrics != nil {
+	if len(r.metrics.all) > 0 {
 		r.name = "metrics"
-		return r.data, r.metrics.finish(r)
+		if err := r.metrics.finish(r); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.data.Series) == 0 {
+		why := append(r.data.Problems, observed.Problem{Text: "want one of " + strings.Join(slices.Sorted(maps.Keys(rules)), ", ")})[0]
+		return nil, fmt.Errorf("%s: no metric has requests: %s", strings.Join(names, ", "), why.Text)
 	}
 	return r.data, nil
 }
@@ -107,13 +118,8 @@ func (o *Options) check(names []string) error {
 		_, isColumn := fieldColumns[key]
 		_, isUnit := units[value]
 		_, isSide := sides[value]
-		switch {
-		case key == "unit" && !isUnit:
-			return fmt.Errorf("unit is %q: want s, ms, us or ns", value)
-		case key == "side" && !isSide:
-			return fmt.Errorf("side is %q: want calls, attempts or served", value)
-		case !isColumn && !isUnit && !isSide:
-			return fmt.Errorf("field %q: want time, start, duration, status, service, host, attempt, unit or side", key)
+		if !isColumn && !(key == "unit" && isUnit) && !(key == "side" && isSide) {
+			return fmt.Errorf("field %s=%s: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)", key, value)
 		}
 	}
 	return nil
@@ -127,7 +133,7 @@ type reader struct {
 	known       map[string]int // problems by source and kind
 	kinds       []string       // of logs, in the order in which they came
 	logs        map[string]*collector
-	metrics     *metrics          // nil: there are none
+	metrics     metrics
 	addresses   map[string]string // the names of services that are known by their address
 	done, total int64             // bytes
 
@@ -177,13 +183,13 @@ func (r *reader) readFile(name string) error {
 		in = f
 	}
 	raw := &meter{r: r, in: in, hash: sha256.New()}
-	text := bufio.NewReaderSize(raw, 1<<20)
+	text := bufio.NewReaderSize(raw, longestLine)
 	if head, _ := text.Peek(2); string(head) == "\x1f\x8b" {
 		unzipped, err := gzip.NewReader(text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		text = bufio.NewReaderSize(unzipped, 1<<20)
+		text = bufio.NewReaderSize(unzipped, longestLine)
 	}
 	if head, _ := text.Peek(3); string(head) == "\xef\xbb\xbf" { // a byte order mark
 		_, _ = text.Discard(3)
@@ -192,39 +198,22 @@ func (r *reader) readFile(name string) error {
 	if len(head) == 0 {
 		return fmt.Errorf("%s: want a log or metrics: %w", name, err)
 	}
-	if r.src.Kind = r.Format; r.src.Kind == "" {
-		if r.src.Kind = r.recognise(head); r.src.Kind == "" {
-			return fmt.Errorf("%s: the format is not known: want one of %s, or a log format", name, strings.Join(Formats, ", "))
-		}
+	if r.src.Kind = cmp.Or(r.Format, r.recognise(head)); r.src.Kind == "" {
+		return fmt.Errorf("%s: the format is not known: want one of %s, or a log format", name, strings.Join(Formats, ", "))
 	}
-	if err := r.parse(text); err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, raw)
-	r.src.Sha256 = hex.EncodeToString(raw.hash.Sum(nil))
-	return err
-}
-
-func (r *reader) parse(text *bufio.Reader) (err error) {
 	switch r.src.Kind {
 	case "prometheus":
-		return r.readText(text)
+		err = r.readText(text)
 	case "otlp":
-		return r.readOTLP(text)
-	}
-	rows := r.newRows(r.src.Kind)
-	switch r.src.Kind {
-	case "json":
-		err = rows.readJSON(text)
-	case "csv":
-		err = rows.readCSV(text)
+		err = r.readOTLP(text)
 	default:
-		err = rows.readLines(text, r.src.Kind)
+		err = r.newRows(r.src.Kind).read(text)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = io.Copy(io.Discard, raw)
 	}
-	return rows.end()
+	r.src.Sha256 = hex.EncodeToString(raw.hash.Sum(nil))
+	return err
 }
 
 // recognise returns the format of a source that begins with head. It looks at the first 20 lines: one that is damaged does not hide
@@ -246,31 +235,26 @@ func (r *reader) recognise(head []byte) string {
 			return kind
 		}
 	}
-	if first := string(bytes.TrimRight(lines[0], "\r")); strings.Contains(first, ",") && (r.Fields != nil || isHeader(first)) {
+	if names := strings.Split(string(lines[0]), ","); len(names) > 1 && (r.Fields != nil || slices.ContainsFunc(names, isKnown)) {
 		return "csv"
 	}
 	return ""
 }
 
 func recogniseLine(line []byte) string {
-	for prefix, kind := range map[string]string{"{": "json", "# HELP ": "prometheus", "# TYPE ": "prometheus", "# UNIT ": "prometheus"} {
-		if bytes.HasPrefix(line, []byte(prefix)) {
-			return kind
-		}
-	}
 	for _, kind := range []string{"alb", "envoy", "nginx", "haproxy"} {
 		var fields [columns][]byte
 		if logFormats[kind][0].split(afterSyslog(line), &fields) {
-			_, hasStatus := outcomeOf(fields[status])
-			if at := bytes.TrimLeft(append(fields[ended], fields[began]...), "["); hasStatus && len(at) > 10 && isDigits(at[:2]) {
+			at := slices.Concat(fields[ended], fields[began])
+			if _, ok := outcomeOf(fields[status]); ok && len(at) > 10 && isDigits(at[:2]) {
 				return kind
 			}
 		}
 	}
-	if name, _, _, ok := parseSample(line, nil); ok && len(name) > 0 {
+	if _, _, _, ok := parseSample(line, nil); ok || bytes.HasPrefix(line, []byte("# TYPE ")) || bytes.HasPrefix(line, []byte("# HELP ")) {
 		return "prometheus"
 	}
-	return ""
+	return map[bool]string{true: "json"}[bytes.HasPrefix(line, []byte("{"))]
 }
 
 // A meter counts and hashes what is read.
@@ -292,7 +276,10 @@ func (c *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-const cutOff = "the last line has no end, and is not used: it may be cut off"
+const (
+	longestLine = 256 << 10
+	cutOff      = "the last line has no end, and is not used: it may be cut off"
+)
 
 // eachLine calls f with each line of text. It counts lines that are too long, a last one without an end, unless it is whole, and
 // that the text cannot be read on.
@@ -304,7 +291,7 @@ func (r *reader) eachLine(text *bufio.Reader, whole func([]byte) bool, f func([]
 			r.src.Lines++
 			switch {
 			case errors.Is(err, bufio.ErrBufferFull):
-				r.problem("long", "the line is longer than 1 MiB, and is not used")
+				r.problem("long", "the line is longer than 256 KiB, and is not used")
 			case err != nil && (whole == nil || !whole(line)):
 				r.problem("cut", cutOff)
 			default:

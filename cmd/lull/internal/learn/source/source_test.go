@@ -189,7 +189,7 @@ func TestProblems(t *testing.T) {
 1× line 4: status is "700": want 100 to 599, ok, timeout, refused, reset, canceled or error
 1× line 5: the line has no duration, and is not used
 2× line 7: the request ended more than 10 s before the one of the line before: logs were merged, or the clock was set back
-1× line 9: the line is longer than 1 MiB, and is not used
+1× line 9: the line is longer than 256 KiB, and is not used
 1× line 109: the last line has no end, and is not used: it may be cut off
 1× line 0: requests ended more than a day before or after the others, and are not used: the clock may have jumped`
 	if got := problems(d); got != want {

@@ -116,7 +116,11 @@ func newNumbers(p Page, cs []contender) *numbers {
 		line := row{Name: t.name, About: t.about}
 		any := false
 		for _, s := range p.Summaries {
-			v, ok := over(s, t.of)
+			var values []float64
+			for _, r := range s.Results {
+				values = append(values, t.of(r))
+			}
+			v, ok := aggregated(mean, values)
 			text := "–"
 			if ok {
 				text = t.text(v)
@@ -132,14 +136,6 @@ func newNumbers(p Page, cs []contender) *numbers {
 		return nil
 	}
 	return n
-}
-
-func over(s sim.Summary, of func(sim.Result) float64) (float64, bool) {
-	values := make([]float64, 0, len(s.Results))
-	for _, r := range s.Results {
-		values = append(values, of(r))
-	}
-	return aggregated(mean, values)
 }
 
 // share returns part / whole, 0 of nothing.
