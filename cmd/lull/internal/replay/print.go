@@ -102,6 +102,9 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 func (r *result) flown() string {
 	begin, end := r.world.Disturbance()
 	text := fmt.Sprintf("%s: an incident from %s. The policy that ran: %s. %s.", cmp.Or(r.world.Title, r.world.Name), span(begin, cmp.Or(end, r.world.Horizon)), r.Ran, term.Counted(r.seeds, "seed"))
+	if r.AtService {
+		text += " What was observed is what the service wrote down: it does not notice that callers have gone."
+	}
 	if n := len(r.whole.Services) - len(r.world.Services); n > 0 {
 		text += fmt.Sprintf(" It is of %s. The file does not say what was observed of %s more.", r.world.Services[0].Name, term.Counted(n, "service"))
 	}

@@ -71,6 +71,16 @@ func TestReproduced(t *testing.T) {
 	}
 }
 
+// What a service writes down is recognised: that many succeed late there, whose callers have gone.
+func TestAtTheService(t *testing.T) {
+	for view, want := range []bool{false, true} {
+		r := replayed(t, stalled(), now, observe(stalled(), now, 77, time.Second, true, view))
+		if r.AtService != want || !r.Reproduced {
+			t.Errorf("view %d: at the service: %v; %s", view, r.AtService, r.verdict())
+		}
+	}
+}
+
 // Draws in which the policy that ran does not do what was observed are left out. If the file is wrong, and a draw is near enough,
 // that is named.
 func TestDraws(t *testing.T) {
