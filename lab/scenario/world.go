@@ -226,3 +226,26 @@ func remark(n *tree.Node, path string, texts []string) {
 	}
 	n.Comment = strings.Join(texts, "\n")
 }
+
+// Answer sets the value of s that a question of l asks for. The error says why it cannot be that; s and l are then unchanged.
+func (l *Learned) Answer(s *sim.Scenario, q Question, value string) error {
+	told := *s
+	if err := Set(&told, q.Path+"="+value); err != nil {
+		return err
+	}
+	told.Services = slices.Clone(told.Services)
+	var more []Question
+	for i := range told.Services { // workers without a queue would refuse all that comes when they are busy
+		if v := &told.Services[i]; v.Workers > 0 && s.Services[i].Workers == 0 && v.Queue.Limit == 0 {
+			v.Queue.Limit = 1000
+			more = append(more, Question{Path: fmt.Sprintf("services.%d.queue.limit", i), Ask: "How many requests can wait for a worker? Assumed: 1000."})
+		}
+	}
+	if err := told.Validate(); err != nil {
+		return err
+	}
+	*s = told
+	l.Unknown = append(slices.DeleteFunc(slices.Clone(l.Unknown), func(other Question) bool { return other == q }), more...)
+	l.Values = append(slices.Clone(l.Values), Interval{q.Path, value, value, "told by you"})
+	return nil
+}

@@ -52,6 +52,9 @@ type Options struct {
 	// Message, if not nil, is called with each message that is handled or dead, in the order
 	// of time, on the goroutine of Run.
 	Message func(MessageEnd)
+	// Attempt, if not nil, is called with each attempt that ends, in the order of time, on the goroutine of Run. An attempt has
+	// no end if its process is killed, or if it is in flight when the run ends.
+	Attempt func(AttemptEnd)
 	// Progress, if not nil, is called from time to time with how far a run has come, on the
 	// goroutine of Run.
 	Progress func(Progress)

@@ -196,7 +196,7 @@ func ask(w *estimate.World, in io.Reader, out io.Writer) error {
 			if answer == "" {
 				break
 			}
-			err := w.Answer(q, answer)
+			err := w.Learned.Answer(&w.Scenario, q, answer)
 			if err == nil {
 				break
 			}

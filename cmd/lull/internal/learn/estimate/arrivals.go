@@ -1,204 +1,127 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// arrivals learns how many calls begin, over time. Callers know that. A server counts retries among them: then what arrives in an incident is
-// taken for calls only if it grew before anything else was wrong.
+// arrivals learns how many calls begin, over time. Callers know that. A server counts retries among them: what arrives in an incident is taken for calls only if
+// it is more than retries explain.
 func (e *estimator) arrivals() {
-	s, what := e.main, "requests at the server, among them retries"
+	s := e.main
 	for _, side := range []observed.Side{observed.Attempts, observed.Calls} {
-		if e.sum[side] != nil {
-			s, what = e.sum[side], [...]string{"calls", "attempts, among them retries"}[side]
-		}
+		s = cmp.Or(e.sum[side], s)
 	}
-	arrived := append([]float64(nil), s.arrived()...)
-	pure := s.Side == observed.Calls
-	if !pure {
-		pure = true
+	w := e.world(s)
+	part := *s.Series
+	part.Start, part.Points = s.At(w.from), s.Points[w.from:w.to]
+	s = newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*s.Step)
+	counts := slices.Clone(s.arrived())
+	what, pure := [...]string{"calls", "attempts, among them retries", "requests, among them retries"}[s.Side], s.Side == observed.Calls
+	if !slices.ContainsFunc(s.retries, math.IsNaN) {
+		what, pure = "first attempts", true
 		for i, r := range s.retries {
-			if pure = pure && (!math.IsNaN(r) || s.Points[i].Missing); pure {
-				arrived[i] -= r
-			}
-		}
-		if pure {
-			what = "first attempts"
-		} else {
-			arrived = append([]float64(nil), s.arrived()...)
+			counts[i] -= r
 		}
 	}
-	from, to := clampStep(s, e.zero), clampStep(s, e.zero.Add(e.w.Scenario.Horizon))
-	counts := arrived[from:to]
-	group := max(1, (len(counts)+mostShown-1)/mostShown)
-	counts = summed(counts, group)
-	step := float64(group) * s.length
-	at := func(i int) int { return from + i*group } // in steps of s
-	masked := make([]bool, len(counts))
+	quiet := slices.Clone(counts)
 	for i := range counts {
-		masked[i] = e.disturbed(s.At(at(i)), s.At(at(i+1)))
-	}
-	hidden := false
-	if !pure {
-		cause := e.spike(counts, masked)
-		for i := range counts {
-			if masked[i] && !cause {
-				hidden = true
-				counts[i] = math.NaN()
-			}
-		}
-	}
-
-	starts := segments(counts, 1)
-	means := meansOf(counts, starts)
-	single, spread := dispersionOf(counts, means, starts, masked)
-	if spread > 1 {
-		starts = segments(counts, spread)
-		means = meansOf(counts, starts)
-		single, spread = dispersionOf(counts, means, starts, masked)
-	}
-	// The rate is that of the longest stretch outside of incidents.
-	best, bestSum, bestN := 0, 0.0, 0.0
-	for k, a := range starts {
-		sum, n := 0.0, 0.0
-		for i := a; i < endOf(starts, k, len(counts)); i++ {
-			if !math.IsNaN(counts[i]) && !masked[i] {
-				sum, n = sum+counts[i], n+1
-			}
-		}
-		if n > bestN {
-			best, bestSum, bestN = k, sum, n
-		}
-	}
-	a := &e.fleet().Arrivals
-	rate := bestSum / bestN / step
-	a.Rate = digits(rate, 4)
-	around := counted(bestSum, spread)
-	low, high := around.low/bestN/step, around.high/bestN/step
-	if !pure {
-		low *= 1 - e.calm.failing // each of those that failed may be one that was repeated
-	}
-	shape := ""
-	switch {
-	case single < 0.5 && bestSum/bestN >= 5:
-		a.Kind = sim.Constant
-		shape = ", as evenly as by a clock"
-	case spread > 1:
-		shape = fmt.Sprintf(", in counts that vary %s times as much as by chance alone", number(spread, 0))
-		e.seen(e.of("dispersion of arrivals"), number(spread, -1), number(spread, 1), "variance of counts over their mean; 1 is a Poisson process")
-	}
-	e.value(e.inFleet("arrivals.rate"), number(low, -1), number(high, 1), "%s %s in %s%s", whole(bestSum), what, duration(bestN*step, 0), shape)
-	e.told[e.i].rate = rate
-
-	level := means[best]
-	if len(starts) > 1 {
-		e.ramp(counts, starts, means, level, (around.high/bestSum-around.low/bestSum)/2, step, spread)
-	}
-	if hidden {
-		e.ask(e.inFleet("arrivals.ramp"), "", "How many calls began during the incident? The server saw attempts, and cannot tell retries from calls. Assumed: as many as around it.",
-			"metrics of the callers, by call")
-	}
-}
-
-func endOf(starts []int, k, n int) int {
-	if k+1 < len(starts) {
-		return starts[k+1]
-	}
-	return n
-}
-
-func summed(counts []float64, group int) []float64 {
-	out := make([]float64, (len(counts)+group-1)/group)
-	for i := range out {
-		part := counts[i*group : min((i+1)*group, len(counts))]
-		for _, c := range part {
-			out[i] += c
-		}
-		out[i] *= float64(group) / float64(len(part))
-	}
-	return out
-}
-
-// meansOf returns the mean of the stretch in which each count lies; of a stretch without any, that of the one before.
-func meansOf(counts []float64, starts []int) []float64 {
-	means := make([]float64, len(starts))
-	for k, a := range starts {
-		sum, n := 0.0, 0.0
-		for _, c := range counts[a:endOf(starts, k, len(counts))] {
-			if !math.IsNaN(c) {
-				sum, n = sum+c, n+1
-			}
-		}
-		if means[k] = sum / n; n == 0 && k > 0 {
-			means[k] = means[k-1]
-		}
-	}
-	return means
-}
-
-func dispersionOf(counts, means []float64, starts []int, masked []bool) (single, batches float64) {
-	var some, mu []float64
-	for k, a := range starts {
-		for i := a; i < endOf(starts, k, len(counts)); i++ {
-			if !math.IsNaN(counts[i]) && !masked[i] {
-				some, mu = append(some, counts[i]), append(mu, means[k])
-			}
-		}
-	}
-	return dispersion(some, mu)
-}
-
-// spike reports whether more arrived before anything else was wrong: a rise by at least 30 % that is certain, in the step in which the first incident
-// begins or in one of the five before it.
-func (e *estimator) spike(counts []float64, masked []bool) bool {
-	for i := range masked {
-		if !masked[i] {
+		r, disturbed := e.disturbed(s.At(i), s.At(i+1))
+		if !disturbed {
 			continue
 		}
-		var before []float64
-		for k := max(i-65, 0); k < i-5; k++ {
-			before = append(before, counts[k])
+		quiet[i] = math.NaN()
+		if !pure && !e.main.grew(r) {
+			e.hidden = true
+			counts[i] = math.NaN()
 		}
-		usual := median(before)
-		for k := max(i-5, 0); k <= i && len(before) > 2; k++ {
-			if counts[k] > 1.3*usual && surprise(counts[k], usual) > certain {
-				return true
-			}
-		}
-		return false
 	}
-	return false
-}
-
-// ramp writes stretches of different rates as steps. own is half the interval of the level to which the factors are relative, as a share of it.
-func (e *estimator) ramp(counts []float64, starts []int, means []float64, level, own, step, spread float64) {
-	a := &e.fleet().Arrivals
-	path := e.inFleet("arrivals.ramp")
-	factor := func(k int) float64 { return digits(means[k]/level, 3) }
-	point := func(at float64, k int) {
-		a.Ramp = append(a.Ramp, sim.RampPoint{At: seconds(at, 6), Factor: factor(k)})
-		n := 0.0
-		for _, c := range counts[starts[k]:endOf(starts, k, len(counts))] {
+	means := segments(counts, 1)
+	single, spread := dispersion(quiet, means)
+	if spread > 1 {
+		means = segments(counts, spread)
+		single, spread = dispersion(quiet, means)
+	}
+	// The rate is that of the longest stretch outside of incidents.
+	stretches := stretchesOf(means)
+	n := func(r run) (n float64) {
+		for _, c := range quiet[r.from:r.to] {
 			if !math.IsNaN(c) {
 				n++
 			}
 		}
-		around := counted(means[k]*n, spread)
-		f := means[k] / level
-		low, high := f-math.Hypot(around.low/n/level-f, f*own), f+math.Hypot(around.high/n/level-f, f*own)
-		e.value(fmt.Sprintf("%s.%d.factor", path, len(a.Ramp)-1), number(max(low, 0), -1), number(high, 1), "%s in %s", whole(means[k]*n), duration(n*step, 0))
+		return n
 	}
-	for k := range starts {
-		if k > 0 {
-			at := float64(starts[k]) * step
-			a.Ramp = append(a.Ramp, sim.RampPoint{At: seconds(at, 6), Factor: factor(k - 1)})
-			point(at, k)
-		} else {
-			point(0, 0)
+	best := slices.MaxFunc(stretches, func(a, b run) int { return int(n(a) - n(b)) })
+	total, took := sum(quiet, best), n(best)*s.length
+	around := counted(total, spread).over(took)
+	if !pure {
+		around.low *= 1 - e.main.failing // each of those that failed may be one that was repeated
+	}
+	a := &e.fleet().Arrivals
+	e.rate = total / took
+	a.Rate = digits(e.rate, 4)
+	shape := ""
+	switch {
+	case single < 0.5 && total/n(best) >= 5:
+		a.Kind, shape = sim.Constant, ", as evenly as by a clock"
+	case spread > 1:
+		shape = fmt.Sprintf(", in counts that vary %s times as much as by chance alone", number(spread, 0))
+		e.seen("dispersion of arrivals", number(spread, -1), number(spread, 1), "variance of counts over their mean; 1 is a Poisson process")
+	}
+	e.value(".arrivals.rate", number(around.low, -1), number(around.high, 1), "%s %s in %s%s", whole(total), what, duration(took, 0), shape)
+	if len(stretches) > 1 {
+		own := (around.high - around.low) / 2 / e.rate
+		for k, r := range stretches {
+			f := means[r.from] / (total / n(best))
+			here := counted(means[r.from]*float64(r.to-r.from), spread).over(float64(r.to-r.from) * e.rate * s.length)
+			if at := seconds(s.at(r.from), 6); k > 0 {
+				a.Ramp = append(a.Ramp, sim.RampPoint{At: at, Factor: a.Ramp[len(a.Ramp)-1].Factor}, sim.RampPoint{At: at, Factor: digits(f, 3)})
+			} else {
+				a.Ramp = append(a.Ramp, sim.RampPoint{Factor: digits(f, 3)})
+			}
+			low, high := f-math.Hypot(here.low-f, f*own), f+math.Hypot(here.high-f, f*own)
+			e.value(fmt.Sprintf(".arrivals.ramp.%d.factor", len(a.Ramp)-1), number(max(low, 0), -1), number(high, 1), "%s in %s", whole(means[r.from]*float64(r.to-r.from)),
+				duration(float64(r.to-r.from)*s.length, 0))
 		}
 	}
+	if e.hidden {
+		e.ask(".arrivals.ramp", "", "metrics of the callers, by call",
+			"How many calls began during the incident? The server saw attempts, and cannot tell retries from calls. Assumed: as many as around it.")
+	}
+}
+
+// stretchesOf returns the stretches of equal means. One without a mean (nothing is known there) belongs to the one before.
+func stretchesOf(means []float64) (all []run) {
+	for i := range means {
+		if i > 0 && math.IsNaN(means[i]) {
+			means[i] = means[i-1]
+		}
+		if i == 0 || means[i] != means[i-1] {
+			all = append(all, run{i, i})
+		}
+		all[len(all)-1].to = i + 1
+	}
+	return all
+}
+
+// grew reports whether more came in the incident than retries explain: each of them follows a failure.
+func (s *steps) grew(r run) bool {
+	usual := s.rate / (1 - s.failing)
+	extra, lost := 0.0, 0.0
+	for i := max(r.from-3, 0); i < min(r.to, r.from+20); i++ {
+		extra += or(s.arrived()[i], usual) - usual
+		lost += or(s.lost[i], 0)
+		n := float64(i - r.from + 4)
+		if i >= r.from && extra-lost > max(5*math.Sqrt(usual*n), 0.3*usual*min(n-3, 3)) {
+			return true
+		}
+	}
+	return false
 }

@@ -34,7 +34,7 @@ func draw(seed uint64) (m made, all []truth) {
 	from, long := between(0.3, 0.4)*m.length, between(0.08, 0.25)*m.length
 	fault := [2]float64{from, from + long}
 	said := func(kind string) {
-		all = append(all, truth{kind, 0}, truth{"services.0.faults.0.at", from - 1}, truth{"services.0.faults.0.for", long})
+		all = append(all, truth{kind, 0}, truth{"services.0.faults.0.at", from}, truth{"services.0.faults.0.for", long})
 	}
 	switch r.IntN(6) {
 	case 0:
@@ -100,11 +100,32 @@ func parsed(text string) float64 {
 	return v
 }
 
+// buckets are those of Prometheus' clients.
+var buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
+
 // covered learns worlds, and returns how many values there were by name, and how many lay in their intervals.
-func covered(t *testing.T, from, to uint64) (n, inside map[string]int) {
+func covered(t *testing.T, metrics bool, from, to uint64) (n, inside map[string]int) {
 	n, inside = map[string]int{}, map[string]int{}
 	for seed := from; seed < to; seed++ {
 		m, all := draw(seed)
+		if metrics {
+			long := m.length * 9
+			for _, f := range []*[2]float64{&m.stall, &m.erring, &m.slowing, &m.down} {
+				if f[0] > 0 {
+					f[0], f[1] = f[0]+m.length*4, f[0]+m.length*4+(f[1]-f[0])*6
+				}
+			}
+			m.length = long
+			for i := range all {
+				switch all[i].name {
+				case "services.0.faults.0.at":
+					all[i].value += long / 9 * 4
+				case "services.0.faults.0.for":
+					all[i].value *= 6
+				}
+			}
+			m.edges, m.step, m.counted = buckets, 15, true
+		}
 		w, err := Make(m.fly())
 		if err != nil {
 			t.Fatalf("world %d: %v", seed, err)
@@ -116,7 +137,11 @@ func covered(t *testing.T, from, to uint64) (n, inside map[string]int) {
 		if err != nil {
 			t.Errorf("world %d: %v", seed, err)
 		}
+		zero, _ := time.Parse(time.RFC3339Nano, w.Learned.Zero)
 		for _, v := range all {
+			if v.name == "services.0.faults.0.at" {
+				v.value -= zero.Sub(noon).Seconds()
+			}
 			if v.value == 0 && v.name != "services.0.errors" { // a kind
 				n["kind"]++
 				if f := w.Scenario.Services[0].Faults; len(f) == 1 && f[0].Kind.String() == v.name {
@@ -141,11 +166,32 @@ func covered(t *testing.T, from, to uint64) (n, inside map[string]int) {
 	return n, inside
 }
 
-func TestCoverage(t *testing.T) {
-	start := time.Now()
-	n, inside := covered(t, 1, 60)
-	fmt.Println(time.Since(start))
+// enough checks that of each kind of value, and of all together, such a share lies in the intervals. Of all worlds what happened must be found.
+func enough(t *testing.T, n, inside map[string]int, each, together float64) {
+	t.Helper()
+	all, in := 0, 0
 	for name, k := range n {
-		fmt.Printf("%s: %d of %d\n", name, inside[name], k)
+		t.Logf("%s: %d of %d", name, inside[name], k)
+		if float64(inside[name]) < each*float64(k) || name == "kind" && inside[name] < k {
+			t.Errorf("%s: only %d of %d", name, inside[name], k)
+		}
+		all, in = all+k, in+inside[name]
 	}
+	if float64(in) < together*float64(all) {
+		t.Errorf("only %d of %d values lie in their intervals", in, all)
+	}
+}
+
+// What is true lies in the interval in 95 % or more, in worlds that the estimates were not made for.
+func TestCoverage(t *testing.T) {
+	t.Parallel()
+	n, inside := covered(t, false, 1000, 1024)
+	enough(t, n, inside, 0.9, 0.95)
+}
+
+func TestCoverageOfMetrics(t *testing.T) {
+	t.Parallel()
+	n, inside := covered(t, true, 1000, 1003)
+	delete(n, "capacity") // it is known where it can be seen: TestCoverage
+	enough(t, n, inside, 0.5, 0.9)
 }

@@ -25,6 +25,7 @@ type made struct {
 	edges   []float64
 	step    float64
 	calls   bool // the callers were measured, by call, too
+	counted bool // by counters: nobody knows what began
 
 	stall    [2]float64
 	erring   [2]float64
@@ -32,6 +33,7 @@ type made struct {
 	slowing  [2]float64
 	slowBy   float64
 	down     [2]float64
+	cold     float64 // times as long afterwards, less and less for 30 s
 	brown    [2]float64
 	brownBy  float64
 }
@@ -141,7 +143,11 @@ func (m *made) fly() *observed.Data {
 	}
 	start = func(a *attempt, end func(ok bool)) {
 		busy++
-		after(m.finish(now, m.work(r)), func() {
+		work := m.work(r)
+		if m.cold > 0 && now > m.down[1] {
+			work *= 1 + (m.cold-1)*max(0, 1-(now-m.down[1])/30)
+		}
+		after(m.finish(now, work), func() {
 			if !a.gone {
 				a.gone = true
 				note(served, a.from, now, "200")
@@ -226,6 +232,11 @@ func (m *made) fly() *observed.Data {
 		e := heap.Pop(&queue).(event)
 		now = e.at
 		e.what()
+	}
+	if m.counted {
+		for i := range served.Points {
+			served.Points[i].Began, calls.Points[i].Began = -1, -1
+		}
 	}
 	d := &observed.Data{Series: []*observed.Series{served}, Sources: []observed.Source{{Kind: "made"}}}
 	if m.calls {

@@ -62,3 +62,8 @@ func whole(v float64) string {
 	}
 	return strings.Join(append([]string{s}, parts...), ",")
 }
+
+// moment writes a time of the world, exact to a millisecond.
+func moment(at float64) string {
+	return pretty.Duration(time.Duration(math.Round(max(at, 0)*1e3)) * time.Millisecond)
+}

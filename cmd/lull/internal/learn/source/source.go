@@ -4,6 +4,8 @@
 // A log is read once, in constant memory: requests are counted by the step in which they ended, so that lines may be in any
 // order. A mistake in a line never ends the reading. It is counted in Data.Problems, whose texts may quote the source: show
 // them, but store them nowhere.
+//
+// Series of the same source, side and service have different hosts, and together all requests.
 package source
 
 import (
@@ -18,6 +20,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -36,10 +40,11 @@ type Options struct {
 	LogFormat string         // log_format of nginx, log-format of HAProxy, or Envoy's text_format
 	Service   string         // the name of the service; of sources with several, the one to read
 	Zone      *time.Location // of times without one; nil: they are an error
-	From, To  time.Time      // what ended before From, or at To or later, is left out
-	Step      time.Duration  // 0: 1 s to an hour, by how long the sources last
+	From, To  time.Time      // what ended before From, or at To or later, is left out; required for a Prometheus
+	Step      time.Duration  // 0: 100 ms to an hour, by how long the sources last
 	Progress  func(done, total int64)
-	Stdin     io.Reader // nil: os.Stdin
+	Stdin     io.Reader    // nil: os.Stdin
+	Client    *http.Client // for a Prometheus; nil: http.DefaultClient
 }
 
 // Formats are all formats.
@@ -48,11 +53,11 @@ var Formats = []string{"nginx", "envoy", "haproxy", "alb", "json", "csv", "prome
 // NoDuration is the error for a log without durations.
 type NoDuration struct {
 	Source string
-	Line   string // what to write into the configuration of the server
+	Line   string // what is missing in the configuration of the server
 }
 
 func (e *NoDuration) Error() string {
-	return fmt.Sprintf("%s has no durations, and without them nothing can be learnt of the service. Write them from now on:\n%s", e.Source, e.Line)
+	return fmt.Sprintf("%s has no durations, and without them nothing can be learnt. Write them from now on:\n%s", e.Source, e.Line)
 }
 
 // Read reads all sources: paths of files, which may be compressed with gzip, "-", and addresses of Prometheus.
@@ -60,25 +65,40 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	if err := o.check(names); err != nil {
 		return nil, err
 	}
-	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, logs: map[string]*collector{}, metrics: map[string]*metrics{}, addresses: map[string]string{}}
+	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, logs: map[string]*collector{}, addresses: map[string]string{},
+		metrics: metrics{map[string]*metric{}, map[string]int64{}}}
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
 			r.total += info.Size()
 		}
 	}
 	for _, name := range names {
-		if err := r.read(name); err != nil {
+		r.name, r.line, r.src = name, 0, observed.Source{Name: name}
+		read := r.readFile
+		if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
+			read = r.readAPI
+		}
+		if err := read(name); err != nil {
+			return nil, err
+		}
+		r.data.Sources = append(r.data.Sources, r.src)
+	}
+	r.line = 0
+	for _, kind := range r.kinds {
+		r.name = kind
+		if err := r.logs[kind].finish(r); err != nil {
 			return nil, err
 		}
 	}
-	for _, kind := range r.kinds {
-		if m := r.metrics[kind]; m != nil {
-			if err := m.finish(r); err != nil {
-				return nil, err
-			}
-		} else if err := r.logs[kind].finish(r); err != nil {
+	if len(r.metrics.all) > 0 {
+		r.name = "metrics"
+		if err := r.metrics.finish(r); err != nil {
 			return nil, err
 		}
+	}
+	if len(r.data.Series) == 0 {
+		why := append(r.data.Problems, observed.Problem{Text: "want one of " + strings.Join(slices.Sorted(maps.Keys(rules)), ", ")})[0]
+		return nil, fmt.Errorf("%s: no metric has requests: %s", strings.Join(names, ", "), why.Text)
 	}
 	return r.data, nil
 }
@@ -95,20 +115,15 @@ func (o *Options) check(names []string) error {
 		return fmt.Errorf("from is %v: want a time before %v", o.From, o.To)
 	}
 	for key, value := range o.Fields {
-		if _, ok := fieldRoles[key]; !ok && key != "unit" && key != "side" {
-			return fmt.Errorf("field %q: want time, start, duration, status, service, host, attempt, unit or side", key)
-		}
-		if _, ok := units[value]; key == "unit" && !ok {
-			return fmt.Errorf("unit is %q: want s, ms, us or ns", value)
-		}
-		if _, ok := sides[value]; key == "side" && !ok {
-			return fmt.Errorf("side is %q: want calls, attempts or served", value)
+		_, isColumn := fieldColumns[key]
+		_, isUnit := units[value]
+		_, isSide := sides[value]
+		if !isColumn && !(key == "unit" && isUnit) && !(key == "side" && isSide) {
+			return fmt.Errorf("field %s=%s: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)", key, value)
 		}
 	}
 	return nil
 }
-
-var sides = map[string]observed.Side{"calls": observed.Calls, "attempts": observed.Attempts, "served": observed.Served}
 
 // A reader reads the sources, one after the other.
 type reader struct {
@@ -116,40 +131,36 @@ type reader struct {
 	ctx         context.Context
 	data        *observed.Data
 	known       map[string]int // problems by source and kind
-	kinds       []string       // of logs and metrics, in the order in which they came
+	kinds       []string       // of logs, in the order in which they came
 	logs        map[string]*collector
-	metrics     map[string]*metrics
+	metrics     metrics
 	addresses   map[string]string // the names of services that are known by their address
-	done, total int64
+	done, total int64             // bytes
 
 	// The source that is being read.
 	name string
-	line int64 // the number of the line, from 1
+	line int64 // its number, from 1
 	src  observed.Source
 }
 
-// problem counts a mistake. Mistakes with the same kind are one Problem, which has the text of the first.
-func (r *reader) problem(line int64, kind, text string) {
+// problem counts a mistake. Those of one kind are one Problem, which has the text of the first.
+func (r *reader) problem(kind, text string) {
 	key := r.name + "\x00" + kind
 	i, ok := r.known[key]
 	if !ok {
 		i = len(r.data.Problems)
 		r.known[key] = i
-		r.data.Problems = append(r.data.Problems, observed.Problem{Source: r.name, Line: line, Text: text})
+		r.data.Problems = append(r.data.Problems, observed.Problem{Source: r.name, Line: r.line, Text: text})
 	}
 	r.data.Problems[i].Count++
 }
 
 // wrong counts a field that cannot be read.
 func (r *reader) wrong(field string, value []byte, want string) {
-	if _, ok := r.known[r.name+"\x00"+field+want]; ok { // no allocation for the text
-		r.problem(r.line, field+want, "")
-		return
-	}
 	if len(value) > 40 {
 		value = append(value[:37:37], "..."...)
 	}
-	r.problem(r.line, field+want, fmt.Sprintf("%s is %q: want %s", field, value, want))
+	r.problem(field+want, fmt.Sprintf("%s is %q: want %s", field, value, want))
 }
 
 func (r *reader) note(text string) {
@@ -158,23 +169,11 @@ func (r *reader) note(text string) {
 	}
 }
 
-func (r *reader) read(name string) error {
-	r.name, r.line, r.src = name, 0, observed.Source{Name: name}
-	var err error
-	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
-		err = r.readAPI(name)
-	} else {
-		err = r.readFile(name)
-	}
-	if err != nil {
-		return err
-	}
-	r.data.Sources = append(r.data.Sources, r.src)
-	return nil
-}
-
 func (r *reader) readFile(name string) error {
-	var in io.Reader = cmp.Or[io.Reader](r.Stdin, os.Stdin)
+	in := r.Stdin
+	if in == nil {
+		in = os.Stdin
+	}
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -183,195 +182,136 @@ func (r *reader) readFile(name string) error {
 		defer f.Close()
 		in = f
 	}
-	raw := &counter{r: r, in: in, hash: sha256.New()}
-	text := bufio.NewReaderSize(raw, 1<<20)
+	raw := &meter{r: r, in: in, hash: sha256.New()}
+	text := bufio.NewReaderSize(raw, longestLine)
 	if head, _ := text.Peek(2); string(head) == "\x1f\x8b" {
 		unzipped, err := gzip.NewReader(text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		text = bufio.NewReaderSize(unzipped, 1<<20)
+		text = bufio.NewReaderSize(unzipped, longestLine)
+	}
+	if head, _ := text.Peek(3); string(head) == "\xef\xbb\xbf" { // a byte order mark
+		_, _ = text.Discard(3)
 	}
 	head, err := text.Peek(64 << 10)
 	if len(head) == 0 {
-		return fmt.Errorf("%s: is empty: want a log or metrics%s", name, unless(err))
+		return fmt.Errorf("%s: want a log or metrics: %w", name, err)
 	}
-	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) { // a byte order mark
-		_, _ = text.Discard(3)
-		head = head[3:]
+	if r.src.Kind = cmp.Or(r.Format, r.recognise(head)); r.src.Kind == "" {
+		return fmt.Errorf("%s: the format is not known: want one of %s, or a log format", name, strings.Join(Formats, ", "))
 	}
-	kind := r.Format
-	if kind == "" {
-		if kind = r.recognise(head); kind == "" {
-			return fmt.Errorf("%s: the format is not known: want one of %s, or a log format", name, strings.Join(Formats, ", "))
-		}
+	switch r.src.Kind {
+	case "prometheus":
+		err = r.readText(text)
+	case "otlp":
+		err = r.readOTLP(text)
+	default:
+		err = r.newRows(r.src.Kind).read(text)
 	}
-	r.src.Kind = kind
-	if err := r.parse(kind, head, text); err != nil {
-		return err
-	}
-	if _, err := io.Copy(io.Discard, raw); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	if err == nil {
+		_, err = io.Copy(io.Discard, raw)
 	}
 	r.src.Sha256 = hex.EncodeToString(raw.hash.Sum(nil))
-	return nil
+	return err
 }
 
-func unless(err error) string {
-	if err == nil || errors.Is(err, io.EOF) {
-		return ""
-	}
-	return " (" + err.Error() + ")"
-}
-
-func (r *reader) parse(kind string, head []byte, text *bufio.Reader) error {
-	switch kind {
-	case "prometheus":
-		return r.readText(text)
-	case "otlp":
-		return r.readOTLP(text)
-	}
-	rows, err := r.newRows(kind)
-	if err != nil {
-		return err
-	}
-	switch kind {
-	case "json":
-		err = rows.readJSON(text)
-	case "csv":
-		err = rows.readCSV(text)
-	default:
-		err = rows.readLines(text, kind, head)
-	}
-	if err != nil {
-		return err
-	}
-	return rows.end()
-}
-
-// recognise returns the format of a source that begins with head. It looks at the first 20 lines: one that was cut off or is
-// damaged does not hide the others.
+// recognise returns the format of a source that begins with head. It looks at the first 20 lines: one that is damaged does not hide
+// the others.
 func (r *reader) recognise(head []byte) string {
-	switch format := r.LogFormat; {
-	case format == "":
-	case strings.Contains(format, "$"):
+	switch f := r.LogFormat; {
+	case strings.Contains(f, "$"):
 		return "nginx"
-	case strings.Contains(format, "%DURATION%") || strings.Contains(format, "%START_TIME"):
+	case strings.Contains(f, "%DURATION%") || strings.Contains(f, "%START_TIME"):
 		return "envoy"
-	default:
+	case f != "":
 		return "haproxy"
-	}
-	if trimmed := bytes.TrimLeft(head, " \t\r\n"); bytes.HasPrefix(trimmed, []byte("{")) && bytes.Contains(head, []byte(`"resourceMetrics"`)) {
+	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"resourceMetrics"`)):
 		return "otlp"
 	}
-	first := ""
-	for i, line := range bytes.SplitN(head, []byte("\n"), 21) {
-		line = bytes.TrimRight(line, "\r")
-		if i == 20 || len(line) == 0 {
-			continue
-		}
-		if first == "" {
-			first = string(line)
-		}
-		if kind := recogniseLine(line); kind != "" {
+	lines := bytes.SplitN(head, []byte("\n"), 21)
+	for _, line := range lines[:min(20, len(lines))] {
+		if kind := recogniseLine(bytes.TrimRight(line, "\r")); kind != "" {
 			return kind
 		}
 	}
-	if strings.Contains(first, ",") && (r.Fields != nil || csvHeader(first)) {
+	if names := strings.Split(string(lines[0]), ","); len(names) > 1 && (r.Fields != nil || slices.ContainsFunc(names, isKnown)) {
 		return "csv"
 	}
 	return ""
 }
 
 func recogniseLine(line []byte) string {
-	var fields [columns][]byte
-	has := func(prefixes ...string) bool {
-		return slices.ContainsFunc(prefixes, func(p string) bool { return bytes.HasPrefix(line, []byte(p)) })
+	for _, kind := range []string{"alb", "envoy", "nginx", "haproxy"} {
+		var fields [columns][]byte
+		if logFormats[kind][0].split(afterSyslog(line), &fields) {
+			at := slices.Concat(fields[ended], fields[began])
+			if _, ok := outcomeOf(fields[status]); ok && len(at) > 10 && isDigits(at[:2]) {
+				return kind
+			}
+		}
 	}
-	switch {
-	case has("{"):
-		return "json"
-	case has("# HELP ", "# TYPE ", "# UNIT ", "# EOF"):
-		return "prometheus"
-	case has("http ", "https ", "h2 ", "grpcs ", "ws ", "wss ") && albFormat.split(line, &fields):
-		return "alb"
-	case has("[20") && envoyFormat.split(line, &fields):
-		return "envoy"
-	case combinedFormat.split(line, &fields) && len(fields[status]) == 3 && isDigits(fields[status]):
-		return "nginx"
-	case haproxyFormat.split(afterSyslog(line), &fields) && fields[endedBy] != nil && len(fields[endedBy]) == 4:
-		return "haproxy"
-	}
-	if _, _, _, ok := parseSample(line, nil); ok {
+	if _, _, _, ok := parseSample(line, nil); ok || bytes.HasPrefix(line, []byte("# TYPE ")) || bytes.HasPrefix(line, []byte("# HELP ")) {
 		return "prometheus"
 	}
-	return ""
+	return map[bool]string{true: "json"}[bytes.HasPrefix(line, []byte("{"))]
 }
 
-// A counter counts and hashes what is read, for reader.
-type counter struct {
+// A meter counts and hashes what is read.
+type meter struct {
 	r    *reader
 	in   io.Reader
 	hash hash.Hash
 }
 
-func (c *counter) Read(p []byte) (int, error) {
+func (c *meter) Read(p []byte) (int, error) {
 	if err := c.r.ctx.Err(); err != nil {
 		return 0, err
 	}
 	n, err := c.in.Read(p)
 	c.hash.Write(p[:n])
-	c.r.done += int64(n)
-	if c.r.Progress != nil {
+	if c.r.done += int64(n); c.r.Progress != nil {
 		c.r.Progress(c.r.done, max(c.r.total, c.r.done))
 	}
 	return n, err
 }
 
-const cutOff = "the last line has no end, and is not used: it may be cut off"
+const (
+	longestLine = 256 << 10
+	cutOff      = "the last line has no end, and is not used: it may be cut off"
+)
 
-// eachLine calls f with each line of text, without its end. A line that is too long is counted; so is a last one without an end if
-// whole does not report that it is whole, and a file that breaks off.
+// eachLine calls f with each line of text. It counts lines that are too long, a last one without an end, unless it is whole, and
+// that the text cannot be read on.
 func (r *reader) eachLine(text *bufio.Reader, whole func([]byte) bool, f func([]byte) error) error {
 	for tooLong := false; ; {
 		line, err := text.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			if !tooLong {
-				r.line++
-				r.problem(r.line, "long", "the line is longer than 1 MiB, and is not used")
-			}
-			tooLong = true
-			continue
-		}
-		if tooLong {
-			tooLong = false
-			if err == nil {
-				continue
-			}
-			line = nil
-		}
-		if len(line) > 0 {
+		if len(line) > 0 && !tooLong {
 			r.line++
 			r.src.Lines++
-			if err != nil && !whole(line) {
-				r.problem(r.line, "cut", cutOff)
-			} else if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
+			switch {
+			case errors.Is(err, bufio.ErrBufferFull):
+				r.problem("long", "the line is longer than 256 KiB, and is not used")
+			case err != nil && (whole == nil || !whole(line)):
+				r.problem("cut", cutOff)
+			default:
+				if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
+					continue
+				}
 				if err := f(line); err != nil {
 					return err
 				}
 			}
 		}
+		tooLong = errors.Is(err, bufio.ErrBufferFull)
 		switch {
-		case err == nil:
-		case errors.Is(err, io.EOF):
-			return nil
-		case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
-			r.problem(r.line, "broken", "the compressed file is damaged here, and what follows is not used: "+err.Error())
-			return nil
+		case err == nil || tooLong:
 		case r.ctx.Err() != nil:
 			return r.ctx.Err()
-		default: // such as flate.CorruptInputError
-			r.problem(r.line, "broken", "the source cannot be read on: "+err.Error())
+		default:
+			if !errors.Is(err, io.EOF) { // such as a compressed file that is cut off
+				r.problem("broken", "the source cannot be read on: "+err.Error())
+			}
 			return nil
 		}
 	}

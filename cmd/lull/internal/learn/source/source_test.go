@@ -184,14 +184,14 @@ func TestProblems(t *testing.T) {
 		log += strings.TrimSuffix(l, "\n") + "\r\n"
 	}
 	d := mustRead(t, log+`192.0.2.1 - - [29/Nov/2026:18:05:59 +0000] "GET / HTTP/1.1" 200 612 "-" "curl/8.5" 0.1`, Options{})
-	const want = `1× line 2: the line is not a line of nginx
+	const want = `1× line 2: the line is not one of nginx
 1× line 3: time is "31/Nov/2026:18:05:01 +0000": want such as 2026-11-29T18:05:19.123Z, 29/Nov/2026:18:05:19 +0000 or seconds since 1970, from 2000 to 2099
 1× line 4: status is "700": want 100 to 599, ok, timeout, refused, reset, canceled or error
 1× line 5: the line has no duration, and is not used
 2× line 7: the request ended more than 10 s before the one of the line before: logs were merged, or the clock was set back
-1× line 9: the line is longer than 1 MiB, and is not used
+1× line 9: the line is longer than 256 KiB, and is not used
 1× line 109: the last line has no end, and is not used: it may be cut off
-1× line 0: requests ended more than a day before or after all others, and are not used: the clock may have jumped`
+1× line 0: requests ended more than a day before or after the others, and are not used: the clock may have jumped`
 	if got := problems(d); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
