@@ -128,7 +128,9 @@ func (e *estimator) explain(s *steps, r run) (fault, bool) {
 	}
 	inside := down.inside()
 	silent := sum(s.ok, inside) <= 0.02*s.rate*float64(inside.to-inside.from)
-	if down.to > 0 && down.from <= r.from+1 {
+	// It was as quick as ever until just before that: what was slow earlier is not the beginning.
+	sudden := down.from <= r.from+1 || s.ok[down.from-2] > 0.7*came[down.from-2] && !s.late(run{down.from - 2, down.from - 1}, 2)
+	if down.to > 0 && sudden {
 		if quick := sum(s.failed, down); quick > 0.9*sum(s.all, down) && quick > 0.8*sum(came, down) {
 			f, ok := s.refused(r, down)
 			// In a stall some wait, until they are cut off or answered late.
@@ -141,7 +143,8 @@ func (e *estimator) explain(s *steps, r run) (fault, bool) {
 			return e.stalled(s, down, came), true
 		}
 	}
-	if failing.to > 0 && !s.late(failing, 1.5) {
+	// Others than those that failed are answered. If they are cut off, a full queue refuses.
+	if failing.to > 0 && !s.late(failing, 1.5) && sum(s.cut, failing) < 0.1*sum(s.all, failing)+s.failing*sum(s.all, failing) {
 		if f, ok := s.refused(r, failing); ok {
 			return f, true
 		}
