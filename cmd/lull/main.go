@@ -21,6 +21,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/probe"
 	proxy "github.com/lullgo/lull/cmd/lull/internal/proxy/command"
 	"github.com/lullgo/lull/cmd/lull/internal/queue"
+	"github.com/lullgo/lull/cmd/lull/internal/replay"
 	"github.com/lullgo/lull/cmd/lull/internal/schema"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/topic"
@@ -36,6 +37,7 @@ type commands struct {
 	Battery  battery.Command    `cmd:"" help:"Simulate a policy in some 530 worlds, and show where other policies do better."`
 	Learn    learn.Command      `cmd:"" help:"Make a scenario of logs and metrics: the world in which a policy must work."`
 	Tune     tune.Command       `cmd:"" help:"Look for a policy that fits a learned world better than the zero policy."`
+	Replay   replay.Command     `cmd:"" help:"Replay an incident that lull learn has seen, under the policy that ran and under others."`
 	Lint     lint.Command       `cmd:"" help:"Check policies and call graphs."`
 	Convert  convert.Command    `cmd:"" help:"Translate retry settings of gRPC, Istio, Envoy and others into policies, and back."`
 	Schema   schema.Command     `cmd:"" help:"Print the JSON Schema of policy files."`

@@ -68,7 +68,7 @@ type callTally struct {
 
 func newRecorder(s *Scenario) *recorder {
 	r := &recorder{firstCalls: map[uint32]time.Duration{}, s: s, width: s.step(), window: s.window()}
-	r.disturbedFrom, r.disturbedTo = s.disturbance()
+	r.disturbedFrom, r.disturbedTo = s.Disturbance()
 	r.warmupEnd = min(s.Warmup, r.disturbedFrom)
 	r.steps = make([]counts, ceil(s.Horizon, r.width))
 	r.bins = make([]bin, ceil(s.Horizon, r.window)+1)

@@ -340,7 +340,7 @@ func (b *builder) topic(i int, def *Topic) {
 	t.broker = engine.BrokerCapabilities{MaxDelay: cmp.Or(def.Broker.MaxDelay, 12*time.Hour), FreeDefer: !def.Broker.CountDefers, Losses: !def.Broker.CountDefers}
 	t.quick = engine.QuickRetries{MaxRuns: c.Quick, MaxWait: cmp.Or(c.QuickWait, time.Second)}
 	t.tally.Name = def.Name
-	t.tally.disturbedFrom, t.tally.disturbedTo = w.scenario.disturbance()
+	t.tally.disturbedFrom, t.tally.disturbedTo = w.scenario.Disturbance()
 	t.arrivals = stream{origin: o, arrivals: &def.Arrivals, key: draw.Mix(b.seed, 1<<32+uint64(i)), ramp: def.Arrivals.Ramp}
 	t.arrivals.findFirst()
 	w.scheduleProduce(t)

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,7 +14,7 @@ import (
 
 // arrivals learns how many calls begin, over time. Callers know that. A server counts retries among them: what arrives in an incident is taken for calls only if
 // it is more than retries explain.
-func (e *estimator) arrivals() {
+func (e *estimator) arrivals() error {
 	s := e.main
 	for _, side := range []observed.Side{observed.Attempts, observed.Calls} {
 		s = cmp.Or(e.sum[side], s)
@@ -60,6 +61,9 @@ func (e *estimator) arrivals() {
 	}
 	best := slices.MaxFunc(stretches, func(a, b run) int { return int(n(a) - n(b)) })
 	total, took := sum(quiet, best), n(best)*s.length
+	if total == 0 {
+		return errors.New("nothing came while all was normal: want measurements from before the incident")
+	}
 	around := counted(total, spread).over(took)
 	if !pure {
 		around.low *= 1 - e.main.failing // each of those that failed may be one that was repeated
@@ -95,6 +99,7 @@ func (e *estimator) arrivals() {
 		e.ask(".arrivals.ramp", "", "metrics of the callers, by call",
 			"How many calls began during the incident? The server saw attempts, and cannot tell retries from calls. Assumed: as many as around it.")
 	}
+	return nil
 }
 
 // stretchesOf returns the stretches of equal means. One without a mean (nothing is known there) belongs to the one before.

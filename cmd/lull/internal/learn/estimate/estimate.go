@@ -115,15 +115,21 @@ func (e *estimator) learn(g *group) error {
 	if n := len(m.Points); n < 10 {
 		return fmt.Errorf("%d steps of %v were measured: want at least 10", n, m.Step)
 	}
-	if m.findCalm(); m.usual.n < 100 {
-		return fmt.Errorf("%s requests with a time were answered while all was normal: want at least 100", whole(m.usual.n))
-	}
+	m.findCalm()
 	sc := &e.w.Scenario
 	if e.i == 0 {
 		e.frame()
 	}
-	if w := e.world(m); w.to-w.from < 5 {
-		return fmt.Errorf("it was measured at another time than %s", sc.Services[0].Name)
+	for side, s := range e.sum {
+		if s == nil {
+			continue
+		}
+		if w := e.world(s); w.to-w.from < 5 && s == m {
+			return fmt.Errorf("%d steps of %v are left, in the time of the first service and without those at the end: want at least 5", w.to-w.from, s.Step)
+		} else if w.to-w.from < 5 {
+			e.problem(s.Series, "it was measured at another time than the rest, and is left out")
+			e.sum[side] = nil
+		}
 	}
 	hosts := map[string]bool{"": true}
 	for _, p := range g.side[m.Side] {
@@ -131,8 +137,12 @@ func (e *estimator) learn(g *group) error {
 	}
 	sc.Services = append(sc.Services, sim.Service{Name: g.name, Hosts: len(hosts) - 1})
 	sc.Fleets = append(sc.Fleets, sim.Fleet{Name: "callers of " + g.name, Calls: g.name})
-	e.arrivals()
-	e.times()
+	if err := e.arrivals(); err != nil {
+		return err
+	}
+	if err := e.times(); err != nil {
+		return err
+	}
 	e.errors()
 	e.capacity()
 	e.faults(g)

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
@@ -12,9 +13,12 @@ import (
 const mostBars = 40
 
 // times learns how long the work takes while all is normal, from the server if it was measured.
-func (e *estimator) times() {
+func (e *estimator) times() error {
 	s := e.main
 	h := e.calmTimes(s, answered)
+	if h.n < 100 {
+		return fmt.Errorf("%s requests with a time were answered while all was normal: want at least 100", whole(h.n))
+	}
 	d := &e.service().Time
 	d.Kind = sim.Histogram
 	e.value("time", "", "", "%s %s, while all was normal", whole(h.n), e.what)
@@ -55,7 +59,7 @@ func (e *estimator) times() {
 	// Half of the difference of the medians is the way between callers and server, if both were measured.
 	a := e.sum[observed.Attempts]
 	if a == nil || s.Side != observed.Served || !a.Exact || !s.Exact {
-		return
+		return nil
 	}
 	ours := e.calmTimes(a, answered)
 	x, y := ours.around(0.5, 1), h.around(0.5, 1)
@@ -63,6 +67,7 @@ func (e *estimator) times() {
 		e.fleet().Network.Latency.Mean = seconds((ours.quantile(0.5)-h.quantile(0.5))/2, 2)
 		e.value(".network.latency", duration((x.low-y.high)/2, -1), duration((x.high-y.low)/2, 1), "half of the difference of the medians at the callers and at the server")
 	}
+	return nil
 }
 
 // bursts returns the dispersion of how many take longer than a quantile in each step: waits come in bursts.

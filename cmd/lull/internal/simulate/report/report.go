@@ -38,7 +38,7 @@ type Page struct {
 	// Seed is the first, Seeds how many there are.
 	Seed  uint64
 	Seeds int
-	// Measured: the page shows what lull learn has read, with one contender, and no run.
+	// Measured: the page shows what lull learn has read, with one contender, or beside it runs of lull replay.
 	Measured bool
 	// Interrupted: the page shows what was computed until the user stopped it.
 	Interrupted bool
@@ -105,7 +105,7 @@ func newView(p Page) view {
 	v.Title = cmp.Or(p.Scenario.Title, p.Scenario.Name, "Comparison of policies")
 	v.Head = v.Title + " · lull simulate"
 	if p.Measured {
-		v.Head = v.Title + " · lull learn"
+		v.Head = v.Title + " · lull " + map[bool]string{true: "learn", false: "replay"}[len(p.Summaries) == 1]
 	}
 	v.Contenders = contenders(p)
 	v.Facts = facts(p)
