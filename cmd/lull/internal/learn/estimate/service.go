@@ -121,15 +121,28 @@ func (e *estimator) capacity() {
 	if can := float64(sv.Workers) * e.hosts() / mean; math.Abs(can*s.length/level-1) > 0.05 {
 		e.ask("workers", "", "the service's configuration", "How many requests does it work on at a time? %d workers could answer %s a second, and it answered %s.", sv.Workers, number(can, 0), number(level/s.length, 0))
 	}
-	// At least as many wait as were ever in hand.
-	most, held := 0.0, 0.0
+	// At least as many wait as were ever in hand. No more do if some were refused only then.
+	most, held := 0.0, make([]float64, len(s.all)+1)
 	for i := range s.all {
-		held = max(held+or(s.began[i]-s.all[i], 0), 0)
-		most = max(most, held)
+		held[i+1] = max(held[i]+or(s.began[i]-s.all[i], 0), 0)
+		most = max(most, held[i+1])
+	}
+	then, otherwise := 0.0, 0.0
+	for i := range s.all {
+		if refused := or(s.failed[i]-s.failing*s.all[i], 0); max(held[i], held[i+1]) > 0.9*most {
+			then += refused
+		} else {
+			otherwise += max(refused, 0)
+		}
 	}
 	waited := max(math.Ceil(most/e.hosts())-float64(sv.Workers), 0)
-	sv.Queue.Limit = int(cmp.Or(digits(10*waited, 1), 1000))
-	e.ask("queue.limit", number(waited, 0), "the service's configuration", "How many requests can wait for a worker? At least %s waited. Assumed: %d.", whole(waited), sv.Queue.Limit)
+	if full := waited >= 10 && then > 20 && then > 10*otherwise; full {
+		sv.Queue.Limit = int(waited)
+		e.value("queue.limit", number(math.Floor(0.95*waited), 0), number(math.Ceil(1.05*waited), 0), "%s were refused while that many waited, and nearly none otherwise", whole(then))
+	} else {
+		sv.Queue.Limit = int(cmp.Or(digits(10*waited, 1), 1000))
+		e.ask("queue.limit", number(waited, 0), "the service's configuration", "How many requests can wait for a worker? At least %s waited. Assumed: %d.", whole(waited), sv.Queue.Limit)
+	}
 	e.ask("cancel_work", "", "the service's code", "Does it stop to work for a caller that has gone? Assumed: no.")
 }
 
