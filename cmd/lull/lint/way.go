@@ -153,7 +153,7 @@ func asSum(factors []uint64) []string {
 }
 
 func figures(numbers []uint64) []string {
-	return choice.Names(numbers, func(n uint64) string { return strconv.FormatUint(n, 10) })
+	return choice.Each(numbers, func(n uint64) string { return strconv.FormatUint(n, 10) })
 }
 
 func (r *reach) compare(other *reach) int {

@@ -117,10 +117,7 @@ func arrivalsInWords(a sim.Arrivals) string {
 		text += " from second " + trimmed(a.At.Seconds(), 4)
 	}
 	if len(a.Ramp) > 0 {
-		points := make([]string, len(a.Ramp))
-		for i, p := range a.Ramp {
-			points[i] = fmt.Sprintf("%sx at %s", trimmed(p.Factor, 3), inWords(p.At))
-		}
+		points := choice.Each(a.Ramp, func(p sim.RampPoint) string { return fmt.Sprintf("%sx at %s", trimmed(p.Factor, 3), inWords(p.At)) })
 		text += ", times " + strings.Join(points, ", ")
 	}
 	return text
