@@ -163,13 +163,15 @@ func (s Service) Validate() error {
 }
 
 // Dependency returns the dependency of that name.
-func (f *PolicyFile) Dependency(name string) (Dependency, bool) {
-	for i := range f.Dependencies {
-		if f.Dependencies[i].Name == name {
-			return f.Dependencies[i], true
+func (f *PolicyFile) Dependency(name string) (Dependency, bool) { return find(f.Dependencies, name) }
+
+func find[T interface{ name() string }](all []T, name string) (found T, ok bool) {
+	for i := range all {
+		if all[i].name() == name {
+			return all[i], true
 		}
 	}
-	return Dependency{}, false
+	return found, false
 }
 
 // Policy returns the policy for calls to the dependency of that name. If the file does not name it,
@@ -182,14 +184,7 @@ func (f *PolicyFile) Policy(name string) lull.Policy {
 }
 
 // Service returns the service of that name.
-func (f *PolicyFile) Service(name string) (Service, bool) {
-	for i := range f.Services {
-		if f.Services[i].Name == name {
-			return f.Services[i], true
-		}
-	}
-	return Service{}, false
-}
+func (f *PolicyFile) Service(name string) (Service, bool) { return find(f.Services, name) }
 
 // A YesNo is yes, no, or not given.
 type YesNo uint8

@@ -74,13 +74,13 @@ func newFileReader(name string) *fileReader {
 }
 
 func (r *fileReader) root(n *tree.Node) {
-	fileKeys := slices.Clone(fileKeys)
+	known := slices.Clone(fileKeys)
 	for _, s := range r.sections {
 		for _, m := range codec.Members(s.Type()) {
-			fileKeys = append(fileKeys, m.Key)
+			known = append(known, m.Key)
 		}
 	}
-	inFile := func(m tree.Member) bool { return slices.Contains(fileKeys, m.Key) }
+	inFile := func(m tree.Member) bool { return slices.Contains(known, m.Key) }
 	if !slices.ContainsFunc(n.Members, inFile) {
 		name := codec.Stem(r.File)
 		if n.Kind == tree.Map && !properName(name) {
@@ -88,7 +88,7 @@ func (r *fileReader) root(n *tree.Node) {
 			return
 		}
 		r.file.places.at[codec.Under("dependencies", name)] = r.Place(n)
-		r.dependency(name, n, fileKeys...)
+		r.dependency(name, n, known...)
 		return
 	}
 	if !r.Sound(n, "") {
@@ -96,28 +96,22 @@ func (r *fileReader) root(n *tree.Node) {
 	}
 	parts := map[string]tree.Member{}
 	for _, e := range n.Members {
-		if !slices.Contains(fileKeys, e.Key) {
-			suggestion := choice.Nearest(e.Key, fileKeys)
+		if !slices.Contains(known, e.Key) {
+			suggestion := choice.Nearest(e.Key, known)
 			if _, ok, _ := codec.Find(reflect.TypeFor[Defaults](), e.Key); ok {
 				suggestion = "defaults." + e.Key
 			}
-			r.Unknown(e, "", fileKeys, suggestion)
+			r.Unknown(e, "", known, suggestion)
 			continue
 		}
 		parts[e.Key] = e
 		r.file.places.at[e.Key] = r.KeyPlace(e)
 	}
-	if e, ok := parts["version"]; ok {
-		r.version(e)
-	}
-	if e, ok := parts["defaults"]; ok {
-		r.defaults(e)
-	}
-	if e, ok := parts["dependencies"]; ok {
-		r.dependencies(e)
-	}
-	if e, ok := parts["services"]; ok {
-		r.services(e)
+	read := map[string]func(tree.Member){"version": r.version, "defaults": r.defaults, "dependencies": r.dependencies, "services": r.services}
+	for _, key := range fileKeys {
+		if e, ok := parts[key]; ok {
+			read[key](e)
+		}
 	}
 	r.further(parts)
 }

@@ -14,10 +14,7 @@ import (
 )
 
 // own are those of package preset, in the order in which messages list them.
-var own = []struct {
-	name   string
-	policy func() lull.Policy
-}{
+var own = []ownPreset{
 	{"internal-service", preset.InternalService},
 	{"external-api", preset.ExternalAPI},
 	{"background-worker", preset.BackgroundWorker},
@@ -40,13 +37,12 @@ func Presets() []string {
 	return names
 }
 
-func ownNames() []string {
-	names := make([]string, len(own))
-	for i, p := range own {
-		names[i] = p.name
-	}
-	return names
+type ownPreset struct {
+	name   string
+	policy func() lull.Policy
 }
+
+func ownNames() []string { return choice.Names(own, func(p ownPreset) string { return p.name }) }
 
 type template struct {
 	policy lull.Policy

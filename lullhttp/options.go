@@ -50,12 +50,17 @@ func defaultOptions() options {
 // An Option wires a Transport. It fails if what it was given makes no sense.
 type Option func(*Transport) error
 
-// WithBase sends the requests through base. The default, also for nil, is http.DefaultTransport.
-func WithBase(base http.RoundTripper) Option {
+// set is an option that cannot be wrong.
+func set(change func(*Transport)) Option {
 	return func(t *Transport) error {
-		t.base = base
+		change(t)
 		return nil
 	}
+}
+
+// WithBase sends the requests through base. The default, also for nil, is http.DefaultTransport.
+func WithBase(base http.RoundTripper) Option {
+	return set(func(t *Transport) { t.base = base })
 }
 
 // WithHosts bounds how many hosts are remembered at a time. Those not called for the longest are
@@ -73,10 +78,7 @@ func WithHosts(n int) Option {
 // With wires the dependencies that the transport makes: observers, a budget of another kind, a
 // source of randomness. A lull.WithClassifier is refused: use WithClassifier of this package.
 func With(opts ...lull.Option) Option {
-	return func(t *Transport) error {
-		t.wiring = append(t.wiring, opts...)
-		return nil
-	}
+	return set(func(t *Transport) { t.wiring = append(t.wiring, opts...) })
 }
 
 // WithObserver sends every event of the dependencies that the transport makes to o.
@@ -97,8 +99,7 @@ func WithOperation(name func(*http.Request) string) Option {
 // WithAttemptHeader sends the number of the attempt (from 2) in the named header instead of
 // DefaultAttemptHeader. An empty name sends none.
 func WithAttemptHeader(name string) Option {
-	return func(t *Transport) error {
-		var err error
+	return func(t *Transport) (err error) {
 		t.attemptHeader, err = headerName("WithAttemptHeader", name)
 		return err
 	}
@@ -108,8 +109,7 @@ func WithAttemptHeader(name string) Option {
 // named header. An empty name sends none. The default is DefaultTimeoutHeader, for hosts that have
 // sent AnnounceHeader. Attempts without a time limit send none.
 func WithTimeoutHeader(name string) Option {
-	return func(t *Transport) error {
-		var err error
+	return func(t *Transport) (err error) {
 		t.timeoutAlways = true
 		t.timeoutHeader, err = headerName("WithTimeoutHeader", name)
 		return err
@@ -135,13 +135,10 @@ func headerName(option, name string) (string, error) {
 // The draft standard wants double quotes: give a newKey that returns them if your server does, too.
 // newKey must be safe for concurrent use, and should never return the same key twice.
 func WithIdempotencyKeys(newKey func() string) Option {
-	return func(t *Transport) error {
-		if newKey == nil {
-			newKey = uuid
-		}
-		t.makeKey = newKey
-		return nil
+	if newKey == nil {
+		newKey = uuid
 	}
+	return set(func(t *Transport) { t.makeKey = newKey })
 }
 
 // WithStatus makes responses with the given status mean kind, instead of the verdict of
@@ -163,10 +160,7 @@ func WithStatus(status int, kind engine.VerdictKind) Option {
 // or of problem details, also a wait of zero). Without one it is permanent, as a 403 is: the call
 // ends with it, and it opens no circuit. WithStatus and WithClassifier overrule it.
 func WithHinted429() Option {
-	return func(t *Transport) error {
-		t.hinted429 = true
-		return nil
-	}
+	return set(func(t *Transport) { t.hinted429 = true })
 }
 
 // WithProblem makes a problem details response (RFC 9457) of the given type URI mean kind, whatever

@@ -56,10 +56,7 @@ func WithRoute(pattern string, opts ...lull.CallOption) Option {
 // and with [ErrKeyRequired]: POST, PATCH and unknown methods with neither an Idempotency-Key nor
 // lull.Idempotent nor lull.NotIdempotent. So a test finds a forgotten key, and not an outage.
 func WithKeysRequired() Option {
-	return func(t *Transport) error {
-		t.keysRequired = true
-		return nil
-	}
+	return set(func(t *Transport) { t.keysRequired = true })
 }
 
 // fillSpec fills in what the engine needs to know about a call. It reports whether attempts may run

@@ -165,19 +165,16 @@ func (c *Consumer) drain() error {
 		c.work.Wait()
 		close(done)
 	}()
-	select {
-	case <-done:
-		return nil
-	case <-time.After(c.config.Drain):
+	for _, patience := range [...]time.Duration{c.config.Drain, handlerGrace} {
+		select {
+		case <-done:
+			return nil
+		case <-time.After(patience):
+			c.endHandlers(ErrDraining)
+		}
 	}
-	c.endHandlers(ErrDraining)
-	select {
-	case <-done:
-		return nil
-	case <-time.After(handlerGrace):
-		c.abandoned.Store(true)
-		return ErrUndrained
-	}
+	c.abandoned.Store(true)
+	return ErrUndrained
 }
 
 func (c *Consumer) fetch(ctx context.Context) error {

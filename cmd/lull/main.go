@@ -15,15 +15,18 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/convert"
 	"github.com/lullgo/lull/cmd/lull/internal/demo"
 	"github.com/lullgo/lull/cmd/lull/internal/execute"
+	"github.com/lullgo/lull/cmd/lull/internal/learn"
 	"github.com/lullgo/lull/cmd/lull/internal/lint"
 	"github.com/lullgo/lull/cmd/lull/internal/man"
 	"github.com/lullgo/lull/cmd/lull/internal/probe"
 	proxy "github.com/lullgo/lull/cmd/lull/internal/proxy/command"
 	"github.com/lullgo/lull/cmd/lull/internal/queue"
+	"github.com/lullgo/lull/cmd/lull/internal/replay"
 	"github.com/lullgo/lull/cmd/lull/internal/schema"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/topic"
 	"github.com/lullgo/lull/cmd/lull/internal/torture"
+	"github.com/lullgo/lull/cmd/lull/internal/tune"
 	"github.com/lullgo/lull/internal/choice"
 	_ "github.com/lullgo/lull/lab/rivals" // policy files of the program may name other clients
 )
@@ -32,6 +35,9 @@ type commands struct {
 	Demo     demo.Command       `cmd:"" help:"Show six clients in an outage on real sockets: some cause a retry storm."`
 	Simulate simulate.Command   `cmd:"" help:"Simulate an outage in virtual time, and compare retry policies in it."`
 	Battery  battery.Command    `cmd:"" help:"Simulate a policy in some 530 worlds, and show where other policies do better."`
+	Learn    learn.Command      `cmd:"" help:"Make a scenario of logs and metrics: the world in which a policy must work."`
+	Tune     tune.Command       `cmd:"" help:"Look for a policy that fits a learned world better than the zero policy."`
+	Replay   replay.Command     `cmd:"" help:"Replay an incident that lull learn has seen, under the policy that ran and under others."`
 	Lint     lint.Command       `cmd:"" help:"Check policies and call graphs."`
 	Convert  convert.Command    `cmd:"" help:"Translate retry settings of gRPC, Istio, Envoy and others into policies, and back."`
 	Schema   schema.Command     `cmd:"" help:"Print the JSON Schema of policy files."`

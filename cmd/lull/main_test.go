@@ -61,7 +61,7 @@ func TestVersion(t *testing.T) {
 func TestUnknownCommands(t *testing.T) {
 	for _, args := range [][]string{{"dmo"}, {"help", "dmo"}, {"--json"}} {
 		code, stdout, stderr := lullProgram(t.Context(), args...)
-		if code != cli.Misused || stdout != "" || !strings.Contains(stderr, args[len(args)-1]) || !strings.Contains(stderr, "demo, simulate, battery, lint, convert, schema, proxy, exec, torture, probe, queue, worker, version, completion, man, help") {
+		if code != cli.Misused || stdout != "" || !strings.Contains(stderr, args[len(args)-1]) || !strings.Contains(stderr, "demo, simulate, battery, learn, tune, replay, lint, convert, schema, proxy, exec, torture, probe, queue, worker, version, completion, man, help") {
 			t.Errorf("%v: exit code %d, stdout %q, stderr\n%s", args, code, stdout, stderr)
 		}
 	}
@@ -98,7 +98,7 @@ func TestExamplesInHelp(t *testing.T) {
 		page, _ := topic.Page(name)
 		texts = append(texts, page)
 	}
-	for _, command := range []string{"demo", "simulate", "battery", "lint", "convert", "schema", "proxy", "exec", "torture", "completion", "man"} {
+	for _, command := range []string{"demo", "simulate", "battery", "learn", "tune", "replay", "lint", "convert", "schema", "proxy", "exec", "torture", "completion", "man"} {
 		_, page, _ := lullProgram(t.Context(), "help", command)
 		texts = append(texts, page)
 	}

@@ -257,12 +257,16 @@ func nodeOf(n *tree.Node) *yaml.Node {
 	case tree.Map:
 		y.Kind = yaml.MappingNode
 		for _, m := range n.Members {
-			y.Content = append(y.Content, text(m.Key), nodeOf(m.Value))
+			key := text(m.Key)
+			key.HeadComment = m.Value.Comment
+			y.Content = append(y.Content, key, nodeOf(m.Value))
 		}
 	case tree.List:
 		y.Kind = yaml.SequenceNode
 		for _, item := range n.Items {
-			y.Content = append(y.Content, nodeOf(item))
+			value := nodeOf(item)
+			value.HeadComment = item.Comment
+			y.Content = append(y.Content, value)
 		}
 	case tree.Text:
 		return text(n.Text)

@@ -37,7 +37,7 @@ const (
 func AdmitUnary(g *admission.Gate, opts ...ServerOption) grpc.UnaryServerInterceptor {
 	o := newServerOptions(opts)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
-		if alwaysPasses(info.FullMethod) || o.skips(ctx, info.FullMethod) {
+		if o.letsPass(ctx, info.FullMethod) {
 			return handler(ctx, req)
 		}
 		pass, err := o.admit(ctx, g)
@@ -57,7 +57,7 @@ func AdmitUnary(g *admission.Gate, opts ...ServerOption) grpc.UnaryServerInterce
 func AdmitStream(g *admission.Gate, opts ...ServerOption) grpc.StreamServerInterceptor {
 	o := newServerOptions(opts)
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		if alwaysPasses(info.FullMethod) || o.skips(ss.Context(), info.FullMethod) {
+		if o.letsPass(ss.Context(), info.FullMethod) {
 			return handler(srv, ss)
 		}
 		pass, err := o.admit(ss.Context(), g)
@@ -69,9 +69,8 @@ func AdmitStream(g *admission.Gate, opts ...ServerOption) grpc.StreamServerInter
 	}
 }
 
-// alwaysPasses reports whether a method passes admission whatever the options are.
-func alwaysPasses(method string) bool {
-	return strings.HasPrefix(method, "/grpc.health.") || strings.HasPrefix(method, "/grpc.reflection.")
+func (o *serverOptions) letsPass(ctx context.Context, method string) bool {
+	return strings.HasPrefix(method, "/grpc.health.") || strings.HasPrefix(method, "/grpc.reflection.") || o.skips(ctx, method)
 }
 
 // admit waits for the turn of a call. The error is sent to its caller.

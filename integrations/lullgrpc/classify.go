@@ -51,14 +51,7 @@ type Failure struct {
 // Marks ([lull.Transient], ...) are respected. An error of a call that lull has made further down
 // is final ([lull.VerdictOf]). [lull.Classify] classifies an error without a status.
 func Classify(f Failure) lull.Verdict {
-	return lull.VerdictOf(f.Err, func(error) lull.Verdict {
-		v, st := statusOf(f)
-		if st == nil {
-			return v
-		}
-		kind, name := grpcstatus.KindOf(uint32(st.Code()))
-		return verdict(kind, name, f, st)
-	})
+	return new(options).classify(new(rule), f)
 }
 
 // statusOf returns the verdict on an error without a status of its own. For other errors it

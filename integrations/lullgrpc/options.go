@@ -47,6 +47,14 @@ func defaultOptions(p lull.Policy) options {
 // An Option wires a Client. It fails if its argument is invalid.
 type Option func(*options) error
 
+// set is an option that cannot be wrong.
+func set(change func(*options)) Option {
+	return func(o *options) error {
+		change(o)
+		return nil
+	}
+}
+
 // WithPolicy puts the methods that patterns name under a policy of their own. They have a
 // dependency of their own for each target, with its own budget and breaker. It is named after the
 // target and the first pattern.
@@ -113,10 +121,7 @@ func WithServiceConfig(sc ServiceConfig, r ServiceConfigOptions) Option {
 // WithDependencies makes pick choose the dependency of a call, instead of one for each target. If
 // it returns nil, the target's is used. It must be safe for concurrent use.
 func WithDependencies(pick func(ctx context.Context, target, method string) *lull.Dependency) Option {
-	return func(o *options) error {
-		o.pick = pick
-		return nil
-	}
+	return set(func(o *options) { o.pick = pick })
 }
 
 // WithTargets bounds how many targets are remembered at a time. Those not called for the longest
@@ -134,10 +139,7 @@ func WithTargets(n int) Option {
 // With wires the dependencies that the client makes: observers, a budget of another kind, a source
 // of randomness. A lull.WithClassifier is refused: use WithClassifier of this package.
 func With(opts ...lull.Option) Option {
-	return func(o *options) error {
-		o.wiring = append(o.wiring, opts...)
-		return nil
-	}
+	return set(func(o *options) { o.wiring = append(o.wiring, opts...) })
 }
 
 // WithObserver sends every event of the client's dependencies to o.
@@ -161,10 +163,7 @@ func WithReplayBuffer(bytes int) Option {
 // response, instead of until it is open. It is for services whose streams answer at once. It cuts a
 // stream that stays silent, or uploads, for longer.
 func WithStreamTimeouts() Option {
-	return func(o *options) error {
-		o.wholeStream = true
-		return nil
-	}
+	return set(func(o *options) { o.wholeStream = true })
 }
 
 // WithCode makes a status of the given code mean kind, instead of the verdict of [Classify]:
@@ -187,8 +186,5 @@ func WithCode(code codes.Code, kind engine.VerdictKind) Option {
 // WithClassifier makes classify decide what a failed attempt means, instead of [Classify], WithCode
 // and service configs. It must be safe for concurrent use.
 func WithClassifier(classify func(Failure) lull.Verdict) Option {
-	return func(o *options) error {
-		o.classifier = classify
-		return nil
-	}
+	return set(func(o *options) { o.classifier = classify })
 }

@@ -5,10 +5,11 @@ import (
 	"net/http"
 	"time"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/lullgo/lull/internal/grpcstatus"
 	"github.com/lullgo/lull/lullhttp"
 )
 
@@ -22,7 +23,8 @@ const (
 // (0: not requested). Of two waits the longer one counts.
 func hintOf(trailer metadata.MD, st *status.Status) (stop bool, after time.Duration) {
 	h, _ := lullhttp.ParseHint(http.Header{"Grpc-Retry-Pushback-Ms": trailer[pushbackKey]}, 0, time.Time{})
-	return h.Stop, max(h.After, retryInfo(st))
+	status, _ := proto.Marshal(st.Proto()) // what it cannot have is no wait
+	return h.Stop, max(h.After, grpcstatus.RetryDelayIn(status))
 }
 
 // formatPushback returns the value that asks for a wait of d, rounded up to milliseconds. A
@@ -32,20 +34,4 @@ func formatPushback(d time.Duration) string {
 		return "-1"
 	}
 	return lullhttp.FormatTimeout(min(d, math.MaxInt32*time.Millisecond))
-}
-
-// retryInfo returns the longest wait in the status's google.rpc.RetryInfo details. Malformed or
-// negative waits are ignored.
-func retryInfo(st *status.Status) time.Duration {
-	var longest time.Duration
-	for _, detail := range st.Proto().GetDetails() {
-		var info errdetails.RetryInfo
-		if !detail.MessageIs(&info) || detail.UnmarshalTo(&info) != nil {
-			continue
-		}
-		if delay := info.GetRetryDelay(); delay.IsValid() {
-			longest = max(longest, delay.AsDuration())
-		}
-	}
-	return longest
 }

@@ -1,10 +1,10 @@
 package lullredis
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/edge"
 )
 
 // A FleetBudget pays for the retries of one dependency in one instance of a fleet: with tokens that the
@@ -16,7 +16,7 @@ import (
 type FleetBudget struct {
 	local  budget.Budget
 	ledger *ledger
-	empty  atomic.Bool // refused since it last paid
+	edge   edge.Edge
 	name   string
 	config BudgetConfig
 	fleet  *Fleet
@@ -66,25 +66,18 @@ func (b *FleetBudget) Done(now time.Duration, success bool, r budget.Receipt, _ 
 // meanwhile.
 func (b *FleetBudget) Withdraw(now time.Duration, c budget.Class, rnd func() uint64) budget.Grant {
 	if g := b.local.Withdraw(now, c, rnd); g.OK {
-		b.granted()
+		b.edge.RecordGrant()
 		return g
 	}
 	paid, wake := b.ledger.withdraw()
 	if paid {
-		b.granted()
+		b.edge.RecordGrant()
 		return budget.Grant{OK: true, Receipt: 1}
 	}
 	if wake {
 		b.fleet.wakeUp()
 	}
-	return budget.Grant{Exhausted: !b.empty.Load() && !b.empty.Swap(true)}
-}
-
-// granted records that the budget has paid: the next refusal is the first of an exhaustion.
-func (b *FleetBudget) granted() {
-	if b.empty.Load() {
-		b.empty.Store(false)
-	}
+	return budget.Grant{Exhausted: b.edge.RecordRefusal()}
 }
 
 // Balance returns the whole tokens that this instance holds.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lullgo/lull/internal/chance"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/storecall"
 )
 
 // A Fleet syncs the budgets of one instance with those of all others that use the same
@@ -132,24 +133,18 @@ func (f *Fleet) Close(ctx context.Context) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	err := storecall.Wait(ctx, func() error {
 		f.exchange(ctx, batch)
-	}()
-	var errs []error
-	select {
-	case <-done:
+		var errs []error
 		for _, s := range batch {
 			if s.err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", s.budget.name, s.err))
 			}
 		}
-	case <-ctx.Done():
-		errs = append(errs, ctx.Err())
-	}
-	if len(errs) > 0 {
-		return fmt.Errorf("lullredis: handing tokens back: %w", errors.Join(errs...))
+		return errors.Join(errs...)
+	})
+	if err != nil {
+		return fmt.Errorf("lullredis: handing tokens back: %w", err)
 	}
 	return nil
 }

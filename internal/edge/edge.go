@@ -8,12 +8,12 @@ import "sync/atomic"
 // none. It is safe for concurrent use.
 type Edge struct{ refused atomic.Bool }
 
-// Granted records a grant.
+// RecordGrant records a grant.
 func (e *Edge) RecordGrant() {
 	if e.refused.Load() {
 		e.refused.Store(false)
 	}
 }
 
-// Refused records a refusal, and reports whether it is the first one after a grant.
-func (e *Edge) RecordRefusal() bool { return !e.refused.Swap(true) }
+// RecordRefusal records a refusal, and reports whether it is the first one after a grant.
+func (e *Edge) RecordRefusal() bool { return !e.refused.Load() && !e.refused.Swap(true) }

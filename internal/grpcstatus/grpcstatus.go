@@ -99,13 +99,18 @@ func TooLarge(message string) bool { return tooLarge.MatchString(message) }
 
 const maxSeconds = 315_576_000_000 // of a google.protobuf.Duration
 
-// RetryDelay returns the longest wait in the google.rpc.RetryInfo details of a google.rpc.Status, from
-// the value of Grpc-Status-Details-Bin. Malformed and negative waits are ignored.
-func RetryDelay(details string) (longest time.Duration) {
+// RetryDelay is RetryDelayIn for the value of Grpc-Status-Details-Bin.
+func RetryDelay(details string) time.Duration {
 	status, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(details, "="))
 	if err != nil {
 		return 0
 	}
+	return RetryDelayIn(status)
+}
+
+// RetryDelayIn returns the longest wait in the google.rpc.RetryInfo details of a google.rpc.Status as it is sent. Malformed and
+// negative waits are ignored.
+func RetryDelayIn(status []byte) (longest time.Duration) {
 	eachField(status, func(field uint64, _ uint64, detail []byte) {
 		var name string
 		var info []byte

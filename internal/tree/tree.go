@@ -52,6 +52,8 @@ type Node struct {
 	Line, Column int
 	// Flow: a List or a Map is written on one line, if the form has the choice.
 	Flow bool
+	// Comment is written above it, if the form has comments. It may have several lines.
+	Comment string
 	// Faults are what is wrong with the value itself: its tag (without a path), its keys, and what
 	// is merged into it. Paths begin at the value.
 	Faults Mistakes

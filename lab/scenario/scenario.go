@@ -27,7 +27,7 @@ func Read(path string) (sim.Scenario, error) {
 
 // Parse reads a scenario file. It looks for the files that it names in the folder of name.
 // A scenario without a name of its own is called by the stem of name. The scenario is valid. The
-// error is config.Mistakes, in which name stands for the file.
+// section "learned" is checked and left out ([ParseLearned] returns it). The error is config.Mistakes, in which name stands for the file.
 func Parse(name string, data []byte) (sim.Scenario, error) {
 	root, err := os.OpenRoot(folder(name))
 	if err != nil {
@@ -38,25 +38,8 @@ func Parse(name string, data []byte) (sim.Scenario, error) {
 }
 
 func parse(name string, data []byte, files fs.FS) (sim.Scenario, error) {
-	r := codec.NewReader(syntax.ParseOwn, name, files)
-	n := r.Document(data)
-	if n == nil {
-		return sim.Scenario{}, r.Mistakes.Err()
-	}
-	var s sim.Scenario
-	r.Basis = "horizon" // faults and ramps must lie before it
-	r.Decode(n, reflect.ValueOf(&s).Elem(), "", codec.Plain)
-	if !codec.Has(r.Places, "name") {
-		s.Name = codec.Stem(name)
-	}
-	for i := range s.Services {
-		r.Names = append(r.Names, s.Services[i].Name)
-	}
-	r.Validated(s.Validate())
-	if err := r.Mistakes.Err(); err != nil {
-		return sim.Scenario{}, err
-	}
-	return s, nil
+	s, _, err := parseLearned(name, data, files)
+	return s, err
 }
 
 // Format writes s as a file: its fields that are not zero, in their order. [Parse]

@@ -19,6 +19,7 @@ type origin struct {
 	states    []engine.State // one for each process, or one for all if they remember nothing
 	processes int
 	target    *service
+	name      string
 	forward   sampler // one way
 	network   Network
 	instant   bool // no latency and no loss
@@ -29,6 +30,7 @@ type origin struct {
 	reusesFlights  bool           // a place of a flight is used for several calls of one process
 	pooled         bool           // attempts need connections
 	chooses        bool           // hosts are chosen by a set
+	knowsProcess   bool           // flight.process is set
 	sets           []*outlier.Set // by process
 	handshakeTime  sampler
 	pools          []uint32 // by process and host: indices of world.pools, plus one
@@ -109,7 +111,7 @@ func (w *world) newCall(o *origin, p uint32, key uint64, deadline time.Duration)
 
 // startCall starts the call that f stands for, maybe not its first.
 func (w *world) startCall(i uint32, f *flight, o *origin, process uint32, deadline time.Duration) {
-	if o.pooled || o.chooses {
+	if o.knowsProcess {
 		f.process = process
 	}
 	if o.threads == nil { // else it has begun
@@ -253,6 +255,9 @@ func (w *world) answerArrived(i uint32, f *flight, verdict int) {
 
 // attemptEnded reports to the engine how an attempt ended, and does what it decides.
 func (w *world) attemptEnded(i uint32, f *flight, verdict int) {
+	if w.watch != nil {
+		w.attemptSeen(i, verdict, w.verdicts[verdict].Code)
+	}
 	if w.origins[f.origin].chooses {
 		w.reportOutcome(i, w.outcome(verdict))
 	}

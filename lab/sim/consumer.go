@@ -230,7 +230,7 @@ func (w *world) tryMessage(i uint32, x *delivery) {
 	f.origin, f.parent, f.slot, f.process, f.beside = o.index, i, ofMessage, 0, false
 	f.key = draw.Mix(draw.Mix(m.key, uint64(x.receipt)), uint64(x.tries))
 	f.operation, f.began = m.key, w.now
-	if o.pooled || o.chooses {
+	if o.knowsProcess {
 		f.process = x.consumer.index - x.consumer.topic.consumers[0].index
 	}
 	x.flight = k

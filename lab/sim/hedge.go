@@ -124,6 +124,9 @@ func (w *world) endRace(i uint32, f *flight, c *race, step engine.Step) {
 		if !r.inFlight {
 			continue
 		}
+		if w.watch != nil {
+			w.attemptSeen(r.flight, verdictOK, "canceled")
+		}
 		g := w.flights.at(r.flight)
 		w.endRacer(r, g)
 		c.call.Release(w.now, &r.HedgedAttempt)

@@ -25,6 +25,9 @@ func (w *world) sendNth(i uint32, f *flight, n int, until time.Duration) {
 		made += int(f.reloads) // each dial is the first attempt of a call
 	}
 	w.rec.attempt(w.now, made, o.target.index, o.tally)
+	if w.watch != nil {
+		w.watchAttempt(i, f, o, n)
+	}
 	if o.instant && o.target.plain && !o.pooled && !o.chooses {
 		w.sendPlain(i, f, o, attemptRandom{key: f.key, n: uint64(n)}, until, 0, 0)
 		return
@@ -99,6 +102,9 @@ type attemptRandom struct{ key, n uint64 }
 // needed.
 func (w *world) sendPlain(i uint32, f *flight, o *origin, l attemptRandom, until, there, home time.Duration) {
 	s := o.target
+	if w.watch != nil && w.now+there < until {
+		w.watchArrival(i, s.hostOf(l))
+	}
 	verdict, at := s.servePlain(w, w.now+there, l)
 	if verdict == verdictOK && at <= w.scenario.Horizon && (at <= until || !s.def.CancelWork) {
 		if o.countsEffects {

@@ -33,6 +33,7 @@ type recorder struct {
 
 	disturbedFrom, disturbedTo time.Duration // of the disturbance; to is 0 if there is none
 	stopAfter                  time.Duration // end the run once things have been normal for so long
+	inTime                     time.Duration // Options.InTime
 }
 
 type counts struct {
@@ -67,7 +68,7 @@ type callTally struct {
 
 func newRecorder(s *Scenario) *recorder {
 	r := &recorder{firstCalls: map[uint32]time.Duration{}, s: s, width: s.step(), window: s.window()}
-	r.disturbedFrom, r.disturbedTo = s.disturbance()
+	r.disturbedFrom, r.disturbedTo = s.Disturbance()
 	r.warmupEnd = min(s.Warmup, r.disturbedFrom)
 	r.steps = make([]counts, ceil(s.Horizon, r.width))
 	r.bins = make([]bin, ceil(s.Horizon, r.window)+1)
@@ -235,6 +236,9 @@ func (t *callTally) end(r *recorder, now, began time.Duration, why lull.Reason, 
 	if why == engine.Success {
 		t.totals.Succeeded++
 		t.latency.Record(now - began)
+		if r.inTime > 0 && now-began <= r.inTime {
+			t.totals.InTime++
+		}
 	}
 	if attempts == 0 {
 		t.totals.Refused++

@@ -20,9 +20,9 @@ const (
 	fewCalls = 20
 )
 
-// disturbance returns when the first fault begins and when the last one ends. A time in which more arrives than a service can do
+// Disturbance returns when the first fault begins and when the last one ends. A time in which more arrives than a service can do
 // counts as a fault. Without a fault from is the horizon. to is 0 without a fault, and if the last one lasts to the end.
-func (s *Scenario) disturbance() (from, to time.Duration) {
+func (s *Scenario) Disturbance() (from, to time.Duration) {
 	from = s.Horizon
 	during := func(a, b time.Duration) { from, to = min(from, a), max(to, b) }
 	for i := range s.Services {

@@ -114,7 +114,7 @@ func TestRampsDisturbOnlyBeyondCapacity(t *testing.T) {
 		{"more from then on", []RampPoint{{20 * sec, 1}, {20 * sec, 3}}, Service{Workers: 2, Time: fixed(100 * millisecond)}, 20 * sec, 0},
 	} {
 		s := &Scenario{Horizon: 40 * sec, Services: []Service{c.service}, Fleets: []Fleet{{Arrivals: Arrivals{Rate: 10, Ramp: c.ramp}}}}
-		from, to := s.disturbance()
+		from, to := s.Disturbance()
 		want(t, c.name+": from", from, c.from)
 		want(t, c.name+": to", to, c.to)
 	}
@@ -127,7 +127,7 @@ func TestRampsDisturbOnlyBeyondCapacity(t *testing.T) {
 		},
 		Fleets: []Fleet{{Calls: "front", Arrivals: Arrivals{Rate: 10, Ramp: spike}}, {Calls: "front", Arrivals: Arrivals{Rate: 5}}},
 	}
-	from, to := s.disturbance()
+	from, to := s.Disturbance()
 	want(t, "layers: from", from, 5*sec)
 	want(t, "layers: to", to, 8*sec)
 }

@@ -37,6 +37,8 @@ type Result struct {
 type Totals struct {
 	Calls     int64
 	Succeeded int64
+	// InTime calls succeeded within Options.InTime.
+	InTime int64 `json:",omitempty"`
 	// Degraded calls failed, and the caller had another answer (Fleet.Fallback).
 	Degraded int64
 	// Refused calls made no attempt.

@@ -47,9 +47,14 @@ type Options struct {
 	// StopAfterRecovery ends a run once things have been normal for so long. Zero:
 	// a run lasts to the Horizon.
 	StopAfterRecovery time.Duration
+	// InTime is the longest that a call may take to be counted in Totals.InTime. Zero: none is counted.
+	InTime time.Duration
 	// Message, if not nil, is called with each message that is handled or dead, in the order
 	// of time, on the goroutine of Run.
 	Message func(MessageEnd)
+	// Attempt, if not nil, is called with each attempt that ends, in the order of time, on the goroutine of Run. An attempt has
+	// no end if its process is killed, or if it is in flight when the run ends.
+	Attempt func(AttemptEnd)
 	// Progress, if not nil, is called from time to time with how far a run has come, on the
 	// goroutine of Run.
 	Progress func(Progress)
@@ -71,7 +76,7 @@ func Run(ctx context.Context, s Scenario, c Contender, o Options) (Result, error
 	if err != nil {
 		return Result{}, err
 	}
-	w.rec.stopAfter = o.StopAfterRecovery
+	w.rec.stopAfter, w.rec.inTime = o.StopAfterRecovery, o.InTime
 	err = w.run(ctx, o)
 	r := w.rec.result(w.now)
 	for _, t := range w.topics {

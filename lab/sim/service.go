@@ -116,6 +116,9 @@ func (w *world) jobArrives(i uint32, j *job) (answer time.Duration) {
 		w.dropJob(i, j) // the machine is dead: nothing comes back
 		return 0
 	}
+	if w.watch != nil && !w.callerGone(j) {
+		w.watchArrival(j.flight, int(j.host))
+	}
 	if pooled && w.connectionUnknown(i) {
 		return w.sendResponse(i, j, verdictReset, w.now)
 	}

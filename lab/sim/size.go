@@ -35,7 +35,7 @@ func (s Scenario) Cost(c Contender) Cost {
 		base       = 4 << 20
 	)
 	attempts := float64(c.Policy.WithDefaults().Attempts)
-	from, to := s.disturbance()
+	from, to := s.Disturbance()
 	if to == 0 {
 		to = s.Horizon // from is, too, if nothing happens
 	}

@@ -114,7 +114,7 @@ func newFinder(s Scenario, c Contender, o *StabilityOptions) (*finder, error) {
 		f.rate += a.Rate
 	}
 	l.Check(len(s.Fleets) > 0, "Fleets", len(s.Fleets), "at least one, for a map")
-	from, to := s.disturbance()
+	from, to := s.Disturbance()
 	l.Check(to > 0, "Services.Faults", "none that ends", "an outage that ends before the horizon, for a map")
 	if err := l.Err(); err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (f *finder) comesBack(ctx context.Context, load float64, outage time.Durati
 	}
 	f.runs++
 	s := f.s.scaled(load, float64(outage)/float64(f.outage))
-	_, to := s.disturbance()
+	_, to := s.Disturbance()
 	if helped {
 		to = s.stayAway(saturating.Add(to, min(30*time.Second, f.o.Watch/2)), f.relief)
 	}
@@ -197,7 +197,7 @@ func (f *finder) comesBack(ctx context.Context, load float64, outage time.Durati
 // at is s with its load times a factor, and its outage as many times as long: from the beginning of the first fault to the
 // end of the last, with what is between them.
 func (s Scenario) scaled(load, stretch float64) Scenario {
-	from, _ := s.disturbance()
+	from, _ := s.Disturbance()
 	long := func(d time.Duration) time.Duration { return max(duration(float64(d)*stretch), 1) }
 	s.Services, s.Fleets = slices.Clone(s.Services), slices.Clone(s.Fleets)
 	faults := false

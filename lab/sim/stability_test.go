@@ -102,7 +102,7 @@ func TestTheOutageOfARowIsAsLongAsItSays(t *testing.T) {
 	s := Scenario{Horizon: time.Minute, Services: []Service{{Name: "api", Faults: []Fault{{At: 10 * time.Second, For: 2 * time.Second}, {At: 18 * time.Second, For: 2 * time.Second}}}}}
 	for _, stretch := range []float64{0.2, 1, 3} {
 		longer := s.scaled(1, stretch)
-		from, to := longer.disturbance()
+		from, to := longer.Disturbance()
 		if want := time.Duration(stretch * float64(10*time.Second)); from != 10*time.Second || to-from != want {
 			t.Errorf("times %v: from %v to %v, want %v", stretch, from, to, want)
 		}

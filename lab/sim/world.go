@@ -34,6 +34,7 @@ type world struct {
 	nextStream   *stream // the one whose arrival comes first; nil if none does
 	topics       []*topic
 	onMessageEnd func(MessageEnd) // Options.Message
+	watch        *attemptWatch    // of Options.Attempt; nil: nobody watches
 	origins      []*origin
 	services     []*service
 	flights      slab[flight]
@@ -103,6 +104,9 @@ func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
 	}
 	named[c.Name] = c
 	w.onMessageEnd = o.Message
+	if o.Attempt != nil {
+		w.watch = &attemptWatch{o.Attempt, map[uint32]AttemptEnd{}}
+	}
 	b := &builder{w: w, named: named, seed: o.Seed, services: map[string]*service{}}
 	b.verdicts = []lull.Verdict{
 		verdictOK:       {Kind: lull.KindSuccess},
@@ -336,7 +340,7 @@ func (b *builder) topic(i int, def *Topic) {
 	t.broker = engine.BrokerCapabilities{MaxDelay: cmp.Or(def.Broker.MaxDelay, 12*time.Hour), FreeDefer: !def.Broker.CountDefers, Losses: !def.Broker.CountDefers}
 	t.quick = engine.QuickRetries{MaxRuns: c.Quick, MaxWait: cmp.Or(c.QuickWait, time.Second)}
 	t.tally.Name = def.Name
-	t.tally.disturbedFrom, t.tally.disturbedTo = w.scenario.disturbance()
+	t.tally.disturbedFrom, t.tally.disturbedTo = w.scenario.Disturbance()
 	t.arrivals = stream{origin: o, arrivals: &def.Arrivals, key: draw.Mix(b.seed, 1<<32+uint64(i)), ramp: def.Arrivals.Ramp}
 	t.arrivals.findFirst()
 	w.scheduleProduce(t)
@@ -372,6 +376,7 @@ func (b *builder) dependency(field, name, target, policy string, processes int, 
 	o.instant = o.forward.never && n.Loss == 0 && n.LossBack == 0
 	o.chooses = n.Endpoints.On && o.target != nil && len(o.target.hosts) > 1
 	o.pooled, o.handshakeTime = n.Pool.On, newSampler(n.Pool.Handshake)
+	o.knowsProcess = o.pooled || o.chooses || b.w.watch != nil
 	b.w.origins = append(b.w.origins, o)
 	c, ok := b.named[policy]
 	if !ok {
@@ -390,6 +395,7 @@ func (b *builder) dependency(field, name, target, policy string, processes int, 
 	if name == "" {
 		name = target
 	}
+	o.name = name
 	d, err := lull.NewDependency(name, p, opts...)
 	if err != nil {
 		b.problems.Add(field, c.Name, err.Error())

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"net/http"
 
 	"github.com/lullgo/lull/internal/choice"
 )
@@ -73,3 +74,20 @@ var classNames = [...]string{"first", "retry", "hedge"}
 
 // String returns the class in lower case, such as "retry".
 func (c AttemptKind) String() string { return choice.Name("class", classNames[:], c) }
+
+// HeaderCriticality is the request header with the Priority as text, such as
+// "sheddable". (The header Priority of RFC 9218 is another thing: browsers send it
+// unasked, to order the responses on one connection.)
+const HeaderCriticality = "Lull-Criticality"
+
+// PriorityOf returns the Priority in the first HeaderCriticality, or Critical if that is
+// missing or unknown.
+//
+// The client chose it. A Middleware reads it only from those that [WithTrust] names.
+func PriorityOf(h http.Header) Priority {
+	var p Priority
+	if v := h[HeaderCriticality]; len(v) > 0 && p.UnmarshalText([]byte(v[0])) != nil {
+		return Critical
+	}
+	return p
+}

@@ -83,12 +83,14 @@ const (
 	Fenced
 )
 
-// eventKinds has the name, the level in the log, and the text there, of each.
-var eventKinds = [...]struct {
+// A kindInLog has the name of a kind, its level in the log, and the text there.
+type kindInLog struct {
 	name  string
 	level slog.Level
 	text  string
-}{
+}
+
+var eventKinds = [...]kindInLog{
 	Ran:             {"ran", slog.LevelDebug, "carried out"},
 	Released:        {"released", slog.LevelDebug, "ended without effect; the key is free"},
 	Abandoned:       {"abandoned", slog.LevelError, "the outcome is unknown: find out what was done, then delete the entry of this key in the store"},
@@ -105,13 +107,16 @@ var eventKinds = [...]struct {
 	Fenced:          {"fenced", slog.LevelWarn, "another owner took over while the handler ran; its outcome is not recorded"},
 }
 
-// String returns the name in lower case, such as "refused-in-flight".
-func (w EventKind) String() string {
+func (w EventKind) inLog() kindInLog {
 	if int(w) < len(eventKinds) {
-		return eventKinds[w].name
+		return eventKinds[w]
 	}
-	return fmt.Sprintf("what(%d)", uint8(w))
+	unknown := fmt.Sprintf("what(%d)", uint8(w))
+	return kindInLog{unknown, slog.LevelDebug, unknown}
 }
+
+// String returns the name in lower case, such as "refused-in-flight".
+func (w EventKind) String() string { return w.inLog().name }
 
 // An Observer receives every event, in the goroutine in which it happens. It must be
 // safe for concurrent use and should not block. See [NewLog].

@@ -3,6 +3,7 @@ package idempotency
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"net/http"
 	"strings"
 )
@@ -101,4 +102,61 @@ func callerOf(scope, storeKey string) string {
 		return ""
 	}
 	return storeKey[:scopeLen]
+}
+
+// A Scope identifies callers. Each caller has its own keys, so that none can get the
+// response of another by guessing or overhearing its key. A Scope returns an identity
+// that stays the same for all attempts of one request, and false for a caller that
+// it does not know; such a request is answered with 400, and observers get
+// RefusedNoCaller. A caller also has a share of the store's room ([MemoryStore]): it must not
+// be possible to become many callers for nothing. An empty identity with true
+// means, explicitly, that all these callers share their keys.
+//
+// It must be safe for concurrent use. It runs before the body is read.
+type Scope func(r *http.Request) (identity string, ok bool)
+
+// AuthorizationScope is the default Scope: a caller is its Authorization header. A
+// request without the header has no caller, and gets 400.
+//
+// Two callers with different credentials never share a key. But a caller whose token is renewed
+// between two attempts is a new caller, and is carried out. If yours are, or have no
+// Authorization header (cookies, client certificates), give [WithScope] a function that returns
+// the account that your authentication found.
+//
+// What reaches the store is a hash; no credential can be read from it, though one
+// with few possible values can be guessed and compared.
+func AuthorizationScope(r *http.Request) (string, bool) {
+	identity := strings.Join(r.Header["Authorization"], "\x00")
+	return identity, identity != ""
+}
+
+// SharedScope is a Scope for servers whose callers all may see each other's
+// responses, or are one.
+func SharedScope(*http.Request) (string, bool) { return "", true }
+
+// fingerprint is the SHA-256 of method, target, the caller's scope, and the payload,
+// each preceded by its length, so that none can pass for a part of its neighbour.
+//
+// The target is path and query as the client wrote them. The host is not in it, and neither are
+// headers: a retry may go to another name, and proxies change headers. Here the scope is complete;
+// the store's key has 128 bits of it. If two scopes share a key, the second gets a mismatch, not
+// the first one's response.
+func fingerprint(r *http.Request, scope string, payload []byte) Fingerprint {
+	h := sha256.New()
+	var n [8]byte
+	part := func(s string) {
+		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+		h.Write(n[:])
+		h.Write([]byte(s))
+	}
+	part(r.Method)
+	part(r.URL.EscapedPath())
+	part(r.URL.RawQuery)
+	part(scope)
+	binary.BigEndian.PutUint64(n[:], uint64(len(payload)))
+	h.Write(n[:])
+	h.Write(payload)
+	var f Fingerprint
+	h.Sum(f[:0])
+	return f
 }

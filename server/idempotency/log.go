@@ -49,10 +49,7 @@ func defaultObserver() Observer {
 }
 
 func (e Event) level() slog.Level {
-	level := slog.LevelDebug
-	if int(e.Kind) < len(eventKinds) {
-		level = eventKinds[e.Kind].level
-	}
+	level := e.Kind.inLog().level
 	_, panicked := errors.AsType[*PanicError](e.Err)
 	if panicked && level == slog.LevelDebug || e.Kind == RefusedNotKept && e.Err != nil {
 		return slog.LevelError
@@ -78,9 +75,5 @@ func (e Event) log(ctx context.Context, l *slog.Logger, level slog.Level) {
 	if p, is := errors.AsType[*PanicError](e.Err); is && p.Stack != nil {
 		attrs = append(attrs, slog.String("stack", string(p.Stack)))
 	}
-	text := e.Kind.String()
-	if int(e.Kind) < len(eventKinds) {
-		text = eventKinds[e.Kind].text
-	}
-	l.LogAttrs(ctx, level, "idempotency: "+text, attrs...)
+	l.LogAttrs(ctx, level, "idempotency: "+e.Kind.inLog().text, attrs...)
 }

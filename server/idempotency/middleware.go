@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/repeatable"
+	"github.com/lullgo/lull/internal/storecall"
 )
 
 // A Middleware carries out requests with an Idempotency-Key once. It may be used
@@ -135,17 +136,10 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 // Wait returns when everything that is stored in the background is stored or lost,
 // or with ctx's error. Call it after http.Server.Shutdown, before the store is closed.
 func (m *Middleware) Wait(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() {
+	return storecall.Wait(ctx, func() error {
 		m.saving.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	})
 }
 
 func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {

@@ -31,11 +31,11 @@ func (t *tester) mismatch() {
 	c := request()
 	t.claimed(c, false)
 	t.wants(other(c), idempotency.Mismatch) // while it is running
-	t.wants(resumeOther(c), idempotency.Mismatch)
+	t.wants(resume(other(c)), idempotency.Mismatch)
 	t.wants(again(c), idempotency.InFlight)
 	t.extends(c, 0, long)
 	t.wants(other(c), idempotency.Mismatch) // when its outcome is unknown
-	t.wants(resumeOther(c), idempotency.Mismatch)
+	t.wants(resume(other(c)), idempotency.Mismatch)
 	t.wants(again(c), idempotency.Unknown)
 	t.completes(c, []byte("done"), long)
 	t.wants(other(c), idempotency.Mismatch) // when it is done
@@ -43,12 +43,6 @@ func (t *tester) mismatch() {
 	same.Token = c.Token
 	t.wants(same, idempotency.Mismatch)
 	t.replays(again(c), []byte("done"))
-}
-
-func resumeOther(c idempotency.Claim) idempotency.Claim {
-	c = other(c)
-	c.Resume = true
-	return c
 }
 
 func (t *tester) complete() {

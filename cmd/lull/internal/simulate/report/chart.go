@@ -108,6 +108,35 @@ var quantities = []quantity{
 	},
 }
 
+// measured are the quantities of what was measured.
+var measured = []quantity{
+	{
+		id: "calls", title: "Calls per second", axis: "number", keyShows: highest,
+		about: "Calls that began.",
+		of:    func(s sim.Series) []float64 { return s.Calls },
+	},
+	{
+		id: "attempts", title: "Requests per second", axis: "number", keyShows: highest,
+		about: "The load: first attempts and retries together.",
+		of:    func(s sim.Series) []float64 { return s.First },
+	},
+	{
+		id: "good", title: "What succeeds", axis: "share", keyShows: mean,
+		about: "The share of what ended in a step.",
+		of:    func(s sim.Series) []float64 { return s.Good },
+	},
+	{
+		id: "p50", title: "Time, p50", axis: "time", keyShows: highest,
+		about: "Half of what succeeded in a step took no longer than this. Logarithmic; a gap where nothing did.",
+		of:    func(s sim.Series) []float64 { return times(s.P50) },
+	},
+	{
+		id: "p99", title: "Time, p99", axis: "time", keyShows: highest,
+		about: "99 of 100 that succeeded in a step took no longer than this. Logarithmic; a gap where nothing did.",
+		of:    func(s sim.Series) []float64 { return times(s.P99) },
+	},
+}
+
 // reasons returns a quantity for each reason of calls that failed, the most frequent first.
 func reasons(summaries []sim.Summary) []quantity {
 	total := map[string]float64{}
@@ -185,6 +214,9 @@ func charts(p Page, cs []contender) (all []chart, absent []string, thinned bool)
 		return nil, nil, false
 	}
 	qs := slices.Concat(quantities, reasons(p.Summaries))
+	if p.Measured {
+		qs = measured
+	}
 	if len(p.Scenario.Services) > 1 {
 		qs[0].about = "The load: first attempts and retries together, at the service that gets the most."
 	}

@@ -38,6 +38,8 @@ type Page struct {
 	// Seed is the first, Seeds how many there are.
 	Seed  uint64
 	Seeds int
+	// Measured: the page shows what lull learn has read, with one contender, or beside it runs of lull replay.
+	Measured bool
 	// Interrupted: the page shows what was computed until the user stopped it.
 	Interrupted bool
 	// Windows are the times in which something is wrong, in the order of their beginning.
@@ -102,11 +104,16 @@ func newView(p Page) view {
 	v := view{Page: p, Script: template.JS(pageJS)}
 	v.Title = cmp.Or(p.Scenario.Title, p.Scenario.Name, "Comparison of policies")
 	v.Head = v.Title + " · lull simulate"
+	if p.Measured {
+		v.Head = v.Title + " · lull " + map[bool]string{true: "learn", false: "replay"}[len(p.Summaries) == 1]
+	}
 	v.Contenders = contenders(p)
 	v.Facts = facts(p)
 	v.Placed = arranged(p.Windows, p.Scenario.Horizon)
 	v.Charts, v.Absent, v.Thinned = charts(p, v.Contenders)
-	v.Numbers = newNumbers(p, v.Contenders)
+	if !p.Measured {
+		v.Numbers = newNumbers(p, v.Contenders)
+	}
 	if len(v.Charts) > 0 {
 		v.Step = seconds(v.Charts[0].Step)
 	}
@@ -168,15 +175,17 @@ func facts(p Page) []string {
 	if p.Scenario.Name != "" {
 		fs = append(fs, "scenario "+p.Scenario.Name)
 	}
-	if n := len(p.Summaries); n > 0 {
+	if n := len(p.Summaries); n > 0 && !p.Measured {
 		fs = append(fs, term.Counted(n, "contender"))
 	}
-	if p.Seeds > 1 {
+	if p.Measured {
+		fs = append(fs, span(p.Scenario.Horizon)+" of measurements")
+	} else if p.Seeds > 1 {
 		fs = append(fs, fmt.Sprintf("seeds %d to %d", p.Seed, p.Seed+uint64(p.Seeds)-1))
 	} else {
 		fs = append(fs, fmt.Sprintf("seed %d", p.Seed))
 	}
-	if p.Scenario.Horizon > 0 {
+	if p.Scenario.Horizon > 0 && !p.Measured {
 		fs = append(fs, span(p.Scenario.Horizon)+" of virtual time")
 	}
 	if p.Version != "" {

@@ -1,0 +1,127 @@
+package estimate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// arrivals learns how many calls begin, over time. Callers know that. A server counts retries among them: what arrives in an incident is taken for calls only if
+// it is more than retries explain.
+func (e *estimator) arrivals() {
+	s := e.main
+	for _, side := range []observed.Side{observed.Attempts, observed.Calls} {
+		s = cmp.Or(e.sum[side], s)
+	}
+	w := e.world(s)
+	part := *s.Series
+	part.Start, part.Points = s.At(w.from), s.Points[w.from:w.to]
+	s = newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*s.Step)
+	counts := slices.Clone(s.arrived())
+	what, pure := [...]string{"calls", "attempts, among them retries", "requests, among them retries"}[s.Side], s.Side == observed.Calls
+	if !slices.ContainsFunc(s.retries, math.IsNaN) {
+		what, pure = "first attempts", true
+		for i, r := range s.retries {
+			counts[i] -= r
+		}
+	}
+	quiet := slices.Clone(counts)
+	for i := range counts {
+		r, disturbed := e.disturbed(s.At(i), s.At(i+1))
+		if !disturbed {
+			continue
+		}
+		quiet[i] = math.NaN()
+		if !pure && !e.main.grew(r) {
+			e.hidden = true
+			counts[i] = math.NaN()
+		}
+	}
+	means := segments(counts, 1)
+	single, spread := dispersion(quiet, means)
+	if spread > 1 {
+		means = segments(counts, spread)
+		single, spread = dispersion(quiet, means)
+	}
+	// The rate is that of the longest stretch outside of incidents.
+	stretches := stretchesOf(means)
+	n := func(r run) (n float64) {
+		for _, c := range quiet[r.from:r.to] {
+			if !math.IsNaN(c) {
+				n++
+			}
+		}
+		return n
+	}
+	best := slices.MaxFunc(stretches, func(a, b run) int { return int(n(a) - n(b)) })
+	total, took := sum(quiet, best), n(best)*s.length
+	around := counted(total, spread).over(took)
+	if !pure {
+		around.low *= 1 - e.main.failing // each of those that failed may be one that was repeated
+	}
+	a := &e.fleet().Arrivals
+	e.rate = total / took
+	a.Rate = digits(e.rate, 4)
+	shape := ""
+	switch {
+	case single < 0.5 && total/n(best) >= 5:
+		a.Kind, shape = sim.Constant, ", as evenly as by a clock"
+	case spread > 1:
+		shape = fmt.Sprintf(", in counts that vary %s times as much as by chance alone", number(spread, 0))
+		e.seen("dispersion of arrivals", number(spread, -1), number(spread, 1), "variance of counts over their mean; 1 is a Poisson process")
+	}
+	e.value(".arrivals.rate", number(around.low, -1), number(around.high, 1), "%s %s in %s%s", whole(total), what, duration(took, 0), shape)
+	if len(stretches) > 1 {
+		own := (around.high - around.low) / 2 / e.rate
+		for k, r := range stretches {
+			f := means[r.from] / (total / n(best))
+			here := counted(means[r.from]*float64(r.to-r.from), spread).over(float64(r.to-r.from) * e.rate * s.length)
+			if at := seconds(s.at(r.from), 6); k > 0 {
+				a.Ramp = append(a.Ramp, sim.RampPoint{At: at, Factor: a.Ramp[len(a.Ramp)-1].Factor}, sim.RampPoint{At: at, Factor: digits(f, 3)})
+			} else {
+				a.Ramp = append(a.Ramp, sim.RampPoint{Factor: digits(f, 3)})
+			}
+			low, high := f-math.Hypot(here.low-f, f*own), f+math.Hypot(here.high-f, f*own)
+			e.value(fmt.Sprintf(".arrivals.ramp.%d.factor", len(a.Ramp)-1), number(max(low, 0), -1), number(high, 1), "%s in %s", whole(means[r.from]*float64(r.to-r.from)),
+				duration(float64(r.to-r.from)*s.length, 0))
+		}
+	}
+	if e.hidden {
+		e.ask(".arrivals.ramp", "", "metrics of the callers, by call",
+			"How many calls began during the incident? The server saw attempts, and cannot tell retries from calls. Assumed: as many as around it.")
+	}
+}
+
+// stretchesOf returns the stretches of equal means. One without a mean (nothing is known there) belongs to the one before.
+func stretchesOf(means []float64) (all []run) {
+	for i := range means {
+		if i > 0 && math.IsNaN(means[i]) {
+			means[i] = means[i-1]
+		}
+		if i == 0 || means[i] != means[i-1] {
+			all = append(all, run{i, i})
+		}
+		all[len(all)-1].to = i + 1
+	}
+	return all
+}
+
+// grew reports whether more came in the incident than retries explain: each of them follows a failure.
+func (s *steps) grew(r run) bool {
+	usual := s.rate / (1 - s.failing)
+	extra, lost := 0.0, 0.0
+	for i := max(r.from-3, 0); i < min(r.to, r.from+20); i++ {
+		extra += or(s.arrived()[i], usual) - usual
+		lost += or(s.lost[i], 0)
+		n := float64(i - r.from + 4)
+		if i >= r.from && extra-lost > max(5*math.Sqrt(usual*n), 0.3*usual*min(n-3, 3)) {
+			return true
+		}
+	}
+	return false
+}

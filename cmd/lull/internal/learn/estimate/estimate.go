@@ -1,0 +1,365 @@
+// Package estimate makes a world of what was measured: a scenario for the simulator, with an interval for each value that the
+// measurements support, and a question for each that they do not. docs/learn.md has the methods.
+package estimate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// A World is what was learned.
+type World struct {
+	Scenario sim.Scenario
+	Learned  scenario.Learned
+	// Normal, Happened and Unknown are a sentence each, for people.
+	Normal, Happened, Unknown string
+	// Problems are where measurements contradict each other.
+	Problems []observed.Problem
+}
+
+// Limits of a world: a simulation of one should take seconds.
+const (
+	longest   = 2 * time.Hour
+	mostCalls = 5e6
+	mostSteps = 5000 // that are looked at
+	leastEach = 20.0 // requests in a step, by the median: with fewer, steps are put together
+	mostShown = 600  // steps in Learned.Observed
+)
+
+// Make makes a world of data. The error says what is missing.
+func Make(data *observed.Data) (World, error) {
+	e := &estimator{}
+	groups := grouped(data)
+	if len(groups) == 0 {
+		return World{}, errors.New("nothing was measured: no source has a request with a time")
+	}
+	for i, g := range groups {
+		e.i = i
+		if err := e.learn(g); err != nil {
+			return World{}, fmt.Errorf("%s: %w", g.name, err)
+		}
+	}
+	for _, s := range data.Sources {
+		e.w.Learned.From = append(e.w.Learned.From, fmt.Sprintf("%s: %s of %s used, from %s to %s", s.Kind, whole(float64(s.Used)), whole(float64(s.Lines)),
+			s.From.UTC().Format(time.RFC3339), s.To.UTC().Format(time.RFC3339)))
+	}
+	e.tell()
+	return e.w, nil
+}
+
+// A group is what was measured of one service.
+type group struct {
+	name string
+	side [3][]*observed.Series // by observed.Side
+}
+
+func grouped(data *observed.Data) (groups []*group) {
+	all := slices.Clone(data.Series)
+	slices.SortStableFunc(all, func(a, b *observed.Series) int { return min(len(b.Service), 1) - min(len(a.Service), 1) }) // those with names first
+	for _, s := range all {
+		if len(s.Points) == 0 {
+			continue
+		}
+		name := cmp.Or(s.Service, "service")
+		if s.Service == "" && len(groups) == 1 { // of the only service that has a name
+			name = groups[0].name
+		}
+		i := slices.IndexFunc(groups, func(g *group) bool { return g.name == name })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, &group{name: name})
+		}
+		groups[i].side[s.Side] = append(groups[i].side[s.Side], s)
+	}
+	return groups
+}
+
+// An estimator learns one service after the other.
+type estimator struct {
+	w      World
+	i      int       // of the service, and of its fleet
+	sum    [3]*steps // by observed.Side; nil: none
+	main   *steps    // of the server, or else as near to it as there is
+	what   string    // main counts
+	zero   time.Time
+	hidden bool // what arrived during the incident is not known
+	// For the sentences.
+	rate     float64
+	normal   []string
+	happened []string
+}
+
+func (e *estimator) learn(g *group) error {
+	e.sum, e.hidden = [3]*steps{}, false
+	for side, parts := range g.side {
+		alike := slices.DeleteFunc(slices.Clone(parts), func(p *observed.Series) bool { return !slices.Equal(p.Edges, parts[0].Edges) })
+		if n := len(parts) - len(alike); n > 0 {
+			e.problem(parts[0], "%d series have other buckets than the rest, and are left out", n)
+		}
+		if len(alike) > 0 {
+			e.sum[side] = coarse(alike)
+			e.main = e.sum[side] // Served is the last
+		}
+	}
+	m := e.main
+	e.what = [...]string{"calls with all their attempts", "attempts, as the caller saw them", "requests, as the server saw them"}[m.Side]
+	if n := len(m.Points); n < 10 {
+		return fmt.Errorf("%d steps of %v were measured: want at least 10", n, m.Step)
+	}
+	if m.findCalm(); m.usual.n < 100 {
+		return fmt.Errorf("%s requests with a time were answered while all was normal: want at least 100", whole(m.usual.n))
+	}
+	sc := &e.w.Scenario
+	if e.i == 0 {
+		e.frame()
+	}
+	if w := e.world(m); w.to-w.from < 5 {
+		return fmt.Errorf("it was measured at another time than %s", sc.Services[0].Name)
+	}
+	hosts := map[string]bool{"": true}
+	for _, p := range g.side[m.Side] {
+		hosts[p.Host] = true
+	}
+	sc.Services = append(sc.Services, sim.Service{Name: g.name, Hosts: len(hosts) - 1})
+	sc.Fleets = append(sc.Fleets, sim.Fleet{Name: "callers of " + g.name, Calls: g.name})
+	e.arrivals()
+	e.times()
+	e.errors()
+	e.capacity()
+	e.faults(g)
+	e.callers()
+	e.compare()
+	if e.i == 0 {
+		e.observe()
+	}
+	return nil
+}
+
+// coarse puts parts together, in steps that have enough requests.
+func coarse(parts []*observed.Series) *steps {
+	s := newSteps(parts, 0)
+	factor := max(1, (len(s.all)+mostSteps-1)/mostSteps)
+	if m := quantileOf(s.all, 0.5); m < leastEach {
+		factor = max(factor, min(int(math.Ceil(leastEach/max(m, 0.1))), len(s.all)/30))
+	}
+	return newSteps([]*observed.Series{s.Series}, time.Duration(factor)*s.Step)
+}
+
+// frame chooses the part of the time that becomes the world: all of it, if that can be simulated in seconds, and otherwise what lies around the incident in which
+// the most requests did not succeed, or else the end. The first and the last step may be cut off, and are left out.
+func (e *estimator) frame() {
+	s := e.main
+	from, to := 1, len(s.all)-1
+	if s.Exact { // of requests that ended after the log did, nothing is known
+		to -= int(math.Ceil(s.usual.quantile(0.99) / s.length))
+	}
+	most := max(20, int(min(longest.Seconds(), mostCalls*s.length/max(s.rate, 0.01))/s.length))
+	if to-from > most {
+		middle, worst := to, -1.0
+		for _, r := range s.incidents {
+			if lost := sum(s.lost, r); lost > worst {
+				worst, middle = lost, (r.from+r.to)/2
+			}
+		}
+		from = min(max(middle-most/2, from), to-most)
+		to = from + most
+	}
+	e.zero = s.At(from)
+	e.w.Learned.Zero = e.zero.UTC().Format(time.RFC3339Nano)
+	e.w.Scenario.Title, e.w.Scenario.Source = "Learned from measurements", "lull learn"
+	e.w.Scenario.Horizon = time.Duration(max(to-from, 1)) * s.Step
+}
+
+// world is the steps of s in the time of the world.
+func (e *estimator) world(s *steps) run {
+	return run{s.step(e.zero), s.step(e.zero.Add(e.w.Scenario.Horizon))}
+}
+
+// disturbed returns the incident that touches the time, or the step before or after it, which may have a part of it; false: none does.
+func (e *estimator) disturbed(from, to time.Time) (run, bool) {
+	m := e.main
+	i := slices.IndexFunc(m.incidents, func(r run) bool { return m.At(r.from-1).Before(to) && m.At(r.to+1).After(from) })
+	if i < 0 {
+		return run{}, false
+	}
+	return m.incidents[i], true
+}
+
+// calmIn reports whether a step of s lies outside of all incidents, at whatever time.
+func (e *estimator) calmIn(s *steps) func(i int) bool {
+	return func(i int) bool {
+		_, disturbed := e.disturbed(s.At(i), s.At(i+1))
+		return i > 0 && i < len(s.Points)-1 && !s.Points[i].Missing && !disturbed
+	}
+}
+
+// calmTimes returns how long what ended in some way took outside of incidents.
+func (e *estimator) calmTimes(s *steps, ended func(string) bool) hist {
+	return s.times(s.whole(), e.calmIn(s), ended)
+}
+
+func (e *estimator) service() *sim.Service { return &e.w.Scenario.Services[e.i] }
+func (e *estimator) fleet() *sim.Fleet     { return &e.w.Scenario.Fleets[e.i] }
+func (e *estimator) hosts() float64        { return float64(max(e.service().Hosts, 1)) }
+
+// value, ask, seen and problem note what is known of a field of the service, or (with a dot before it) of its fleet.
+func (e *estimator) value(field, low, high, by string, args ...any) {
+	e.w.Learned.Values = append(e.w.Learned.Values, scenario.Interval{Path: e.path(field), Low: low, High: high, By: fmt.Sprintf(by, args...)})
+}
+
+func (e *estimator) ask(field, least, needs, question string, args ...any) {
+	e.w.Learned.Unknown = append(e.w.Learned.Unknown, scenario.Question{Path: e.path(field), Least: least, Ask: fmt.Sprintf(question, args...), Needs: needs})
+}
+
+func (e *estimator) seen(what, low, high, by string, args ...any) {
+	if e.i > 0 {
+		what += " of " + e.service().Name
+	}
+	e.w.Learned.Seen = append(e.w.Learned.Seen, scenario.Fact{What: what, Low: low, High: high, By: fmt.Sprintf(by, args...)})
+}
+
+func (e *estimator) problem(s *observed.Series, text string, args ...any) {
+	e.w.Problems = append(e.w.Problems, observed.Problem{Source: s.Source, Text: fmt.Sprintf(text, args...), Count: 1})
+}
+
+func (e *estimator) path(field string) string {
+	if of, ok := strings.CutPrefix(field, "."); ok {
+		return fmt.Sprintf("fleets.%d.%s", e.i, of)
+	}
+	return fmt.Sprintf("services.%d.%s", e.i, field)
+}
+
+// errors learns the share of attempts that fail while all is normal, and how: from the callers if they measured attempts, since a server does not see all.
+func (e *estimator) errors() {
+	s := cmp.Or(e.sum[observed.Attempts], e.main)
+	good := e.calmIn(s)
+	byCode := map[string]float64{}
+	var all, bad float64
+	fails, means := make([]float64, len(s.all)), slices.Clone(s.all)
+	for i := range s.Points {
+		if fails[i] = math.NaN(); !good(i) {
+			continue
+		}
+		fails[i] = s.failed[i]
+		all, bad = all+s.all[i], bad+s.failed[i]
+		for code, b := range s.Points[i].Ended {
+			if !answered(code) || code[0] == '4' {
+				byCode[code] += b.N
+			}
+		}
+	}
+	for i := range means {
+		means[i] *= bad / max(all, 1)
+	}
+	_, spread := dispersion(fails, means)
+	at := wilson(bad, all, spread)
+	e.service().Errors = digits(bad/max(all, 1), 4)
+	e.value("errors", share(at.low, -1), share(at.high, 1), "%s of %s failed while all was normal", whole(bad), whole(all))
+	if s.Side == observed.Calls && bad > 0 {
+		e.ask("errors", "", "measurements of attempts, or of the server", "What share of single attempts fails? Known is what failed with all its attempts.")
+	}
+	for _, code := range sorted(byCode) {
+		at := wilson(byCode[code], all, spread)
+		e.seen("ended as "+code, share(at.low, -1), share(at.high, 1), "%s of %s while all was normal", whole(byCode[code]), whole(all))
+	}
+	if h := e.calmTimes(s, failed); h.n >= 5 {
+		e.service().ErrorTime = seconds(h.quantile(0.5), 3)
+		at := h.around(0.5, 1)
+		e.value("error_time", duration(at.low, -1), duration(at.high, 1), "the median of %s failures", whole(h.n))
+	}
+	failures := "none"
+	if bad > 0 {
+		failures = share(bad/all, 0)
+	}
+	e.normal = append(e.normal, fmt.Sprintf("%s got %s requests a second, answered half of them within %s and 99 %% within %s, and %s failed", e.service().Name,
+		number(e.rate, 0), duration(e.main.usual.quantile(0.5), 0), duration(e.main.usual.quantile(0.99), 0), failures))
+}
+
+// sorted returns the keys of m, those with the most first.
+func sorted(m map[string]float64) (keys []string) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(m[b], m[a]), strings.Compare(a, b)) })
+	return keys
+}
+
+// compare reports where callers and server disagree about how many requests there were while all was normal.
+func (e *estimator) compare() {
+	a, s := e.sum[observed.Attempts], e.sum[observed.Served]
+	if a == nil || s == nil {
+		return
+	}
+	total := func(x, other *steps) (sum float64) {
+		good := e.calmIn(x)
+		for i, n := range x.arrived() {
+			if good(i) && !x.At(i).Before(other.At(1)) && !x.At(i+1).After(other.At(len(other.Points)-1)) {
+				sum += or(n, 0)
+			}
+		}
+		return sum
+	}
+	if made, got := total(a, s), total(s, a); made > 0 && got > 0 && math.Abs(got/made-1) > 0.05 && math.Abs(got-made) > 6*math.Sqrt(got+made) {
+		e.problem(s.Series, "the server had %s requests while all was normal, and the callers made %s attempts: one of them does not see all", whole(got), whole(made))
+		e.seen("requests at the server for each attempt", number(got/made, -1), number(got/made, 1), "%s requests and %s attempts while all was normal", whole(got), whole(made))
+	}
+}
+
+// observe fills Learned.Observed: of calls what the callers say, of attempts what is nearest to the server.
+func (e *estimator) observe() {
+	o := &e.w.Learned.Observed
+	best := cmp.Or(e.sum[observed.Calls], e.main)
+	w := e.world(best)
+	part := *best.Series
+	part.Start, part.Points = best.At(w.from), best.Points[w.from:w.to]
+	s := newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*best.Step)
+	o.Step = s.Step
+	for i := range s.all {
+		known := func(v float64) float64 { return or(digits(v, 4), -1) }
+		h := s.times(run{i, i + 1}, nil, answered)
+		o.Calls = append(o.Calls, known(rateIn(e.sum[observed.Calls], s.At(i), s.At(i+1))))
+		o.Attempts = append(o.Attempts, known(rateIn(cmp.Or(e.sum[observed.Served], e.sum[observed.Attempts]), s.At(i), s.At(i+1))))
+		o.Failed = append(o.Failed, known(s.lost[i]/s.all[i]))
+		o.P50, o.P99 = append(o.P50, known(h.quantile(0.5))), append(o.P99, known(h.quantile(0.99)))
+	}
+}
+
+// rateIn returns what arrived between two times, for each second, by the steps that begin there, or the one in which they are.
+func rateIn(s *steps, from, to time.Time) float64 {
+	if s == nil {
+		return math.NaN()
+	}
+	r := run{min(s.step(from), len(s.all)-1), s.step(to)}
+	r.to = max(r.to, r.from+1)
+	arrived := s.arrived()
+	if slices.ContainsFunc(arrived[r.from:r.to], math.IsNaN) {
+		return math.NaN()
+	}
+	return sum(arrived, r) / (float64(r.to-r.from) * s.length)
+}
+
+// tell makes the sentences.
+func (e *estimator) tell() {
+	e.w.Normal = "Normal was: " + strings.Join(e.normal, "; ") + "."
+	e.w.Happened = "Nothing happened that is not normal."
+	if len(e.happened) > 0 {
+		e.w.Happened = "This happened: " + strings.Join(e.happened, "; ") + "."
+	}
+	e.w.Unknown = "Everything that the simulator needs is known."
+	var paths []string
+	for _, q := range e.w.Learned.Unknown {
+		paths = append(paths, q.Path)
+	}
+	if slices.Sort(paths); len(paths) > 0 {
+		e.w.Unknown = fmt.Sprintf("Not known: %s (the file has the questions).", strings.Join(slices.Compact(paths), ", "))
+	}
+}

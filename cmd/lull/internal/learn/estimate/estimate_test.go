@@ -1,0 +1,264 @@
+package estimate
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/internal/check"
+	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+func logNormal(mean, sigma float64) func(*rand.Rand) float64 {
+	return func(r *rand.Rand) float64 { return mean * math.Exp(sigma*r.NormFloat64()-sigma*sigma/2) }
+}
+
+// usual is a world in which nothing happens: 200 requests a second of 50 ms, for three minutes.
+func usual() made {
+	return made{seed: 1, length: 180, most: 200, work: logNormal(0.05, 0.5)}
+}
+
+func learned(t *testing.T, data *observed.Data) World {
+	t.Helper()
+	w, err := Make(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := scenario.FormatLearned(w.Scenario, w.Learned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := scenario.ParseLearned("world", text); err != nil {
+		t.Errorf("the world is not valid: %v", err)
+	}
+	return w
+}
+
+// asked reports whether there is a question about the value.
+func (w *World) asked(path string) bool {
+	return slices.ContainsFunc(w.Learned.Unknown, func(q scenario.Question) bool { return q.Path == path })
+}
+
+func (w *World) within(t *testing.T, values map[string]float64) {
+	t.Helper()
+	for name, v := range values {
+		if ok, _, text := w.lies(name, v); !ok {
+			t.Error(text)
+		}
+	}
+}
+
+func TestIncidents(t *testing.T) {
+	t.Parallel()
+	during := [2]float64{60.3, 90.3}
+	for name, c := range map[string]struct {
+		change func(m *made)
+		kind   sim.FaultKind
+		values map[string]float64
+	}{
+		"stall, worked off": {func(m *made) { m.workers, m.stall = 14, [2]float64{60.3, 64.3} }, sim.Stall,
+			map[string]float64{"services.0.faults.0.at": 59.3, "services.0.faults.0.for": 4, "services.0.workers": 14, "capacity": 280}},
+		"stall, with retries": {func(m *made) { m.timeout, m.retries, m.stall = 1, 2, during }, sim.Stall,
+			map[string]float64{"services.0.faults.0.at": 59.3, "services.0.faults.0.for": 30, "attempt timeout": 1}},
+		"stall, and work for nobody": {func(m *made) { m.workers, m.timeout, m.stall = 14, 1, [2]float64{60.3, 70.3} }, sim.Stall,
+			map[string]float64{"services.0.faults.0.at": 59.3, "services.0.faults.0.for": 10, "attempt timeout": 1}},
+		"errors": {func(m *made) { m.erring, m.erringBy = during, 0.3 }, sim.Errors,
+			map[string]float64{"services.0.faults.0.at": 59.3, "services.0.faults.0.for": 30, "services.0.faults.0.share": 0.3}},
+		"slow-down": {func(m *made) { m.slowing, m.slowBy = during, 4 }, sim.SlowDown,
+			map[string]float64{"services.0.faults.0.at": 59.3, "services.0.faults.0.for": 30, "services.0.faults.0.share": 0.25}},
+		"brown-out": {func(m *made) { m.workers, m.brown, m.brownBy = 14, during, 0.5 }, sim.BrownOut,
+			map[string]float64{"services.0.faults.0.at": 59.3, "services.0.faults.0.for": 30, "services.0.faults.0.share": 0.5}},
+		"crash": {func(m *made) { m.down = during }, sim.Crash,
+			map[string]float64{"services.0.faults.0.at": 59.3, "services.0.faults.0.for": 30}},
+		"crash, cold": {func(m *made) { m.down, m.cold = during, 8 }, sim.Crash,
+			map[string]float64{"services.0.faults.0.at": 59.3, "services.0.faults.0.for": 30}},
+	} {
+		m := usual()
+		c.change(&m)
+		w := learned(t, m.fly())
+		f := w.Scenario.Services[0].Faults
+		if len(f) != 1 || f[0].Kind != c.kind {
+			t.Errorf("%s: faults %v\n%s", name, f, w.Happened)
+			continue
+		}
+		w.within(t, c.values)
+		if m.cold > 0 && (f[0].Cold < 5 || f[0].Cold > 9 || f[0].Warmup < 20*time.Second || f[0].Warmup > 35*time.Second) {
+			t.Errorf("%s: cold %v for %v", name, f[0].Cold, f[0].Warmup)
+		}
+		if !strings.HasPrefix(w.Happened, "This happened: a fault like the simulator's "+c.kind.String()) {
+			t.Errorf("%s: %s", name, w.Happened)
+		}
+	}
+}
+
+func TestPeace(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	w := learned(t, m.fly())
+	check.Equal(t, w.Happened, "Nothing happened that is not normal.", "what happened")
+	check.Equal(t, w.Unknown, "Not known: fleets.0.processes, services.0.workers (the file has the questions).", "what is not known")
+	s := w.Scenario.Services[0]
+	if s.Workers != 0 || s.Queue.Limit != 0 || len(w.Scenario.Fleets[0].Arrivals.Ramp) > 0 || w.Learned.Zero != "2026-11-29T12:00:01Z" {
+		t.Errorf("%+v, %s", s, w.Learned.Zero)
+	}
+	o := w.Learned.Observed
+	if len(o.Attempts) != 177 || o.Calls[0] != -1 || math.Abs(o.Attempts[9]-200) > 60 || o.Failed[9] != 0 || math.Abs(o.P50[9]-0.044) > 0.01 {
+		t.Errorf("observed %d steps: %v %v %v %v", len(o.Attempts), o.Calls[0], o.Attempts[9], o.Failed[9], o.P50[9])
+	}
+}
+
+func TestArrivals(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.even = true
+	w := learned(t, m.fly())
+	check.Equal(t, w.Scenario.Fleets[0].Arrivals.Kind, sim.Constant, "as by a clock")
+	m = usual()
+	m.most, m.rate = 400, func(at float64) float64 { return 100 + 250*float64(int(at*1.7)%3/2) }
+	w = learned(t, m.fly())
+	if ok, known, _ := w.lies("dispersion of arrivals", 1); ok || !known {
+		t.Errorf("they come in bursts: %v", w.Learned.Seen)
+	}
+	w.within(t, map[string]float64{"fleets.0.arrivals.rate": 100 + 250.0/3})
+	// More of them come, and wait.
+	m = usual()
+	m.seed, m.most, m.workers, m.rate = 9, 600, 20, func(at float64) float64 {
+		if at > 60 && at < 80 {
+			return 600
+		}
+		return 200
+	}
+	w = learned(t, m.fly())
+	w.within(t, map[string]float64{"fleets.0.arrivals.ramp.2.factor": 3, "services.0.workers": 20, "capacity": 400})
+	if a := w.Scenario.Fleets[0].Arrivals; len(a.Ramp) != 5 || a.Ramp[2].At.Round(time.Second) != 59*time.Second || a.Ramp[4].At.Round(time.Second) != 79*time.Second {
+		t.Errorf("ramp %v", a.Ramp)
+	}
+	if !strings.HasPrefix(w.Happened, "This happened: more requests came, up to 3") || len(w.Scenario.Services[0].Faults) > 0 {
+		t.Error(w.Happened)
+	}
+}
+
+// Who measures calls knows that what came in the incident was retries; a server asks.
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.retries, m.erring, m.erringBy = 2, [2]float64{60.3, 120}, 0.8
+	server := learned(t, m.fly())
+	m.calls = true
+	both := learned(t, m.fly())
+	for name, w := range map[string]World{"the server": server, "both": both} {
+		// Of 100 calls 80 fail once, 64 twice and 51 three times: 144 retries for 195.
+		w.within(t, map[string]float64{"fleets.0.arrivals.rate": 200, "retries for a failed attempt, by the load in incidents": 144.0 / 195, "services.0.faults.0.share": 0.8})
+		if w.asked("fleets.0.arrivals.ramp") == (name == "both") || len(w.Scenario.Fleets[0].Arrivals.Ramp) > 0 {
+			t.Errorf("%s: %v %v", name, w.Learned.Unknown, w.Scenario.Fleets[0].Arrivals.Ramp)
+		}
+	}
+	check.Equal(t, both.Scenario.Fleets[0].Processes, 1, "processes")
+}
+
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	well, sick := usual(), usual()
+	sick.seed, sick.erring, sick.erringBy = 2, [2]float64{60.3, 90.3}, 0.5
+	a, b := well.fly(), sick.fly()
+	a.Series[0].Host, b.Series[0].Host = "host-1", "host-2"
+	w := learned(t, &observed.Data{Series: append(a.Series, b.Series...)})
+	s := w.Scenario.Services[0]
+	if s.Hosts != 2 || len(s.Faults) != 1 || s.Faults[0].Hosts != 1 || s.Faults[0].Kind != sim.Errors {
+		t.Errorf("%+v", s)
+	}
+	w.within(t, map[string]float64{"fleets.0.arrivals.rate": 400, "services.0.faults.0.share": 0.5})
+	if !strings.Contains(w.Happened, "of 1 of 2 hosts") {
+		t.Error(w.Happened)
+	}
+}
+
+// What was measured twice is compared, and what two services did stands side by side.
+func TestSeveral(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	d, other := m.fly(), m.fly()
+	other.Series[0].Side = observed.Attempts
+	for i := range other.Series[0].Points {
+		for _, b := range other.Series[0].Points[i].Ended {
+			b.N *= 2
+		}
+		other.Series[0].Points[i].Began *= 2
+	}
+	w := learned(t, &observed.Data{Series: append(d.Series, other.Series...)})
+	if len(w.Problems) != 1 || !strings.Contains(w.Problems[0].Text, "does not see all") {
+		t.Errorf("problems %v", w.Problems)
+	}
+	a, b := m.fly(), m.fly()
+	a.Series[0].Service, b.Series[0].Service = "db", "cache"
+	w = learned(t, &observed.Data{Series: append(a.Series, b.Series...)})
+	if s := w.Scenario; len(s.Services) != 2 || s.Services[1].Name != "cache" || s.Fleets[1].Calls != "cache" || !strings.Contains(w.Normal, "; cache got ") {
+		t.Errorf("%+v\n%s", s.Services, w.Normal)
+	}
+	w.within(t, map[string]float64{"fleets.1.arrivals.rate": 200, "service time p50 of cache": 0.05 * math.Exp(-0.125)})
+}
+
+// Some are cut off in peace, and some take longer than the last bucket: how long is a question.
+func TestTails(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.timeout, m.edges = 0.2, buckets
+	w := learned(t, m.fly())
+	if !w.asked("services.0.time") {
+		t.Error("nobody asks how long those would have taken that were cut off")
+	}
+	w.within(t, map[string]float64{"attempt timeout": 0.2})
+	m.timeout, m.edges = 0, buckets[:4]
+	if w = learned(t, m.fly()); !w.asked("services.0.time") || w.Scenario.Services[0].Time.Bars[4].UpTo != 100*time.Millisecond {
+		t.Errorf("%v", w.Scenario.Services[0].Time.Bars)
+	}
+}
+
+// A world of a long time is the part with the incident.
+func TestFrame(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.length, m.most, m.work = 5*3600, 10, logNormal(0.005, 0.5)
+	m.erring, m.erringBy = [2]float64{4 * 3600, 4*3600 + 120}, 1
+	m.step = 5
+	w := learned(t, m.fly())
+	s := w.Scenario
+	if s.Horizon > longest || s.Horizon < longest-time.Minute || len(s.Services[0].Faults) != 1 || len(w.Learned.Observed.Calls) > mostShown {
+		t.Errorf("%v %v, %d steps", s.Horizon, s.Services[0].Faults, len(w.Learned.Observed.Calls))
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	w := learned(t, m.fly())
+	of := func(path string) scenario.Question {
+		return w.Learned.Unknown[slices.IndexFunc(w.Learned.Unknown, func(q scenario.Question) bool { return q.Path == path })]
+	}
+	if err := w.Learned.Answer(&w.Scenario, of("services.0.workers"), "many"); err == nil {
+		t.Error("many is a number")
+	}
+	if err := w.Learned.Answer(&w.Scenario, of("services.0.workers"), "20"); err != nil || w.asked("services.0.workers") || !w.asked("services.0.queue.limit") || w.Scenario.Services[0].Workers != 20 {
+		t.Errorf("%v, %+v", err, w.Scenario.Services[0])
+	}
+	w.within(t, map[string]float64{"services.0.workers": 20})
+}
+
+func TestTooLittle(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.length = 5
+	for want, d := range map[string]*observed.Data{
+		"nothing was measured":                 {},
+		"5 steps of 1s were measured: want at": m.fly(),
+	} {
+		if _, err := Make(d); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

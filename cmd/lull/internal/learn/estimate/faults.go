@@ -1,0 +1,329 @@
+package estimate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// A fault is one of the simulator's, with what is known of it. Times are from the beginning of the series.
+type fault struct {
+	sim.Fault
+	at, to, share span
+	why           string
+}
+
+// faults learns what went wrong in each incident. If there are series by host and only some of the hosts have incidents, it looks at these alone.
+func (e *estimator) faults(g *group) {
+	s, hosts := e.sick(g)
+	for _, r := range s.incidents {
+		if s.At(r.to).Before(e.zero) || !s.At(r.from).Before(e.zero.Add(e.w.Scenario.Horizon)) {
+			continue
+		}
+		since := s.Start.Sub(e.zero).Seconds()
+		from, to := moment(s.at(r.from)+since), moment(s.at(r.to)+since)
+		if hosts == 0 && s.grew(r) {
+			e.happen("more requests came, up to %s times as many, and it was slow or failed from %s to %s", number(digits(quantileOf(s.arrived()[r.from:r.to], 1)/s.rate, 2), 0), from, to)
+			continue
+		}
+		f, ok := e.explain(s, r)
+		if !ok {
+			e.happen("from %s to %s it was slow or failed, and the data do not show by which fault", from, to)
+			e.ask("faults", "", "finer steps, or measurements of the server", "What happened from %s to %s? No fault of the simulator fits.", from, to)
+			continue
+		}
+		f.Hosts = hosts
+		e.write(s, f)
+	}
+}
+
+func (e *estimator) happen(text string, args ...any) {
+	text = fmt.Sprintf(text, args...)
+	if e.i > 0 {
+		text = e.service().Name + ": " + text
+	}
+	e.happened = append(e.happened, text)
+}
+
+// sick returns the series of the hosts that have incidents, if others have none, and how many they are; otherwise main.
+func (e *estimator) sick(g *group) (*steps, int) {
+	byHost := map[string][]*observed.Series{}
+	for _, p := range g.side[e.main.Side] {
+		if p.Host != "" && slices.Equal(p.Edges, e.main.Edges) {
+			byHost[p.Host] = append(byHost[p.Host], p)
+		}
+	}
+	var parts []*observed.Series
+	n := 0
+	for _, of := range byHost {
+		if h := coarse(of); len(byHost) > 1 {
+			if h.findCalm(); len(h.incidents) > 0 {
+				parts = append(parts, of...)
+				n++
+			}
+		}
+	}
+	if n == 0 || n == len(byHost) {
+		return e.main, 0
+	}
+	s := coarse(parts)
+	s.findCalm()
+	return s, n
+}
+
+// write adds a fault to the scenario.
+func (e *estimator) write(s *steps, f fault) {
+	horizon := e.w.Scenario.Horizon.Seconds()
+	blur := 0.0 // in which step a request ended is certain, if steps are whole units of the clock
+	if s.Resolution > 0 && s.Step%s.Resolution != 0 {
+		blur = s.Resolution.Seconds()
+	}
+	inWorld := func(at float64) float64 { return min(max(at+s.Start.Sub(e.zero).Seconds(), 0), horizon) }
+	at := span{inWorld(f.at.low - blur), inWorld(f.at.high + blur)}
+	to := span{max(inWorld(f.to.low-blur), at.low), inWorld(f.to.high + blur)}
+	end := inWorld((f.At + f.For).Seconds())
+	f.At = seconds(inWorld(f.At.Seconds()), 9).Round(time.Millisecond)
+	f.For = max(seconds(end-f.At.Seconds(), 9).Round(time.Millisecond), time.Millisecond)
+	all := &e.service().Faults
+	path := fmt.Sprintf("faults.%d.", len(*all))
+	*all = append(*all, f.Fault)
+	e.value(path+"at", moment(at.low), moment(at.high), "%s", f.why)
+	e.value(path+"for", moment(max(to.low-at.high, 0.001)), moment(max(to.high-at.low, 0.001)), "from the interval of its beginning to that of its end")
+	what := f.Kind.String()
+	if f.Share > 0 {
+		by := map[sim.FaultKind]string{sim.Errors: "what failed, of what arrived", sim.BrownOut: "what was answered, of what it can do", sim.SlowDown: "how much slower it was"}
+		e.value(path+"share", share(f.share.low, -1), share(f.share.high, 1), "%s", by[f.Kind])
+		what += " (" + share(f.Share, 0) + ")"
+	}
+	if f.Hosts > 0 {
+		what += fmt.Sprintf(" of %d of %d hosts", f.Hosts, e.service().Hosts)
+	}
+	e.happen("a fault like the simulator's %s for %s, from %s on (%s)", what, duration(f.For.Seconds(), 0), moment(f.At.Seconds()), f.why)
+}
+
+// explain finds the fault of an incident: one. No answers at all, soon after it began, are a stall, or an outage if all that came failed quickly. If some
+// failed quickly, and the others were answered as quickly as ever, it is errors. If answers were slow, it is a slow-down or a brown-out.
+func (e *estimator) explain(s *steps, r run) (fault, bool) {
+	came := make([]float64, len(s.all))
+	var down, failing run
+	reach := func(r *run, i int) {
+		if r.to == 0 {
+			r.from = i
+		}
+		r.to = i + 1
+	}
+	for i := r.from; i < r.to; i++ {
+		came[i] = or(s.began[i], max(or(s.all[i], 0), s.rate))
+		if s.ok[i] < max(came[i], s.rate/2)/10 && (down.to == 0 || i <= down.to+2) {
+			reach(&down, i)
+		}
+		if s.failed[i] > (2*s.failing+0.02)*s.all[i] && surprise(s.failed[i], s.failing*s.all[i]) > 3 {
+			reach(&failing, i)
+		}
+	}
+	inside := down.inside()
+	silent := sum(s.ok, inside) <= 0.02*s.rate*float64(inside.to-inside.from)
+	if down.to > 0 && down.from <= r.from+1 {
+		if quick := sum(s.failed, down); quick > 0.9*sum(s.all, down) && quick > 0.8*sum(came, down) {
+			f, ok := s.refused(r, down)
+			// In a stall some wait, until they are cut off or answered late.
+			gone := sum(s.cut, down)
+			if waited := gone >= 5 && surprise(gone, s.failing*sum(s.all, down)) > certain || s.late(run{down.to, down.to + 2}, 1.5); f.Kind == sim.Crash || !waited || !silent {
+				return f, ok
+			}
+		}
+		if silent {
+			return e.stalled(s, down, came), true
+		}
+	}
+	if failing.to > 0 && !s.late(failing, 1.5) {
+		if f, ok := s.refused(r, failing); ok {
+			return f, true
+		}
+	}
+	if f, ok := e.slowed(s, r, came); ok || down.to == 0 {
+		return f, ok
+	}
+	return e.stalled(s, down, came), true
+}
+
+// stalled makes a fault of steps without answers.
+func (e *estimator) stalled(s *steps, d run, came []float64) fault {
+	stop := d.from
+	usual := max(s.rate, 1)
+	if d.from > 0 && s.ok[d.from-1] < usual-3*math.Sqrt(usual) { // it stopped in the midst of the one before
+		stop--
+	}
+	part := min((s.ok[stop]+3*math.Sqrt(s.ok[stop]+1))/max(usual-2*math.Sqrt(usual), 1), 1)
+	f := fault{at: span{s.at(stop) - s.length, s.at(stop) + part*s.length}, to: span{s.at(d.to - 1), s.at(d.to + 1)}}
+	if stop < d.from {
+		f.at.low = s.at(stop)
+	}
+	f.Kind = sim.Stall
+	begin, end := s.at(stop)+s.length*min(s.ok[stop]/usual, 1), s.at(d.to)-s.length*min(s.ok[d.to-1]/usual, 1)
+	f.At = seconds(min(max(begin, f.at.low), f.at.high), 9)
+	f.For = seconds(min(max(end, f.to.low), f.to.high), 9) - f.At
+	gone, all, n := sum(s.cut, d), sum(s.all, d), sum(came, d)
+	f.why = fmt.Sprintf("%s came and %s were answered", whole(n), whole(all-gone))
+	if all > 0 && gone > all/2 { // it may have worked for those that had gone, for as long as that takes
+		peak := s.rate
+		for i, ok := range s.ok {
+			if s.good(i) {
+				peak = max(peak, ok)
+			}
+		}
+		if w := float64(e.service().Workers); w > 0 {
+			peak = w * e.hosts() / s.usual.mean() * s.length
+			f.For = max(f.For-seconds(n/peak*s.length, 9), s.Step)
+		}
+		f.to.low = min(f.to.low, f.at.high+max(f.to.low-f.at.high-1.1*n/peak*s.length, 0))
+		f.why += ", and the others were cut off; it may have ended earlier, and worked for callers that had gone"
+	}
+	return f
+}
+
+// refused makes a fault of a stretch of quick failures. Where it begins and ends is found by the likelihood of the failures in each step of the incident, and of 20
+// steps around it.
+func (s *steps) refused(r, q run) (f fault, ok bool) {
+	usual := max(s.failing, 0.5/max(s.usual.n, 1))
+	p := sum(s.failed, q.inside()) / max(sum(s.all, q.inside()), 1)
+	if p < 2*usual {
+		return f, false
+	}
+	middle := (q.from + q.to) / 2
+	from, first, last := edge(s.failed, s.all, usual, p, max(r.from-20, 0), middle)
+	to, soonest, latest := edge(s.failed, s.all, p, usual, middle+1, min(r.to+20, len(s.all)))
+	q = run{from, to}
+	bad, all := sum(s.failed, q.inside()), sum(s.all, q.inside())
+	p = bad / max(all, 1)
+	part := func(i int) float64 { // of a step at the edge
+		if i < 0 || i >= len(s.all) || !(s.all[i] > 0) {
+			return 0
+		}
+		return min(max(s.failed[i]/s.all[i]-usual, 0)/p, 1) * s.length
+	}
+	f = fault{at: span{s.at(first - 1), s.at(last + 1)}, to: span{s.at(soonest - 1), s.at(latest + 1)}}
+	f.At = seconds(max(s.at(from+1)-part(from)-part(from-1), 0), 9)
+	f.For = seconds(s.at(to-1)+part(to-1)+part(to), 9) - f.At
+
+	codes := map[string]float64{}
+	for i := q.inside().from; i < q.inside().to; i++ {
+		for code, b := range s.Points[i].Ended {
+			if failed(code) {
+				codes[code] += b.N
+			}
+		}
+	}
+	names := sorted(codes)
+	f.why = fmt.Sprintf("%s of %s failed, with %s", whole(bad), whole(all), strings.Join(names[:min(3, len(names))], ", "))
+	if p > 0.9 && codes["refused"]+codes["reset"]+codes["502"] > 0.8*bad {
+		f.Kind = sim.Crash
+		s.warm(&f, r)
+		return f, true
+	}
+	var means []float64
+	for _, n := range s.all[q.inside().from:q.inside().to] {
+		means = append(means, n*p)
+	}
+	_, spread := dispersion(s.failed[q.inside().from:q.inside().to], means)
+	f.Kind, f.Share, f.share = sim.Errors, digits(p, 3), wilson(bad, all, spread)
+	if h := s.times(q.inside(), nil, failed); h.n >= 5 {
+		f.After = seconds(h.quantile(0.5), 3)
+	}
+	return f, true
+}
+
+// inside is r without the first and the last step, which are concerned in part.
+func (r run) inside() run {
+	if r.to-r.from > 2 {
+		return run{r.from + 1, r.to - 1}
+	}
+	return r
+}
+
+// warm gives a crash a cold cache, if answers were slow after it and became quicker while little was lost.
+func (s *steps) warm(f *fault, r run) {
+	from := int(f.to.high / s.length)
+	first, last := 0.0, from
+	for i := from; i < r.to; i++ {
+		if ratio := s.p[1][i] / s.median; ratio > 1.2 && s.lost[i] <= 0.05*s.all[i]+3 {
+			if first == 0 {
+				first = ratio
+			}
+			last = i + 1
+		}
+	}
+	if first > 1.5 && last-from >= 3 {
+		f.Cold, f.Warmup = digits(first, 2), seconds(float64(last-from+1)*s.length, 3)
+		f.why += fmt.Sprintf("; afterwards answers took %s times as long, and became quicker for %s", number(f.Cold, 0), duration(f.Warmup.Seconds(), 0))
+	}
+}
+
+// slowed makes a fault of slow answers. If as much is answered as comes, each takes longer. Otherwise it can do less than comes, until the number in hand is the
+// greatest: it has fewer workers, or each takes longer.
+func (e *estimator) slowed(s *steps, r run, came []float64) (f fault, ok bool) {
+	if r.to-r.from < 3 {
+		return f, false
+	}
+	times, width := s.times(run{r.from + 1, r.to - 1}, nil, answered), s.usual.quantile(0.75)-s.usual.quantile(0.25)
+	least, longest := math.Inf(1), 0.0 // medians of quarters
+	for q := range 4 {
+		if m := s.times(run{r.from + 1 + q*(r.to-r.from-2)/4, r.from + 1 + (q+1)*(r.to-r.from-2)/4}, nil, answered).quantile(0.5); !math.IsNaN(m) {
+			least, longest = min(least, m), max(longest, m)
+		}
+	}
+	answers, held, most, full := sum(s.ok, r), 0.0, 0.0, r.from
+	for i := r.from; i < r.to; i++ {
+		if held += came[i] - s.ok[i]; held > most {
+			most, full = held, i+1
+		}
+	}
+	keepsUp := times.n >= 10 && answers > 0.9*sum(came, r) && longest < 1.7*least
+	if !keepsUp {
+		r.to = full
+	}
+	if r.to-r.from < 3 {
+		return f, false
+	}
+	f = fault{at: span{s.at(r.from - 1), s.at(r.from + 1)}, to: span{s.at(r.to - 1), s.at(r.to + 1)}}
+	f.At, f.For = seconds(s.at(r.from), 9), seconds(s.at(r.to)-s.at(r.from), 9)
+	if keepsUp {
+		ratio := times.quantile(0.5) / s.median
+		x, y := times.around(0.5, 1), s.usual.around(0.5, 1)
+		f.Kind, f.Share = sim.SlowDown, digits(1/ratio, 3)
+		f.share = span{min(y.low/x.high, f.Share), min(max(y.high/x.low, f.Share), 1)}
+		f.why = fmt.Sprintf("answers took %s times as long, and as many were answered as came", number(digits(ratio, 3), 0))
+		return f, ratio > 1.2
+	}
+	// While all wait equally long, times differ by the work alone. If they differ more than usual, each takes longer. Steps in which the wait changes by more
+	// than that show nothing.
+	var spreads []float64
+	for i := r.from + 1; i < r.to-1; i++ {
+		if w := s.p[2][i] - s.p[0][i]; s.ok[i] >= 4 && math.Abs(s.p[1][i+1]-s.p[1][i-1])/4 < w/2 {
+			spreads = append(spreads, w)
+		}
+	}
+	if f.Kind = sim.BrownOut; quantileOf(spreads, 0.5) > 2*width {
+		f.Kind = sim.SlowDown
+	}
+	inside := r.inside()
+	answers = sum(s.ok, inside)
+	can := float64(inside.to-inside.from) * s.rate
+	if w := float64(e.service().Workers); w > 0 {
+		can *= w * e.hosts() / s.usual.mean() * s.length / s.rate
+	}
+	around := counted(answers, 2).over(can)
+	f.Share = digits(min(max(answers, 0.1)/can, 1), 3)
+	f.share = span{min(around.low/1.1, f.Share), max(min(around.high*1.1, 1), f.Share)}
+	if e.service().Workers == 0 {
+		f.share.low = min(0.001, f.Share) // of a capacity that is not known
+	}
+	e.ask("faults", "", "times of the work without the wait", "Had it fewer workers, or did each request take longer? Both look alike while requests wait. Assumed: %s.", f.Kind)
+	f.why = fmt.Sprintf("%s came and %s were answered, late", whole(sum(came, inside)), whole(answers))
+	return f, true
+}

@@ -1,0 +1,92 @@
+package estimate
+
+import (
+	"math"
+
+	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+)
+
+// A hist is how long requests took.
+type hist struct {
+	*observed.Series
+	counts []float64 // one more than Edges
+	n      float64
+}
+
+// times adds up what ended in some way in a run of steps, or in those of it that use wants (nil: all).
+func (s *steps) times(r run, use func(int) bool, ended func(code string) bool) hist {
+	h := hist{s.Series, make([]float64, len(s.Edges)+1), 0}
+	for i := max(r.from, 0); i < min(r.to, len(s.Points)); i++ {
+		for code, b := range s.Points[i].Ended {
+			if use != nil && !use(i) || !ended(code) {
+				continue
+			}
+			for k, c := range b.Counts {
+				h.counts[k] += c
+				h.n += c
+			}
+		}
+	}
+	return h
+}
+
+// bar returns the ends of the bar with the case of that rank, and where in the bar it is, from 0 to 1.
+func (h hist) bar(rank float64) (low, high, part float64) {
+	sum, at := 0.0, -1
+	for i, c := range h.counts {
+		if c == 0 {
+			continue
+		}
+		at = i
+		if sum+c >= rank {
+			part = (rank - sum) / c
+			break
+		}
+		sum, part = sum+c, 1
+	}
+	switch {
+	case at < 0:
+		return math.NaN(), math.NaN(), 0
+	case at == 0:
+		return 0, h.Edges[0], part
+	case at == len(h.Edges):
+		return h.Edges[at-1], math.Inf(1), part
+	}
+	return h.Edges[at-1], h.Edges[at], part
+}
+
+// quantile returns the time that a share q does not exceed, in seconds; NaN if there are none.
+func (h hist) quantile(q float64) float64 {
+	low, high, part := h.bar(q * h.n)
+	if math.IsInf(high, 1) {
+		return low
+	}
+	return low + (high-low)*part
+}
+
+// around is the interval of a quantile by order statistics: the ranks q·n ± z·√(n·q·(1-q)), and the outer ends of their bars.
+func (h hist) around(q, spread float64) span {
+	half := z95 * math.Sqrt(h.n*q*(1-q)*max(spread, 1))
+	low, _, _ := h.bar(q*h.n - half)
+	_, high, _ := h.bar(q*h.n + half)
+	if q*h.n+half > h.n {
+		high = math.Inf(1)
+	}
+	return span{low, high}
+}
+
+// mean returns the mean, in seconds; of a bar the middle counts.
+func (h hist) mean() float64 {
+	sum := 0.0
+	for i, c := range h.counts {
+		low, high := h.Edges[max(i-1, 0)], h.Edges[min(i, len(h.Edges)-1)]
+		if i == 0 {
+			low = 0
+		}
+		sum += c * (low + high) / 2
+	}
+	return sum / h.n
+}
+
+// above returns how many are in that bar or a longer one.
+func (h hist) above(bar int) float64 { return sum(h.counts, run{bar, len(h.counts)}) }

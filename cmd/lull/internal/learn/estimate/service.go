@@ -1,0 +1,156 @@
+package estimate
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// mostBars is how many bars a histogram of service times has.
+const mostBars = 40
+
+// times learns how long the work takes while all is normal, from the server if it was measured.
+func (e *estimator) times() {
+	s := e.main
+	h := e.calmTimes(s, answered)
+	d := &e.service().Time
+	d.Kind = sim.Histogram
+	e.value("time", "", "", "%s %s, while all was normal", whole(h.n), e.what)
+	add := func(upTo, weight float64) {
+		d.Bars = append(d.Bars, sim.Bar{UpTo: seconds(upTo, 4), Weight: math.Round(weight)})
+	}
+	bar, done := 0.0, 0.0
+	for i, edge := range s.Edges {
+		bar += h.counts[i]
+		left := h.n - done - bar // the bars are finer where fewer are left
+		switch {
+		case bar == 0 && done == 0 && h.counts[i+1] > 0: // nothing is shorter
+			add(edge, 0)
+		case bar > 0 && (bar >= h.n/mostBars || bar >= left/4 || !s.Exact):
+			add(edge, bar)
+			bar, done = 0, done+bar
+		}
+	}
+	last := s.Edges[len(s.Edges)-1]
+	if tail := h.n - done; tail > 0.5 {
+		add(2*last, tail)
+		e.ask("time", "", "a bucket above it", "How long do the slowest take? %s took longer than the last bucket, %s. Assumed: at most twice as long.", whole(tail), duration(last, 0))
+	}
+	if gone := e.calmTimes(s, cut); gone.n > 0 && s.Side != observed.Calls {
+		add(2*max(gone.quantile(0.5), d.Bars[len(d.Bars)-1].UpTo.Seconds()), gone.n)
+		e.ask("time", "", "measurements of the server", "How long would those have taken that were cut off? %s of %s were, while all was normal. Assumed: at most twice as long.", whole(gone.n), whole(h.n+gone.n))
+	}
+	for _, q := range []struct {
+		what  string
+		share float64
+	}{{"service time p50", 0.5}, {"service time p99", 0.99}} {
+		at := h.around(q.share, e.bursts(s, h, q.share))
+		e.seen(q.what, duration(at.low, -1), duration(min(at.high, 2*last), 1), "order statistics of %s %s", whole(h.n), e.what)
+	}
+	if s.Side == observed.Calls {
+		e.ask("time", "", "measurements of attempts, or of the server", "How long does a single attempt take? Known is how long calls take with all their attempts.")
+	}
+	// Half of the difference of the medians is the way between callers and server, if both were measured.
+	a := e.sum[observed.Attempts]
+	if a == nil || s.Side != observed.Served || !a.Exact || !s.Exact {
+		return
+	}
+	ours := e.calmTimes(a, answered)
+	x, y := ours.around(0.5, 1), h.around(0.5, 1)
+	if ours.n >= 100 && x.low > y.high {
+		e.fleet().Network.Latency.Mean = seconds((ours.quantile(0.5)-h.quantile(0.5))/2, 2)
+		e.value(".network.latency", duration((x.low-y.high)/2, -1), duration((x.high-y.low)/2, 1), "half of the difference of the medians at the callers and at the server")
+	}
+}
+
+// bursts returns the dispersion of how many take longer than a quantile in each step: waits come in bursts.
+func (e *estimator) bursts(s *steps, h hist, q float64) float64 {
+	_, limit, _ := h.bar(q * h.n)
+	bar := 0
+	for bar < len(h.Edges) && h.Edges[bar] < limit {
+		bar++
+	}
+	late, means := make([]float64, len(s.all)), make([]float64, len(s.all))
+	good := e.calmIn(s)
+	for i := range late {
+		if late[i] = math.NaN(); good(i) {
+			one := s.times(run{i, i + 1}, nil, answered)
+			late[i], means[i] = one.above(bar+1), one.n*h.above(bar+1)/h.n
+		}
+	}
+	_, spread := dispersion(late, means)
+	return spread
+}
+
+// capacity learns how much the service can do: what it answers while requests wait, if that does not vary more than by chance, or a tenth, and is not less than
+// it answers at other times. By Little's law its workers are capacity × service time.
+func (e *estimator) capacity() {
+	s := e.main
+	peak, mean := 0.0, s.usual.mean()
+	for i, ok := range s.ok {
+		if s.good(i) {
+			peak = max(peak, ok)
+		}
+	}
+	full := s.full()
+	all := run{0, len(full)}
+	level, varies := sum(full, all)/max(float64(len(full)), 1), 0.0
+	for _, ok := range full {
+		varies += (ok - level) * (ok - level) / float64(max(len(full)-1, 1))
+	}
+	if len(full) < 3 || varies > max(4*level, level*level/100) || level < peak-3*math.Sqrt(peak) || sum(full, all) < 100 {
+		e.seen("capacity, at least", number(peak/s.length, -1), number(peak/s.length, -1), "answers a second in the busiest step in which all was normal")
+		e.ask("workers", "", "a time in which more arrives than it can do, or a load test",
+			"How many requests can it work on at a time? It can answer at least %s a second, which takes %s workers. Assumed: as many as it takes.", number(peak/s.length, -1), whole(math.Ceil(peak/s.length*mean)))
+		return
+	}
+	half := z95 * math.Sqrt(max(varies, level)/float64(len(full)))
+	at := span{max(level-half, peak-3*math.Sqrt(peak), 0), level + half}.over(s.length)
+	sv := e.service()
+	sv.Workers = int(max(1, math.Round(level/s.length*mean/e.hosts())))
+	e.seen("capacity", number(at.low, -1), number(at.high, 1), "answers a second in %d steps in which requests waited", len(full))
+	e.value("workers", number(max(1, math.Floor(at.low*mean/e.hosts())), 0), number(max(1, math.Ceil(at.high*mean/e.hosts())), 0),
+		"Little's law: %s answers a second while requests waited, times %s for each", number(level/s.length, 0), duration(mean, 0))
+	if can := float64(sv.Workers) * e.hosts() / mean; math.Abs(can*s.length/level-1) > 0.05 {
+		e.ask("workers", "", "the service's configuration", "How many requests does it work on at a time? %d workers could answer %s a second, and it answered %s.", sv.Workers, number(can, 0), number(level/s.length, 0))
+	}
+	// At least as many wait as were ever in hand.
+	most, held := 0.0, 0.0
+	for i := range s.all {
+		held = max(held+or(s.began[i]-s.all[i], 0), 0)
+		most = max(most, held)
+	}
+	waited := max(math.Ceil(most/e.hosts())-float64(sv.Workers), 0)
+	sv.Queue.Limit = int(cmp.Or(digits(10*waited, 1), 1000))
+	e.ask("queue.limit", number(waited, 0), "the service's configuration", "How many requests can wait for a worker? At least %s waited. Assumed: %d.", whole(waited), sv.Queue.Limit)
+	e.ask("cancel_work", "", "the service's code", "Does it stop to work for a caller that has gone? Assumed: no.")
+}
+
+// full returns what was answered in the steps in which requests waited: in five steps or more one after another, more was answered than usual, slowly or beside
+// refusals, and the number that came was another. Work that only takes longer answers as many as come.
+func (s *steps) full() (all []float64) {
+	waits := func(i int) bool {
+		return s.bad[i] && s.ok[i] > 0.9*s.rate && s.cut[i] <= 0.05*s.all[i] && (s.failed[i] > 0.05*s.all[i] || s.late(run{i, i + 1}, 3))
+	}
+	for from := 0; from < len(s.all); from++ {
+		to, top, held, most := from, from, 0.0, 0.0
+		for ; to < len(s.all) && waits(to); to++ {
+			if held += or(s.began[to], s.rate) - s.ok[to]; held > most {
+				top, most = to, held
+			}
+		}
+		for _, part := range []run{{from + 1, top}, {max(from, top) + 1, to - 1}} { // while it grew, and while it fell; the ends may be full in part
+			came, ok, usual := 0.0, sum(s.ok, part), float64(part.to-part.from)*s.rate
+			for i := part.from; i < part.to; i++ {
+				came += or(s.began[i], s.rate)
+			}
+			if part.to-part.from >= 3 && ok > 1.05*usual && surprise(ok, usual) > certain && math.Abs(surprise(came, ok)) > 3 && math.Abs(came-ok) > 0.05*ok {
+				all = append(all, s.ok[part.from:part.to]...)
+			}
+		}
+		from = max(from, to-1)
+	}
+	return all
+}

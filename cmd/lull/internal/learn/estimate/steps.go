@@ -1,0 +1,148 @@
+package estimate
+
+import (
+	"math"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+)
+
+// How requests end.
+func answered(code string) bool { return !cut(code) && !failed(code) } // also by 404: the service has worked
+func cut(code string) bool { // nobody waited any longer
+	return code == "timeout" || code == "canceled" || code == "408" || code == "499" || code == "504"
+}
+func failed(code string) bool { // refused, reset, 429, 5xx
+	return !cut(code) && (code == "429" || len(code) != 3 || code[0] > '4')
+}
+
+// A run is steps from the first up to, and without, the last.
+type run struct{ from, to int }
+
+// steps is a series as the estimates need it. What is not known is NaN.
+type steps struct {
+	*observed.Series
+	length                     float64 // of a step, in seconds
+	began, retries             []float64
+	ok, cut, failed, lost, all []float64    // what ended answered, cut off, failed; the latter two; in any way
+	p                          [3][]float64 // the quartiles of the times of what was answered
+	calm
+}
+
+// newSteps adds up the series of parts (hosts), which have the same edges, in steps of at least the given length.
+func newSteps(parts []*observed.Series, least time.Duration) *steps {
+	p := parts[0]
+	if len(parts) > 1 || least > p.Step {
+		p = added(parts, least)
+	}
+	n := len(p.Points)
+	s := &steps{Series: p, length: p.Step.Seconds()}
+	for _, list := range []*[]float64{&s.began, &s.retries, &s.ok, &s.cut, &s.failed, &s.lost, &s.all, &s.p[0], &s.p[1], &s.p[2]} {
+		*list = make([]float64, n)
+		for i := range *list {
+			(*list)[i] = math.NaN()
+		}
+	}
+	for i, p := range p.Points {
+		if p.Missing {
+			continue
+		}
+		if p.Began >= 0 {
+			s.began[i] = p.Began
+		}
+		if p.Retries >= 0 {
+			s.retries[i] = p.Retries
+		}
+		s.ok[i], s.cut[i], s.failed[i] = 0, 0, 0
+		for code, b := range p.Ended {
+			switch {
+			case cut(code):
+				s.cut[i] += b.N
+			case failed(code):
+				s.failed[i] += b.N
+			default:
+				s.ok[i] += b.N
+			}
+		}
+		s.lost[i] = s.cut[i] + s.failed[i]
+		s.all[i] = s.ok[i] + s.lost[i]
+		h := s.times(run{i, i + 1}, nil, answered)
+		for k := range s.p {
+			s.p[k][i] = h.quantile(float64(k+1) / 4)
+		}
+	}
+	return s
+}
+
+func added(parts []*observed.Series, least time.Duration) *observed.Series {
+	all := *parts[0]
+	from, to := all.Start, all.At(len(all.Points))
+	for _, p := range parts {
+		all.Step = max(all.Step, p.Step)
+		if p.Start.Before(from) {
+			from = p.Start
+		}
+		if end := p.At(len(p.Points)); end.After(to) {
+			to = end
+		}
+	}
+	all.Start, all.Processes = from, 0
+	all.Step *= max((least+all.Step-1)/all.Step, 1)
+	all.Points = make([]observed.Point, (to.Sub(from)+all.Step-1)/all.Step)
+	for i := range all.Points {
+		all.Points[i] = observed.Point{Missing: true, Ended: map[string]*observed.Bars{}}
+	}
+	for _, p := range parts {
+		all.Processes += p.Processes
+		all.Resolution = max(all.Resolution, p.Resolution)
+		for i := range p.Points {
+			if !p.Points[i].Missing {
+				add(&all.Points[p.At(i).Sub(from)/all.Step], &p.Points[i])
+			}
+		}
+	}
+	return &all
+}
+
+func add(p, q *observed.Point) {
+	plus := func(a *float64, b float64) {
+		if *a += b; b < 0 || *a < b {
+			*a = -1
+		}
+	}
+	plus(&p.Began, q.Began)
+	plus(&p.Retries, q.Retries)
+	p.Missing = false
+	for code, bars := range q.Ended {
+		b := p.Ended[code]
+		if b == nil {
+			b = &observed.Bars{Counts: make([]float64, len(bars.Counts))}
+			p.Ended[code] = b
+		}
+		for i, n := range bars.Counts {
+			b.Counts[i] += n
+		}
+		b.N += bars.N
+	}
+}
+
+// arrived returns what began in each step; if that is unknown, what ended.
+func (s *steps) arrived() []float64 {
+	for _, b := range s.began {
+		if !math.IsNaN(b) {
+			return s.began
+		}
+	}
+	return s.all
+}
+
+// step returns the number of the step with that time; in its middle, and at its beginning.
+func (s *steps) step(at time.Time) int {
+	return min(max(int(at.Sub(s.Start)/s.Step), 0), len(s.Points))
+}
+
+// at returns when step i begins, in seconds from the first.
+func (s *steps) at(i int) float64 { return float64(i) * s.length }
+
+// whole is all steps.
+func (s *steps) whole() run { return run{0, len(s.Points)} }

@@ -1,0 +1,69 @@
+package estimate
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/internal/pretty"
+)
+
+// digits rounds v to n significant digits.
+func digits(v float64, n int) float64 { return rounded(v, n, 0) }
+
+// rounded rounds v to n significant digits: up, down, or to the nearest.
+func rounded(v float64, n, direction int) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	power := n - 1 - int(math.Floor(math.Log10(math.Abs(v))))
+	scaled := v * math.Pow10(power)
+	switch near := math.Round(scaled); {
+	case direction == 0 || math.Abs(scaled-near) < 1e-9*math.Abs(scaled):
+		scaled = near
+	case direction < 0:
+		scaled = math.Floor(scaled)
+	default:
+		scaled = math.Ceil(scaled)
+	}
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(scaled/math.Pow10(power), 'g', n, 64), 64)
+	return rounded
+}
+
+// number, share and duration write the end of an interval as a file has it, rounded down, up, or (0) to the nearest.
+func number(v float64, direction int) string {
+	return strconv.FormatFloat(rounded(v, 4, direction), 'f', -1, 64)
+}
+
+func share(v float64, direction int) string {
+	return strconv.FormatFloat(rounded(min(v, 1)*100, 3, direction), 'f', -1, 64) + "%"
+}
+
+func duration(v float64, direction int) string {
+	if math.IsInf(v, 1) || v > 1e9 {
+		v = 1e9
+	}
+	return pretty.Duration(time.Duration(math.Round(rounded(max(v, 0), 3, direction) * 1e9)))
+}
+
+// seconds is a number of seconds with so many digits.
+func seconds(v float64, n int) time.Duration {
+	return time.Duration(math.Round(digits(max(v, 0), n) * 1e9))
+}
+
+// whole writes a count for people: 12,345.
+func whole(v float64) string {
+	s := strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	var parts []string
+	for len(s) > 3 {
+		parts = append([]string{s[len(s)-3:]}, parts...)
+		s = s[:len(s)-3]
+	}
+	return strings.Join(append([]string{s}, parts...), ",")
+}
+
+// moment writes a time of the world, exact to a millisecond.
+func moment(at float64) string {
+	return pretty.Duration(time.Duration(math.Round(max(at, 0)*1e3)) * time.Millisecond)
+}

@@ -1,0 +1,275 @@
+package source
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/internal/must"
+)
+
+// outcomes returns how each series ended, with the mean time in milliseconds.
+func outcomes2(d *observed.Data) string {
+	var all []string
+	for _, s := range d.Series {
+		n, sum := map[string]float64{}, map[string]float64{}
+		for _, p := range s.Points {
+			for name, b := range p.Ended {
+				n[name] += b.N
+				sum[name] += b.Sum
+			}
+		}
+		text := fmt.Sprint([]string{"calls", "attempts", "served"}[s.Side], " ", s.Service, " ", s.Host, ":")
+		for _, name := range []string{"200", "204", "418", "502", "503", "504", "timeout", "reset", "canceled", "error"} {
+			if n[name] > 0 {
+				text += fmt.Sprintf(" %s×%v %.3g ms", name, n[name], 1000*sum[name]/n[name])
+			}
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, "\n")
+}
+
+// The files are what servers write by themselves; nginx.log, nginx.json and haproxy.log were written by nginx 1.22 and HAProxy 2.6.
+func TestFormats(t *testing.T) {
+	for name, want := range map[string]string{
+		"nginx.log": `attempts  host-1: 200×6 0 ms
+attempts  host-2: 503×3 0.333 ms
+attempts  host-3: 502×3 0.333 ms
+attempts  host-4: canceled×2 301 ms
+served  : 200×12 0 ms canceled×2 302 ms`,
+		"nginx.json": `attempts  host-1: 200×6 0 ms
+attempts  host-2: 503×3 0.333 ms
+attempts  host-3: 502×3 0.333 ms
+attempts  host-4: canceled×2 301 ms
+served  : 200×12 0 ms canceled×2 302 ms`,
+		"haproxy.log": `served app host-1: 200×12 0.0833 ms 504×2 301 ms
+served down host-2: 503×1 2e+03 ms`,
+		"envoy.log": `served  : 504×1 600 ms
+served  host-1: 204×1 226 ms canceled×1 1e+03 ms
+served  host-2: 200×1 50 ms 503×1 5 ms`,
+		"istio.log":  `served httpbin host-1: 200×1 22 ms 418×1 21 ms`,
+		"envoy.json": `served users host-1: 200×1 50 ms canceled×1 1.05e+03 ms`,
+		"caddy.json": `served  : 200×1 0.93 ms 502×1 0.012 ms`,
+		"alb.log": `attempts  host-1: 200×1 120 ms
+attempts  host-2: timeout×1 1e+03 ms
+served  : 200×1 123 ms 504×1 1e+03 ms canceled×1 100 ms`,
+		"lull.json": `calls charges : 200×2 60 ms 503×1 1.5e+03 ms error×1 250 ms
+attempts charges : 200×2 60 ms 503×1 1e+03 ms timeout×1 400 ms canceled×1 250 ms`,
+		"jmeter.csv": `served  : 200×1 120 ms 504×1 2e+03 ms`,
+	} {
+		d, err := Read(t.Context(), []string{filepath.Join("testdata", name)}, Options{Zone: time.UTC, Step: time.Hour})
+		if err != nil {
+			t.Error(name, err)
+			continue
+		}
+		if got := outcomes2(d); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
+		}
+		if p := problems(d); p != "" && p != "1× line 4: the proxy had no room for 10 lines before this one" {
+			t.Errorf("%s: %s", name, p)
+		}
+		// No path, no address.
+		for _, private := range []string{"users/", "charges/", "192.0.2", "10.0.", "127.0.0", "1808", "svc.cluster"} {
+			if text := fmt.Sprintf("%+v", d.Series[0]); strings.Contains(text, private) {
+				t.Errorf("%s: the data has %q: %s", name, private, text)
+			}
+		}
+	}
+}
+
+// Envoy cuts durations off: 5 ms are 5 to 6 ms. nginx' are differences of two times that are cut off: 4.5 to 5.5 ms are likely.
+func TestPrecision(t *testing.T) {
+	d := must.Have(Read(t.Context(), []string{"testdata/envoy.log"}, Options{Step: time.Hour}))
+	if e := d.Series[0].Edges; fmt.Sprintf("%.4g", e[:4]) != "[0.005 0.006 0.05 0.051]" {
+		t.Errorf("%.4g", e)
+	}
+}
+
+// A retry began when the wait after the attempt before was over.
+func TestLullProxy(t *testing.T) {
+	d := must.Have(Read(t.Context(), []string{"testdata/lull.json"}, Options{Step: 100 * time.Millisecond}))
+	s := find(t, d, observed.Attempts, "charges", "")
+	at := func(tenth int) observed.Point { return s.Points[tenth-int(s.Start.Sub(time.Unix(noon, 0))/s.Step)] }
+	if p := at(11); p.Began != 1 || p.Retries != 1 {
+		t.Errorf("the retry began at 1.1 s: %+v", p)
+	}
+	if p := at(15); p.Ended["timeout"] == nil {
+		t.Errorf("it ended at 1.5 s: %+v", p)
+	}
+	if p := at(10); p.Ended["503"] == nil || p.Ended["200"] == nil {
+		t.Errorf("two ended from 1 to 1.1 s: %+v", p)
+	}
+}
+
+func TestFields(t *testing.T) {
+	const line = `{"at":{"end":"2026-11-29 12:00:00.5"},"took":%s,"result":"OK","who":"shop","n":2}` + "\n"
+	fields := map[string]string{"time": "at.end", "duration": "took", "status": "result", "service": "who", "attempt": "n", "unit": "ms"}
+	d := mustRead(t, fmt.Sprintf(line, "12"), Options{Fields: fields, Zone: time.UTC})
+	if got := outcomes2(d); got != "attempts shop : 200×1 12 ms" || d.Series[0].Points[0].Retries != -1 { // the end of the log: -1
+		t.Error(got, d.Series[0].Points)
+	}
+	d = mustRead(t, fmt.Sprintf(line, `"1.5s"`)+fmt.Sprintf(line, "-3"), Options{Fields: fields, Zone: time.UTC})
+	if got := outcomes2(d); got != "attempts shop : 200×1 1.5e+03 ms" || problems(d) != `1× line 2: duration is "-3": want 0 to 30 days, such as 0.123` {
+		t.Error(got, problems(d))
+	}
+	d = mustRead(t, "what,zeit,dauer\n200,1795953600,3\n", Options{Fields: map[string]string{"status": "what", "start": "zeit", "duration": "dauer", "unit": "s", "side": "calls"}})
+	if got := outcomes2(d); got != "calls  : 200×1 3e+03 ms" || d.Sources[0].To.Unix() != noon+3 {
+		t.Error(got)
+	}
+	d = mustRead(t, "start,end,status\n2026-11-29T12:00:00Z,2026-11-29T12:00:00.25Z,refused\n", Options{})
+	if s := d.Series[0]; s.Points[0].Ended["refused"].Sum != .25 {
+		t.Errorf("from start to end: %+v", s.Points)
+	}
+}
+
+// A damaged line is counted, and takes no other with it.
+func TestDamagedCSV(t *testing.T) {
+	const row = "2026-11-29T12:00:00Z,5,200\n"
+	d := mustRead(t, "time,ms,status\n"+row+"x\n"+row+"\"a\"b,1,2\n"+row+row+"2026-11-29T12:00:00Z,5,2", Options{})
+	const want = "1× line 3: wrong number of fields\n1× line 5: extraneous or missing \" in quoted-field\n1× line 8: " + cutOff
+	if got := problems(d); got != want || d.Sources[0].Used != 4 || d.Sources[0].Lines != 8 {
+		t.Errorf("%+v\n%s", d.Sources, got)
+	}
+}
+
+// An error has what is wrong, and what to write instead.
+func TestErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		o    Options
+		want string
+	}{
+		"no source":        {"", Options{Format: "x"}, `format is "x": want nginx, envoy, haproxy, alb, json, csv, prometheus, otlp`},
+		"step":             {"", Options{Step: 1}, "step is 1ns: want at least 100ms"},
+		"from":             {"", Options{From: time.Unix(2, 0).UTC(), To: time.Unix(1, 0).UTC()}, "from is 1970-01-01 00:00:02 +0000 UTC: want a time before 1970-01-01 00:00:01 +0000 UTC"},
+		"field":            {"", Options{Fields: map[string]string{"latency": "x"}}, "field latency=x: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)"},
+		"unit":             {"", Options{Fields: map[string]string{"unit": "min"}}, "field unit=min: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)"},
+		"side":             {"", Options{Fields: map[string]string{"side": "me"}}, "field side=me: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)"},
+		"empty":            {"", Options{}, "-: want a log or metrics: EOF"},
+		"unknown":          {"hello\nworld\n", Options{}, "-: the format is not known: want one of nginx, envoy, haproxy, alb, json, csv, prometheus, otlp, or a log format"},
+		"no zone":          {"time,ms,status\n2026-11-29 12:00:00,5,200\n", Options{}, `-: line 2: time is "2026-11-29 12:00:00": the times have no zone: give that of the server, such as UTC or Europe/Berlin`},
+		"no unit":          {"time,duration,status\n2026-11-29 12:00:00Z,5,200\n", Options{}, "-: line 2: duration is 5, and has no unit: want the field unit, which is s, ms, us or ns"},
+		"no column":        {"time,ms,status\n", Options{Fields: map[string]string{"time": "t"}}, `-: line 1: there is no column "t" (field time): want one of time, ms, status`},
+		"no time":          {"ms,status\n", Options{}, "-: line 1: no column has the time: want time, start or timestamp, or the field time or start with the name of the column"},
+		"no status":        {"time,ms\n", Options{}, "-: line 1: no column has the status: want status or code, or the field status with the name of the column"},
+		"nothing of use":   {"time,ms,status\nx,5,200\n", Options{}, `-: no line can be used as csv: line 2: time is "x": want ` + wantTime},
+		"nothing in time":  {"time,ms,status\n2026-11-29 12:00:00Z,5,200\n", Options{To: time.Unix(1, 0)}, `-: no line can be used as csv: what is outside of the chosen time is left out`},
+		"format no time":   {"x", Options{LogFormat: "$status $request_time"}, `log format "$status $request_time" has no time: want $msec, $time_iso8601, $time_local, %START_TIME% or %tr`},
+		"format no status": {"x", Options{LogFormat: "%tr %Ta"}, `log format "%tr %Ta" has no status: want $status, %RESPONSE_CODE% or %ST`},
+		"format together":  {"x", Options{LogFormat: "$msec$status"}, `log format: nothing separates $status from what stands before it: want a space or a quote`},
+		"one dump":         {"http_server_request_duration_seconds_count{http_response_status_code=\"200\"} 5 1795953600000\n", Options{}, "no metric has samples of two times: want two dumps, or one with timestamps"},
+		"too long a time":  {"time,ms,status\n2026-11-29T12:00:00Z,5,200\n2026-11-29T23:00:00Z,5,200\n", Options{Step: 100 * time.Millisecond}, "step is 100ms: want longer steps, or a part of the time (from, to): the sources have 396001 of them"},
+	} {
+		if _, err := read(t, c.text, c.o); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v\nwant %s", name, err, c.want)
+		}
+	}
+	if _, err := Read(t.Context(), nil, Options{}); err == nil {
+		t.Error("no source")
+	}
+	if _, err := Read(t.Context(), []string{"testdata/none"}, Options{}); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Read(ctx, []string{"testdata/nginx.log"}, Options{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// In the hour that comes twice, a time without an offset is taken as the one that is nearer to the line before. An hour that does not
+// exist is a mistake.
+func TestDaylightSavingTime(t *testing.T) {
+	berlin := must.Have(time.LoadLocation("Europe/Berlin"))
+	var log strings.Builder
+	log.WriteString("time,ms,status\n")
+	for start, i := time.Date(2026, 10, 24, 23, 30, 0, 0, time.UTC), 0; i < 180; i++ { // from 1:30 CEST to 3:29 CET
+		log.WriteString(start.Add(time.Duration(i)*time.Minute).In(berlin).Format("2006-01-02 15:04:05") + ",5,200\n")
+	}
+	d := mustRead(t, log.String(), Options{Zone: berlin, Step: time.Minute})
+	s := d.Series[0]
+	if len(s.Points) != 180 {
+		t.Fatalf("%d minutes", len(s.Points))
+	}
+	for i, p := range s.Points {
+		if i < 179 && (p.Missing || p.Ended["200"].N != 1) {
+			t.Errorf("minute %d: %+v", i, p)
+		}
+	}
+	if p := d.Problems; len(p) != 1 || p[0].Count != 120 || p[0].Line != 32 || !strings.Contains(p[0].Text, "this hour comes twice in Europe/Berlin") {
+		t.Errorf("%+v", p)
+	}
+	d = mustRead(t, "time,ms,status\n2026-03-29 01:59:59,5,200\n2026-03-29 02:30:00,5,200\n", Options{Zone: berlin})
+	if got := problems(d); got != `1× line 3: time is "2026-03-29 02:30:00": want a time that there was in Europe/Berlin` {
+		t.Error(got)
+	}
+}
+
+// What can be read of a damaged file is used, and the damage is counted.
+func TestDamagedGzip(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	for i := range 5000 {
+		fmt.Fprintf(z, nginxLine, i/100, i*7919, i%1000)
+	}
+	must.Succeed(z.Close())
+	whole := mustRead(t, packed.String(), Options{})
+	if whole.Sources[0].Lines != 5000 || problems(whole) != "" {
+		t.Errorf("%+v", whole.Sources)
+	}
+	d := mustRead(t, packed.String()[:packed.Len()/2], Options{})
+	if n := d.Sources[0].Used; n < 500 || n > 4500 || !strings.Contains(problems(d), "the source cannot be read on: unexpected EOF") {
+		t.Errorf("%d lines, %s", n, problems(d))
+	}
+}
+
+func TestLogFormats(t *testing.T) {
+	for format, line := range map[string]string{
+		`$time_iso8601|$host|${status}|$request_time|`:                                          "2026-11-29T12:00:00+00:00|a b|200|0.005|",
+		`[%START_TIME(%s.%3f)%] %REQ(:METHOD):9% %RESPONSE_CODE% %DURATION% %UPSTREAM_CLUSTER%`: "[1795953600.000] GET 200 5 shop",
+		`%ci:%cp %Tl %{+Q}r %ST %[var(txn.x)] %Ta`:                                              `192.0.2.1:99 29/Nov/2026:12:00:00 +0000 "GET / HTTP/1.1" 200 x 5`,
+		`$remote_addr $status $upstream_response_time $msec $request_time "$http_referer"`:      `192.0.2.1 200 0.001, 0.002 : 0.003 1795953600.005 0.005 "-"`,
+		`$status $request_time [$time_local] $upstream_addr`:                                    `200 0.005 [29/Nov/2026:13:00:00 +0100] 192.0.2.1:80, 192.0.2.2:80`,
+	} {
+		d, err := read(t, line+"\n", Options{LogFormat: format, Step: time.Hour, Zone: time.UTC})
+		if err != nil || problems(d) != "" {
+			t.Errorf("%s: %v", format, err)
+			continue
+		}
+		s := d.Series[len(d.Series)-1]
+		if s.Start.Unix() != noon || s.Points[0].Ended["200"].N != 1 || s.Points[0].Ended["200"].Sum != .005 {
+			t.Errorf("%s: %+v", format, s)
+		}
+	}
+}
+
+// Steps get longer, and no request is lost.
+func TestCoarsen(t *testing.T) {
+	c := newCollector("x", 0)
+	for i := range 100_000 {
+		c.add(i%3, &request{ended: time.Unix(noon-50_000+int64(i), 0), took: time.Duration(i%977) * time.Millisecond, outcome: 200 + i%2, precision: 1})
+	}
+	for len(c.steps) > 1 {
+		c.coarsen()
+		var n, began, ended int64
+		for _, b := range c.bars {
+			n += int64(b)
+		}
+		for _, f := range c.flows {
+			began += f.began
+			ended += f.ended
+		}
+		if n != 100_000 || began != n || ended != n {
+			t.Fatalf("steps of %v: %d requests, %d began, %d ended", c.steps[0], n, began, ended)
+		}
+	}
+}

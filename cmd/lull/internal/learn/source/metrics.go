@@ -1,0 +1,391 @@
+package source
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+)
+
+// metrics are the samples of all sources. Only metrics that have a rule are kept.
+type metrics struct {
+	all     map[string]*metric // by name and labels
+	started map[string]int64   // the first sample of each process
+}
+
+// A metric is a counter, a gauge or a histogram with its labels.
+type metric struct {
+	who     seriesOf
+	outcome string
+	process string // which process measured
+	samples []sample
+}
+
+// A sample is what was read at one time.
+type sample struct {
+	at, start int64 // nanoseconds since 1970; since when it is counted, 0: unknown
+	delta     bool  // counted since start alone
+	n, sum    float64
+	bars      []edge // of a histogram
+}
+
+// An edge is how many were at most upper.
+type edge struct{ upper, n float64 }
+
+// addSample adds what a source has of a metric at a time. Of a classic histogram each bucket, the count and the sum come alone.
+func (r *reader) addSample(name string, labels map[string]string, s sample) {
+	base, part, unit := ruleName(name)
+	if rules[base] == nil || r.outside(time.Unix(0, s.at)) {
+		return
+	}
+	if !(s.n >= 0 && s.n <= math.MaxFloat64) {
+		r.wrong(name, fmt.Append(nil, s.n), "a number that is not negative")
+		return
+	}
+	at := time.Unix(0, s.at).UTC()
+	if r.src.Used++; r.src.From.IsZero() || at.Before(r.src.From) {
+		r.src.From = at
+	}
+	if at.After(r.src.To) {
+		r.src.To = at
+	}
+	process := labels["job"] + "\x00" + labels["instance"] + "\x00" + labels["pod"]
+	if first, ok := r.metrics.started[process]; !ok || s.at < first {
+		r.metrics.started[process] = s.at
+	}
+	le := labels["le"]
+	labels["le"] = "" // the buckets of a histogram are one metric
+	whole := fmt.Sprint(base, labels)
+	for i, rule := range rules[base] {
+		key := fmt.Sprint(whole, i)
+		m := r.metrics.all[key]
+		if m == nil {
+			service, ok := r.serviceOf(rule.service, labels)
+			m = &metric{who: seriesOf{side: rule.side, service: service}, outcome: rule.outcome(labels), process: process}
+			if !ok || m.outcome == "" {
+				continue
+			}
+			r.metrics.all[key] = m
+		}
+		r.put(m, s, part, le, cmp.Or(unit, rule.unit))
+	}
+	labels["le"] = le
+}
+
+// serviceOf returns the name of a service; of an address one that tells nothing, unless the user has named it.
+func (r *reader) serviceOf(names []string, labels map[string]string) (name string, wanted bool) {
+	i := slices.IndexFunc(names, func(label string) bool { return labels[label] != "" })
+	if i < 0 {
+		return r.Service, true
+	}
+	if name = labels[names[i]]; r.Service == "" && slices.Contains(addresses, names[i]) {
+		if r.addresses[name] == "" {
+			r.addresses[name] = fmt.Sprintf("service-%d", len(r.addresses)+1)
+		}
+		name = r.addresses[name]
+	}
+	return name, !r.isOther(name)
+}
+
+// put adds a sample, or a part of one.
+func (r *reader) put(m *metric, s sample, part, le string, unit float64) {
+	i, found := slices.BinarySearchFunc(m.samples, s.at, func(a sample, at int64) int { return cmp.Compare(a.at, at) })
+	if !found {
+		m.samples = slices.Insert(m.samples, i, sample{at: s.at, start: s.start, delta: s.delta, n: math.NaN(), sum: math.NaN()})
+	}
+	to := &m.samples[i]
+	v, is := &to.n, s.n
+	switch part {
+	case "bucket":
+		upper, err := strconv.ParseFloat(le, 64)
+		if err != nil || math.IsNaN(upper) {
+			r.wrong("le", []byte(le), "a number or +Inf")
+			return
+		}
+		if !math.IsInf(upper, 1) {
+			to.bars = append(to.bars, edge{upper * unit, s.n})
+			return
+		}
+	case "sum":
+		v, is = &to.sum, s.n*unit
+	case "":
+		if s.bars != nil {
+			to.sum, to.bars = s.sum*unit, nil
+		}
+		for _, b := range s.bars {
+			if b.upper*unit < math.Inf(1) {
+				to.bars = append(to.bars, edge{b.upper * unit, b.n})
+			}
+		}
+	}
+	if !math.IsNaN(*v) && *v != is {
+		r.problem("again", "another value of the same metric at the same time is not used")
+		return
+	}
+	*v = is
+}
+
+// usable sorts the edges of a sample, and reports whether the sample makes sense.
+func (s *sample) usable(r *reader) bool {
+	slices.SortFunc(s.bars, func(a, b edge) int { return cmp.Compare(a.upper, b.upper) })
+	s.bars = slices.Compact(s.bars)
+	for i, b := range s.bars {
+		if i > 0 && (b.n < s.bars[i-1].n || b.upper == s.bars[i-1].upper) || !(b.n <= s.n) {
+			r.problem("sorted", "the buckets of a histogram do not grow with le, up to the count: it is not used at this time")
+			return false
+		}
+	}
+	if math.IsNaN(s.n) {
+		r.problem("count", "a histogram lacks its count: it is not used at this time")
+	}
+	return !math.IsNaN(s.n)
+}
+
+// finish makes the series of the data.
+func (m *metrics) finish(r *reader) error {
+	groups := map[seriesOf][]*metric{}
+	var times, between []int64
+	for _, key := range slices.Sorted(maps.Keys(m.all)) {
+		one := m.all[key]
+		groups[one.who] = append(groups[one.who], one)
+		one.samples = slices.DeleteFunc(one.samples, func(s sample) bool { return !s.usable(r) })
+		for i := 1; i < len(one.samples); i++ {
+			between = append(between, one.samples[i].at-one.samples[i-1].at)
+		}
+	}
+	if len(between) == 0 {
+		return errors.New("no metric has samples of two times: want two dumps, or one with timestamps")
+	}
+	slices.Sort(between)
+	interval := between[len(between)/2]
+	for _, one := range m.all {
+		for _, s := range one.samples {
+			if times = append(times, s.at); s.at-s.start < 2*interval {
+				times = append(times, s.start)
+			}
+		}
+	}
+	slices.Sort(times)
+	times = slices.Compact(times)
+	step := max(r.Step, time.Duration(interval).Round(time.Second), time.Second)
+	if r.Step != 0 && step > r.Step {
+		r.problem("step", fmt.Sprintf("step is %v: metrics have %v, since their samples are that far apart", r.Step, step))
+	}
+	start := time.Unix(0, times[0]).UTC().Truncate(step)
+	n := (times[len(times)-1]-start.UnixNano()-1)/int64(step) + 1
+	if n > 20*maxPoints {
+		return fmt.Errorf("step is %v: want longer steps, or a part of the time (from, to): the samples have %d of them", step, n)
+	}
+	for _, who := range slices.SortedFunc(maps.Keys(groups), func(a, b seriesOf) int { return cmp.Or(cmp.Compare(a.side, b.side), cmp.Compare(a.service, b.service)) }) {
+		g := group{reader: r, all: groups[who], interval: interval, s: &observed.Series{Side: who.side, Service: who.service, Source: "metrics", Start: start, Step: step,
+			Resolution: time.Duration(interval), Points: make([]observed.Point, n)}}
+		if g.make(times) {
+			r.data.Series = append(r.data.Series, g.s)
+		}
+	}
+	return nil
+}
+
+// A group makes one Series.
+type group struct {
+	*reader
+	all      []*metric
+	interval int64
+	s        *observed.Series
+}
+
+func (g *group) make(times []int64) bool {
+	processes, has := map[string]bool{}, map[string]bool{}
+	for i := range g.s.Points {
+		g.s.Points[i] = observed.Point{Began: -1, Retries: -1, InFlight: -1, Ended: map[string]*observed.Bars{}}
+	}
+	g.setEdges()
+	for _, m := range g.all {
+		processes[m.process], has[m.outcome] = true, true
+		for i := range m.samples {
+			g.use(m, i)
+		}
+	}
+	if !processes["\x00\x00"] { // they have names
+		g.s.Processes = len(processes)
+	}
+	for i := range g.s.Points {
+		p := &g.s.Points[i]
+		if has[retried] {
+			p.Retries = 0
+		}
+		if b := p.Ended[retried]; b != nil {
+			p.Retries = b.N
+		}
+		delete(p.Ended, retried)
+		g.divide(p)
+		if !covered(times, g.s.At(i).UnixNano(), g.s.At(i+1).UnixNano(), g.interval*7/2) {
+			*p = missing
+		}
+	}
+	delete(has, retried)
+	delete(has, inFlight)
+	return len(has) > 0
+}
+
+// covered reports whether there are times before from, at to or after it, and between them with no gap that is longer than most.
+func covered(times []int64, from, to, most int64) bool {
+	i, _ := slices.BinarySearch(times, from+1) // the first after from
+	if i == 0 || to > times[len(times)-1] {
+		return false
+	}
+	for ; times[i-1] < to; i++ {
+		if times[i]-times[i-1] > most {
+			return false
+		}
+	}
+	return true
+}
+
+// setEdges sets the edges that all classic histograms have, or any of native ones, which leave out what is empty.
+func (g *group) setEdges() {
+	count, histograms, native := map[float64]int{}, 0, false
+	for _, m := range g.all {
+		mine := map[float64]bool{}
+		for _, s := range m.samples {
+			for _, b := range s.bars {
+				mine[b.upper] = true
+			}
+			native = native || len(s.bars) > 0 && len(s.bars) < len(mine)
+		}
+		for e := range mine {
+			count[e]++
+		}
+		histograms += min(1, len(mine))
+	}
+	for e, n := range count {
+		if e > 0 && (native || n == histograms) {
+			g.s.Edges = append(g.s.Edges, e)
+		}
+	}
+	slices.Sort(g.s.Edges)
+}
+
+// use adds what sample i counted to the steps since the one before.
+func (g *group) use(m *metric, i int) {
+	s := &m.samples[i]
+	start, step, n := g.s.Start.UnixNano(), int64(g.s.Step), int64(len(g.s.Points))
+	if m.outcome == inFlight {
+		if p := (s.at - start) / step; p < n {
+			g.s.Points[p].InFlight = max(0, g.s.Points[p].InFlight) + s.n
+		}
+		return
+	}
+	from, grown, first := s.at-g.interval, g.bars(s), g.metrics.started[m.process]
+	switch {
+	case s.delta && s.start != 0:
+		from = s.start
+	case i > 0:
+		before := &m.samples[i-1]
+		from = before.at
+		switch {
+		case s.delta:
+		case s.n < before.n || s.start != before.start && s.start >= before.at:
+			g.problem("restart", "a counter began at 0 again: a process was started anew, and what it counted between the last sample and that is not known")
+			from = max(from, s.start)
+		default:
+			old := g.bars(before)
+			grown.N, grown.Sum = grown.N-old.N, grown.Sum-old.Sum
+			for j := range min(len(grown.Counts), len(old.Counts)) {
+				grown.Counts[j] -= old.Counts[j]
+			}
+			if has := len(grown.Counts); has > 0 && (slices.Min(grown.Counts) < -1e-6*s.n || old.N > 0 && len(old.Counts) != has) {
+				g.problem("shrunk", "a histogram has other buckets than before: the times between are not used")
+				grown.Counts = nil
+			}
+		}
+	case s.start >= first-g.interval: // it began at 0, and was 0 when the process was seen before
+		if from = s.start; first < s.at {
+			from = max(from, s.at-g.interval)
+		}
+	case s.at <= first: // otherwise it was 0 when the process was seen before
+		return
+	}
+	for j := max(0, (from-start)/step); j < n && start+j*step < s.at && from < s.at && grown.N > 0; j++ {
+		addShare(&g.s.Points[j], m.outcome, grown, float64(min(s.at, start+(j+1)*step)-max(from, start+j*step))/float64(s.at-from))
+	}
+}
+
+// bars returns what a sample counts, over the edges of the series.
+func (g *group) bars(s *sample) *observed.Bars {
+	b := &observed.Bars{N: s.n, Sum: s.sum}
+	if len(s.bars) == 0 {
+		return b
+	}
+	b.Counts = make([]float64, len(g.s.Edges)+1)
+	below, j, last := 0., 0, edge{}
+	for i, e := range g.s.Edges {
+		for ; j < len(s.bars) && s.bars[j].upper <= e; j++ {
+			last = s.bars[j]
+		}
+		n := last.n
+		if j < len(s.bars) && last.upper < e { // a part of the next bar
+			n += (s.bars[j].n - last.n) * (e - max(0, last.upper)) / (s.bars[j].upper - max(0, last.upper))
+		}
+		b.Counts[i] = n - below
+		below = n
+	}
+	b.Counts[len(g.s.Edges)] = s.n - below
+	return b
+}
+
+func addShare(p *observed.Point, outcome string, more *observed.Bars, share float64) {
+	b := p.Ended[outcome]
+	if b == nil {
+		b = &observed.Bars{Sum: math.NaN()}
+		p.Ended[outcome] = b
+	}
+	b.N += share * more.N
+	if b.Counts == nil && more.Counts != nil {
+		b.Counts, b.Sum = make([]float64, len(more.Counts)), 0
+	}
+	for i, n := range more.Counts {
+		b.Counts[i] += share * n
+	}
+	if more.Counts != nil {
+		b.Sum += share * more.Sum
+	}
+}
+
+// divide gives each outcome its share of the times that are known of all together. Times that are known of a part stand for all.
+func (g *group) divide(p *observed.Point) {
+	all := p.Ended[together]
+	delete(p.Ended, together)
+	if all != nil && len(p.Ended) == 0 {
+		g.problem("codes", "times are known, but not the codes: all count as 200")
+		p.Ended["200"] = all
+	}
+	for outcome, b := range p.Ended {
+		known := 0.
+		for _, n := range b.Counts {
+			known += n
+		}
+		if n := b.N; all != nil && all.N > 0 && n > known*(1+1e-9) {
+			g.problem("shares", "times are known of all codes together: each code gets its share of them")
+			addShare(p, outcome, all, (n-known)/all.N)
+			b.N, known = n, n
+		}
+		if b.Counts == nil || b.N <= known*(1+1e-9) {
+			continue
+		}
+		g.problem("parts", "times are known of a part of the requests: they stand for all")
+		b.Sum *= b.N / known
+		for i := range b.Counts {
+			b.Counts[i] *= b.N / known
+		}
+		if known == 0 {
+			b.Counts, b.Sum = nil, math.NaN()
+		}
+	}
+}

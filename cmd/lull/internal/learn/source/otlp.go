@@ -1,0 +1,119 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+// readOTLP reads OTLP metrics as JSON, one object a line, as the collector's file exporter writes them.
+func (r *reader) readOTLP(text *bufio.Reader) error {
+	for {
+		line, err := text.ReadBytes('\n')
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			r.line++
+			r.src.Lines++
+			var data metricspb.MetricsData
+			switch wrong := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(line, &data); {
+			case wrong != nil && err != nil:
+				r.problem("cut", cutOff)
+			case wrong != nil:
+				r.problem("json", "the line is not OTLP metrics as JSON: "+wrong.Error())
+			default:
+				r.addResources(data.ResourceMetrics)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			r.problem("broken", "the source cannot be read on: "+err.Error())
+			return r.ctx.Err()
+		}
+	}
+}
+
+func (r *reader) addResources(all []*metricspb.ResourceMetrics) {
+	for _, resource := range all {
+		process := map[string]string{}
+		addLabels(process, resource.GetResource().GetAttributes())
+		process = map[string]string{"job": process["service_name"], "instance": process["service_instance_id"] + process["process_pid"] + process["host_name"]}
+		for _, scope := range resource.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				r.addMetric(m, process)
+			}
+		}
+	}
+}
+
+func addLabels(labels map[string]string, attributes []*commonpb.KeyValue) {
+	for _, a := range attributes {
+		value := a.GetValue().GetStringValue()
+		switch v := a.GetValue().GetValue().(type) {
+		case *commonpb.AnyValue_IntValue:
+			value = fmt.Sprint(v.IntValue)
+		case *commonpb.AnyValue_BoolValue:
+			value = fmt.Sprint(v.BoolValue)
+		}
+		labels[plainName(a.Key)] = value
+	}
+}
+
+// addMetric adds the points of a metric.
+func (r *reader) addMetric(m *metricspb.Metric, process map[string]string) {
+	name := m.Name
+	if unit := map[string]string{"s": "_seconds", "ms": "_milliseconds"}[m.Unit]; unit != "" {
+		name += unit
+	}
+	add := func(attributes []*commonpb.KeyValue, at, start uint64, temporality metricspb.AggregationTemporality, s sample) {
+		labels := maps.Clone(process)
+		addLabels(labels, attributes)
+		if at == 0 || at > math.MaxInt64 || start > at {
+			r.problem("untimed", "a point has no time, or one before its start, and is not used")
+			return
+		}
+		s.at, s.start, s.delta = int64(at), int64(start), temporality == metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
+		r.addSample(name, labels, s)
+	}
+	number := func(p *metricspb.NumberDataPoint) sample {
+		return sample{n: p.GetAsDouble() + float64(p.GetAsInt()), bars: []edge{}}
+	}
+	for _, p := range m.GetGauge().GetDataPoints() {
+		add(p.Attributes, p.TimeUnixNano, 0, 0, number(p))
+	}
+	for _, p := range m.GetSum().GetDataPoints() {
+		add(p.Attributes, p.TimeUnixNano, p.StartTimeUnixNano, m.GetSum().AggregationTemporality, number(p))
+	}
+	for _, p := range m.GetHistogram().GetDataPoints() {
+		s := sample{n: float64(p.Count), sum: p.GetSum(), bars: []edge{}}
+		for i, below := 0, uint64(0); i < min(len(p.ExplicitBounds), len(p.BucketCounts)); i++ {
+			below += p.BucketCounts[i]
+			s.bars = append(s.bars, edge{p.ExplicitBounds[i], float64(below)})
+		}
+		add(p.Attributes, p.TimeUnixNano, p.StartTimeUnixNano, m.GetHistogram().AggregationTemporality, s)
+	}
+	for _, p := range m.GetExponentialHistogram().GetDataPoints() {
+		s := sample{n: float64(p.Count), sum: p.GetSum(), bars: []edge{{p.ZeroThreshold, float64(p.ZeroCount)}}}
+		base, below := math.Exp2(math.Exp2(-float64(p.Scale))), p.ZeroCount
+		for i, n := range p.GetPositive().GetBucketCounts() {
+			if n == 0 {
+				continue
+			}
+			at := float64(p.Positive.Offset) + float64(i)
+			if lower := math.Pow(base, at); lower > s.bars[len(s.bars)-1].upper*(1+1e-9) {
+				s.bars = append(s.bars, edge{lower, float64(below)})
+			}
+			below += n
+			s.bars = append(s.bars, edge{math.Pow(base, at+1), float64(below)})
+		}
+		add(p.Attributes, p.TimeUnixNano, p.StartTimeUnixNano, m.GetExponentialHistogram().AggregationTemporality, s)
+	}
+}

@@ -1,0 +1,318 @@
+// Package source reads what was measured of a system: access logs, CSV, and metrics. A request is counted and forgotten. Of its
+// line only times, status, the name of the service, and which host it was are kept: no path, no address.
+//
+// A log is read once, in constant memory: requests are counted by the step in which they ended, so that lines may be in any
+// order. A mistake in a line never ends the reading. It is counted in Data.Problems, whose texts may quote the source: show
+// them, but store them nowhere.
+//
+// Series of the same source, side and service have different hosts, and together all requests.
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+)
+
+// Options are what the sources do not say themselves.
+type Options struct {
+	Format string // of all sources, one of Formats; "": each is recognised by its content
+	// Fields are names of fields of JSON lines (with dots for nested ones), or columns of CSV, by what they mean: time (of the end),
+	// start, duration, status, service, host, attempt (1 is the first). "unit" is that of the duration (s, ms, us, ns), "side" who
+	// measured (calls, attempts, served).
+	Fields    map[string]string
+	LogFormat string         // log_format of nginx, log-format of HAProxy, or Envoy's text_format
+	Service   string         // the name of the service; of sources with several, the one to read
+	Zone      *time.Location // of times without one; nil: they are an error
+	From, To  time.Time      // what ended before From, or at To or later, is left out; required for a Prometheus
+	Step      time.Duration  // 0: 100 ms to an hour, by how long the sources last
+	Progress  func(done, total int64)
+	Stdin     io.Reader    // nil: os.Stdin
+	Client    *http.Client // for a Prometheus; nil: http.DefaultClient
+}
+
+// Formats are all formats.
+var Formats = []string{"nginx", "envoy", "haproxy", "alb", "json", "csv", "prometheus", "otlp"}
+
+// NoDuration is the error for a log without durations.
+type NoDuration struct {
+	Source string
+	Line   string // what is missing in the configuration of the server
+}
+
+func (e *NoDuration) Error() string {
+	return fmt.Sprintf("%s has no durations, and without them nothing can be learnt. Write them from now on:\n%s", e.Source, e.Line)
+}
+
+// Read reads all sources: paths of files, which may be compressed with gzip, "-", and addresses of Prometheus.
+func Read(ctx context.Context, names []string, o Options) (*observed.Data, error) {
+	if err := o.check(names); err != nil {
+		return nil, err
+	}
+	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, logs: map[string]*collector{}, addresses: map[string]string{},
+		metrics: metrics{map[string]*metric{}, map[string]int64{}}}
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil {
+			r.total += info.Size()
+		}
+	}
+	for _, name := range names {
+		r.name, r.line, r.src = name, 0, observed.Source{Name: name}
+		read := r.readFile
+		if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
+			read = r.readAPI
+		}
+		if err := read(name); err != nil {
+			return nil, err
+		}
+		r.data.Sources = append(r.data.Sources, r.src)
+	}
+	r.line = 0
+	for _, kind := range r.kinds {
+		r.name = kind
+		if err := r.logs[kind].finish(r); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.metrics.all) > 0 {
+		r.name = "metrics"
+		if err := r.metrics.finish(r); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.data.Series) == 0 {
+		why := append(r.data.Problems, observed.Problem{Text: "want one of " + strings.Join(slices.Sorted(maps.Keys(rules)), ", ")})[0]
+		return nil, fmt.Errorf("%s: no metric has requests: %s", strings.Join(names, ", "), why.Text)
+	}
+	return r.data, nil
+}
+
+func (o *Options) check(names []string) error {
+	switch {
+	case len(names) == 0:
+		return errors.New("no source is named: want files, - or the address of a Prometheus")
+	case o.Format != "" && !slices.Contains(Formats, o.Format):
+		return fmt.Errorf("format is %q: want %s", o.Format, strings.Join(Formats, ", "))
+	case o.Step != 0 && o.Step < 100*time.Millisecond:
+		return fmt.Errorf("step is %v: want at least 100ms", o.Step)
+	case !o.From.IsZero() && !o.To.IsZero() && !o.From.Before(o.To):
+		return fmt.Errorf("from is %v: want a time before %v", o.From, o.To)
+	}
+	for key, value := range o.Fields {
+		_, isColumn := fieldColumns[key]
+		_, isUnit := units[value]
+		_, isSide := sides[value]
+		if !isColumn && !(key == "unit" && isUnit) && !(key == "side" && isSide) {
+			return fmt.Errorf("field %s=%s: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)", key, value)
+		}
+	}
+	return nil
+}
+
+// A reader reads the sources, one after the other.
+type reader struct {
+	Options
+	ctx         context.Context
+	data        *observed.Data
+	known       map[string]int // problems by source and kind
+	kinds       []string       // of logs, in the order in which they came
+	logs        map[string]*collector
+	metrics     metrics
+	addresses   map[string]string // the names of services that are known by their address
+	done, total int64             // bytes
+
+	// The source that is being read.
+	name string
+	line int64 // its number, from 1
+	src  observed.Source
+}
+
+// problem counts a mistake. Those of one kind are one Problem, which has the text of the first.
+func (r *reader) problem(kind, text string) {
+	key := r.name + "\x00" + kind
+	i, ok := r.known[key]
+	if !ok {
+		i = len(r.data.Problems)
+		r.known[key] = i
+		r.data.Problems = append(r.data.Problems, observed.Problem{Source: r.name, Line: r.line, Text: text})
+	}
+	r.data.Problems[i].Count++
+}
+
+// wrong counts a field that cannot be read.
+func (r *reader) wrong(field string, value []byte, want string) {
+	if len(value) > 40 {
+		value = append(value[:37:37], "..."...)
+	}
+	r.problem(field+want, fmt.Sprintf("%s is %q: want %s", field, value, want))
+}
+
+func (r *reader) note(text string) {
+	if !strings.Contains(r.src.Notes, text) {
+		r.src.Notes = strings.TrimPrefix(r.src.Notes+"; "+text, "; ")
+	}
+}
+
+func (r *reader) readFile(name string) error {
+	in := r.Stdin
+	if in == nil {
+		in = os.Stdin
+	}
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	raw := &meter{r: r, in: in, hash: sha256.New()}
+	text := bufio.NewReaderSize(raw, longestLine)
+	if head, _ := text.Peek(2); string(head) == "\x1f\x8b" {
+		unzipped, err := gzip.NewReader(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		text = bufio.NewReaderSize(unzipped, longestLine)
+	}
+	if head, _ := text.Peek(3); string(head) == "\xef\xbb\xbf" { // a byte order mark
+		_, _ = text.Discard(3)
+	}
+	head, err := text.Peek(64 << 10)
+	if len(head) == 0 {
+		return fmt.Errorf("%s: want a log or metrics: %w", name, err)
+	}
+	if r.src.Kind = cmp.Or(r.Format, r.recognise(head)); r.src.Kind == "" {
+		return fmt.Errorf("%s: the format is not known: want one of %s, or a log format", name, strings.Join(Formats, ", "))
+	}
+	switch r.src.Kind {
+	case "prometheus":
+		err = r.readText(text)
+	case "otlp":
+		err = r.readOTLP(text)
+	default:
+		err = r.newRows(r.src.Kind).read(text)
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, raw)
+	}
+	r.src.Sha256 = hex.EncodeToString(raw.hash.Sum(nil))
+	return err
+}
+
+// recognise returns the format of a source that begins with head. It looks at the first 20 lines: one that is damaged does not hide
+// the others.
+func (r *reader) recognise(head []byte) string {
+	switch f := r.LogFormat; {
+	case strings.Contains(f, "$"):
+		return "nginx"
+	case strings.Contains(f, "%DURATION%") || strings.Contains(f, "%START_TIME"):
+		return "envoy"
+	case f != "":
+		return "haproxy"
+	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"resourceMetrics"`)):
+		return "otlp"
+	}
+	lines := bytes.SplitN(head, []byte("\n"), 21)
+	for _, line := range lines[:min(20, len(lines))] {
+		if kind := recogniseLine(bytes.TrimRight(line, "\r")); kind != "" {
+			return kind
+		}
+	}
+	if names := strings.Split(string(lines[0]), ","); len(names) > 1 && (r.Fields != nil || slices.ContainsFunc(names, isKnown)) {
+		return "csv"
+	}
+	return ""
+}
+
+func recogniseLine(line []byte) string {
+	for _, kind := range []string{"alb", "envoy", "nginx", "haproxy"} {
+		var fields [columns][]byte
+		if logFormats[kind][0].split(afterSyslog(line), &fields) {
+			at := slices.Concat(fields[ended], fields[began])
+			if _, ok := outcomeOf(fields[status]); ok && len(at) > 10 && isDigits(at[:2]) {
+				return kind
+			}
+		}
+	}
+	if _, _, _, ok := parseSample(line, nil); ok || bytes.HasPrefix(line, []byte("# TYPE ")) || bytes.HasPrefix(line, []byte("# HELP ")) {
+		return "prometheus"
+	}
+	return map[bool]string{true: "json"}[bytes.HasPrefix(line, []byte("{"))]
+}
+
+// A meter counts and hashes what is read.
+type meter struct {
+	r    *reader
+	in   io.Reader
+	hash hash.Hash
+}
+
+func (c *meter) Read(p []byte) (int, error) {
+	if err := c.r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := c.in.Read(p)
+	c.hash.Write(p[:n])
+	if c.r.done += int64(n); c.r.Progress != nil {
+		c.r.Progress(c.r.done, max(c.r.total, c.r.done))
+	}
+	return n, err
+}
+
+const (
+	longestLine = 256 << 10
+	cutOff      = "the last line has no end, and is not used: it may be cut off"
+)
+
+// eachLine calls f with each line of text. It counts lines that are too long, a last one without an end, unless it is whole, and
+// that the text cannot be read on.
+func (r *reader) eachLine(text *bufio.Reader, whole func([]byte) bool, f func([]byte) error) error {
+	for tooLong := false; ; {
+		line, err := text.ReadSlice('\n')
+		if len(line) > 0 && !tooLong {
+			r.line++
+			r.src.Lines++
+			switch {
+			case errors.Is(err, bufio.ErrBufferFull):
+				r.problem("long", "the line is longer than 256 KiB, and is not used")
+			case err != nil && (whole == nil || !whole(line)):
+				r.problem("cut", cutOff)
+			default:
+				if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
+					continue
+				}
+				if err := f(line); err != nil {
+					return err
+				}
+			}
+		}
+		tooLong = errors.Is(err, bufio.ErrBufferFull)
+		switch {
+		case err == nil || tooLong:
+		case r.ctx.Err() != nil:
+			return r.ctx.Err()
+		default:
+			if !errors.Is(err, io.EOF) { // such as a compressed file that is cut off
+				r.problem("broken", "the source cannot be read on: "+err.Error())
+			}
+			return nil
+		}
+	}
+}

@@ -1,0 +1,141 @@
+// Package replay is the command lull replay: it flies the policy that ran through a world that lull learn has made, compares
+// that with what was observed, and, if it is near enough, flies other policies through the same incident.
+//
+// distance.go says what near is, world.go how the uncertain values of a world are drawn.
+package replay
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/simulate"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/lab/rivals"
+	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// Command is lull replay. Its flags are text, so that all mistakes are reported at once.
+type Command struct {
+	World     cli.Text  `arg:"" help:"A world file, as lull learn writes it."`
+	Policy    cli.Texts `placeholder:"POLICY,..." help:"The policies: YAML files, presets (lull simulate --list shows them), or lull (the zero Policy). The one called now, or else the first, is the policy that ran."`
+	Seeds     cli.Text  `placeholder:"16" default:"16" help:"How often each policy flies: 2 to 1000. Each flight has a seed and a draw of the uncertain values of its own. Default: 16."`
+	Seed      cli.Text  `placeholder:"1" default:"1" help:"The first seed. The same seed gives the same figures."`
+	Tolerance cli.Text  `placeholder:"0.2" default:"0.2" help:"The largest distance between what was observed and what is simulated, from 0 to 1, with which there are answers. Default: 0.2."`
+	Report    cli.Text  `placeholder:"FILE" help:"Also write an HTML page with charts."`
+	JSON      bool      `name:"json" help:"Print all figures as JSON on standard output. What is zero is left out."`
+	Quiet     bool      `help:"Show no progress."`
+}
+
+func (Command) Help() string {
+	return `Would another policy have brought you back sooner? The world file has what was
+learnt from your measurements: the load, the service, the incident.
+
+First the policy that ran flies through it. The output says how far that is from
+what was observed, in arrivals, attempts, failures and times: 0 is alike, 1 has
+nothing in common, 0.1 differs by a tenth. If a figure is further off than
+--tolerance, there is no answer: the exit code is 1, and the output says what would
+have to be known.
+
+Then all policies fly through the same incident, each once for every draw of the
+values that are not known exactly. Draws with which the policy that ran does not do
+what was observed are left out. A policy with an attempt timeout of its own has it;
+others have the one of the world.
+
+  lull learn access.log -o world.yaml
+  lull replay world.yaml --policy now.yaml,lull,none --report replay.html
+
+Exit codes: 0 there are answers, 1 the incident is not reproduced, or interrupted,
+2 the command line or a file is wrong.`
+}
+
+func (f Command) Check() error { _, err := f.task(); return err }
+
+func (Command) Complete() map[string][]string {
+	return map[string][]string{"policy": choice.Names(rivals.All(), func(p rivals.Preset) string { return p.Name })}
+}
+
+func (f Command) task() (t task, err error) {
+	var l problem.List
+	var wrong cli.Mistakes
+	t.enough = time.Minute
+	t.seeds = cli.Whole(&l, "--seeds", f.Seeds, 2, 1000)
+	t.seed = cli.Seed(&l, f.Seed)
+	t.tolerance = cli.Number(&l, "--tolerance", f.Tolerance, 0, 1, "such as 0.2")
+	wrong.Add(l.Err())
+	if f.Report != "" {
+		wrong.In("--report", cli.CanWrite(string(f.Report)))
+	}
+	if t.policies, t.file, err = simulate.Contenders(f.Policy.Split()); len(f.Policy) == 0 {
+		err = errors.New("--policy is missing: want the policy that ran, and others to compare with it")
+	}
+	wrong.Add(err)
+	if ran := slices.IndexFunc(t.policies, func(c sim.Contender) bool { return c.Name == "now" }); ran > 0 {
+		t.policies = slices.Concat(t.policies[ran:ran+1], t.policies[:ran], t.policies[ran+1:])
+	}
+	t.world, t.learned, err = scenario.ReadLearned(string(f.World))
+	if err == nil {
+		err = flyable(t.world, t.learned)
+	}
+	wrong.Add(cli.CannotRead(err))
+	return t, wrong.Err()
+}
+
+// flyable reports what a world lacks for a replay.
+func flyable(s sim.Scenario, w *scenario.Learned) error {
+	var l problem.List
+	if w == nil || w.Observed.Step == 0 {
+		l.Add("learned.observed", "missing", "what was observed, in a file that lull learn has written")
+		return l.Err()
+	}
+	l.Check(len(s.Topics) == 0, "topics", len(s.Topics), "fleets alone")
+	if from, _ := s.Disturbance(); from >= s.Horizon {
+		l.Add("services.0.faults", "empty", "an incident: a fault, or a time in which more arrives than the service can do")
+	}
+	s.Step = w.Observed.Step
+	l.In("learned.observed", s.Validate())
+	c := newCourse(&w.Observed, steps(s), 1)
+	l.Check(len(known(c[arrivals]))+len(known(c[attempts])) > 0, "learned.observed.attempts", "unknown", "calls or attempts of at least one step")
+	l.Check(len(known(c[failed]))+len(known(c[p50]))+len(known(c[p99])) > 0, "learned.observed.failed", "unknown", "failures or times of at least one step")
+	return l.Err()
+}
+
+// Run flies and prints.
+func (f Command) Run(env cli.Env, ctx *kong.Context) error {
+	t, err := f.task()
+	if err != nil {
+		return err
+	}
+	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
+	r, err := t.replay(env.Context, p)
+	p.End()
+	switch {
+	case env.Context.Err() != nil:
+		return cli.ErrInterrupted
+	case err != nil:
+		return err
+	case f.JSON:
+		_, err = fmt.Fprintf(env.Stdout, "%s\n", simulate.Data(*r))
+	default:
+		err = r.print(env.Stdout, term.BarsFor(env.Getenv))
+	}
+	if err == nil && f.Report != "" {
+		var page bytes.Buffer
+		err = errors.Join(r.writePage(&page, "lull "+strings.Join(ctx.Args, " ")), cli.WriteWhole(string(f.Report), page.Bytes()))
+		if err == nil && !f.JSON {
+			fmt.Fprintf(env.Stdout, "\nThe page is in %s.\n", f.Report)
+		}
+	}
+	if err == nil && len(r.Policies) == 0 {
+		return errors.New("the incident is not reproduced: there is no answer to what other policies would have done")
+	}
+	return err
+}

@@ -1,0 +1,278 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/simulate"
+	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+const mostBars = 60 // columns of a plot
+
+var titles = [figures]string{"Arrivals, calls a second", "Attempts a second", "Share that fails", "Time, p50 of what succeeds", "Time, p99 of what succeeds"}
+
+// text returns a value of a figure.
+func text(figure int, v float64) string {
+	switch {
+	case figure == failed:
+		return simulate.PercentOf(v)
+	case figure >= p50:
+		return simulate.InWords(seconds(v))
+	}
+	return simulate.Trimmed(v, 3)
+}
+
+func (r *result) print(out io.Writer, bars term.Bars) error {
+	var b strings.Builder
+	say := func(format string, args ...any) { b.WriteString(term.Fill("", fmt.Sprintf(format, args...))) }
+	list := func(heading string, all []string) {
+		if len(all) > 0 {
+			b.WriteString("\n" + heading + "\n")
+		}
+		for _, each := range all {
+			b.WriteString(term.Fill("  - ", each))
+		}
+	}
+	for _, note := range r.notes() {
+		say("%s", note)
+	}
+	rows := [][]string{{"", "distance", "of the seeds", "furthest off"}}
+	for k, d := range r.Distances {
+		if d.Distance < 0 {
+			rows = append(rows, []string{d.Figure, "not measured", "", ""})
+			continue
+		}
+		rows = append(rows, []string{d.Figure, number(d.Distance), number(d.Low) + " to " + number(d.High), d.Part + ", from " + span(d.From, d.To)})
+		columns := min(len(d.Observed), mostBars)
+		seen, flown := shrunk(d.Observed, columns), shrunk(d.Simulated, columns)
+		top := slices.Max(known(append(seen, flown...)))
+		fmt.Fprintf(&b, "\n%s: %c is %s\n  observed   %s\n  simulated  %s\n             %s\n", titles[k], bars.Highest(), text(k, top),
+			drawn(bars, seen, top), drawn(bars, flown, top), simulate.Axis(r.world, columns, bars))
+	}
+	fmt.Fprintln(&b, "\nDistance from what was observed: 0 is alike, 1 has nothing in common")
+	term.Table(&b, rows, term.Width)
+	b.WriteByte('\n')
+	say("%s", r.verdict())
+	switch {
+	case r.Nearest != nil:
+		say("It is reproduced with %s. If you can confirm that, change the file.", strings.Join(r.Nearest, ", "))
+	case r.Reproduced && len(r.Policies) == 0:
+		say("But the values that are not known exactly are too uncertain: it is reproduced with none of %s of them.", term.Counted(r.Drawn, "draw"))
+	}
+	if len(r.Policies) == 0 {
+		list("What would have to be known:", append(r.Questions, "whether there was another fault, a load that was not measured, or another policy than "+r.Ran))
+		var seen []string
+		for _, f := range r.learned.Seen {
+			seen = append(seen, fmt.Sprintf("%s: %s", f.What, joined(f.Low, f.High)))
+		}
+		list("What was seen, too:", seen)
+		_, err := io.WriteString(out, b.String())
+		return err
+	}
+	n := len(r.Draws)
+	b.WriteByte('\n')
+	say("What the policies do in it. Figures are from the lowest to the highest of %d flights; another one lies between them with %.0f %%.", n, 100*float64(n-1)/float64(n+1))
+	if values := r.Draws[0]; values != nil {
+		say("Each flight has a draw of its own of %s. %d of %d draws are left out: with them %s does not do what was observed.", term.Counted(len(values), "uncertain value"), r.Drawn-n, r.Drawn, r.Ran)
+	}
+	b.WriteByte('\n')
+	rows = [][]string{append([]string{""}, columns...)}
+	for _, a := range r.Policies {
+		rows = append(rows, append([]string{a.Name}, a.cells()...))
+	}
+	term.Table(&b, rows, term.Width)
+	b.WriteByte('\n')
+	for i := range r.Policies {
+		b.WriteString(term.Fill(fmt.Sprintf("%2d. ", i+1), r.place(i)))
+	}
+	list("Not varied, for it is not known:", r.Questions)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// notes say what was flown.
+func (r *result) notes() []string {
+	begin, end := r.world.Disturbance()
+	notes := []string{fmt.Sprintf("%s: an incident from %s. The policy that ran: %s. %s.", cmp.Or(r.world.Title, r.world.Name),
+		span(begin, cmp.Or(end, r.world.Horizon)), r.Ran, term.Counted(r.seeds, "seed"))}
+	if r.Smaller > 1 {
+		notes = append(notes, fmt.Sprintf("To take about a minute, the world was made %d times smaller: its load, processes, workers and queues. Chance does more in it.", r.Smaller))
+	}
+	return notes
+}
+
+// verdict says whether the incident is reproduced, and compares by the failures of each step how soon things were as before.
+func (r *result) verdict() string {
+	var off []string
+	far := 0.0
+	for k, d := range r.Distances {
+		if far = max(far, d.Distance); d.Distance > r.Tolerance {
+			off = append(off, fmt.Sprintf("%s by %s (from %s: observed %s, simulated %s)", d.Figure, number(d.Distance), span(d.From, d.To), text(k, d.Seen), text(k, d.Flown)))
+		}
+	}
+	verdict := fmt.Sprintf("The incident is reproduced: no figure is further off than %s (allowed: %s).", number(far), number(r.Tolerance))
+	if off != nil {
+		verdict = fmt.Sprintf("The incident is not reproduced: off by more than %s are %s.", number(r.Tolerance), strings.Join(off, "; "))
+	}
+	if seen := r.Distances[failed].Observed; len(known(seen)) > 0 && r.incident.to < len(seen) {
+		step := r.learned.Observed.Step
+		backs := ranged(r.ran, func(f *flight) float64 {
+			return float64(back(f.course[failed], r.incident.from, r.incident.to)-r.incident.to) * step.Seconds()
+		}, func(v float64) string { return text(p50, v) })
+		verdict += fmt.Sprintf(" As few failed as before after %s (observed) and %s (simulated), in steps of %s.",
+			simulate.InWords(time.Duration(r.backSeen)*step), backs, simulate.InWords(step))
+	}
+	return verdict
+}
+
+// shrunk returns the means of equal parts.
+func shrunk(values []float64, columns int) (out []float64) {
+	for i := range columns {
+		out = append(out, average(values[i*len(values)/columns:(i+1)*len(values)/columns]))
+	}
+	return out
+}
+
+// drawn is a line of bars, with ? where nothing is known.
+func drawn(bars term.Bars, values []float64, top float64) string {
+	line := []rune(bars.Line(values, top))
+	for i, v := range values {
+		if math.IsNaN(v) {
+			line[i] = '?'
+		}
+	}
+	return strings.TrimRight(string(line), " ")
+}
+
+var columns = []string{"back after", "success", "attempts a call", "calls held"}
+
+// cells are the figures of a policy. It is back some time after the end of the last fault.
+func (a answer) cells() []string {
+	var recovered []flight
+	never := 0
+	for _, f := range a.Flights {
+		if f.Recovery.Recovered {
+			recovered = append(recovered, f)
+		} else if f.Recovery.Measured {
+			never++
+		}
+	}
+	back := ranged(recovered, func(f *flight) float64 { return f.Recovery.Time.Seconds() }, func(v float64) string { return text(p50, v) })
+	switch {
+	case never > 0 && recovered == nil:
+		back = "never"
+	case never > 0:
+		back += fmt.Sprintf("; never in %d of %d", never, len(a.Flights))
+	}
+	return []string{
+		cmp.Or(back, "cannot be said"),
+		ranged(a.Flights, func(f *flight) float64 { return f.Totals.SuccessRate() }, simulate.PercentOf),
+		ranged(a.Flights, func(f *flight) float64 { return f.Totals.Amplification }, number),
+		ranged(a.Flights, func(f *flight) float64 { return f.Held }, func(v float64) string { return simulate.Trimmed(v, 3) }),
+	}
+}
+
+// ranged returns the lowest and the highest value of some flights.
+func ranged(all []flight, of func(*flight) float64, text func(float64) string) string {
+	low, high := math.Inf(1), math.Inf(-1)
+	for i := range all {
+		low, high = min(low, of(&all[i])), max(high, of(&all[i]))
+	}
+	if all == nil {
+		return ""
+	}
+	return joined(text(low), text(high))
+}
+
+// place returns the policy of a place, and how surely it is better than the next.
+func (r *result) place(i int) string {
+	a := r.Policies[i]
+	if i == len(r.Policies)-1 {
+		return a.Name
+	}
+	b, n := r.Policies[i+1], len(a.Flights)
+	wins, losses := versus(a, b)
+	sure := "perhaps"
+	switch decided := wins + losses; {
+	case decided == 0:
+		return fmt.Sprintf("%s: as good as %s in all %d flights", a.Name, b.Name, n)
+	case wilson(wins, decided) > 0.5:
+		sure = "surely"
+	}
+	return fmt.Sprintf("%s: %s better than %s. It is better in %d of %d flights, and worse in %d.", a.Name, sure, b.Name, wins, n, losses)
+}
+
+// wilson is the lower end of the 95 % interval of a share (Wilson, "Probable inference", 1927).
+func wilson(k, n int) float64 {
+	const z = 1.959964
+	p, m := float64(k)/float64(n), float64(n)
+	return (p + z*z/(2*m) - z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m))) / (1 + z*z/m)
+}
+
+func number(v float64) string { return fmt.Sprintf("%.2f", v) }
+
+func span(a, b time.Duration) string { return joined(simulate.InWords(a), simulate.InWords(b)) }
+
+// joined is a range: 38 to 55 s, not 38 s to 55 s.
+func joined(low, high string) string {
+	if low == high {
+		return low
+	}
+	if _, unit, ok := strings.Cut(high, " "); ok {
+		low = strings.TrimSuffix(low, " "+unit)
+	}
+	return low + " to " + high
+}
+
+// writePage writes a page with the observed course beside those of the policies.
+func (r *result) writePage(w io.Writer, command string) error {
+	world, err := scenario.Format(r.world)
+	if err != nil {
+		return err
+	}
+	p := report.Page{Scenario: r.world, ScenarioYAML: string(world), Command: command, Version: cli.Version(),
+		PoliciesYAML: r.file, Measured: true, Windows: simulate.Windows(r.world), Notes: append(r.notes(), r.verdict())}
+	for _, name := range columns {
+		p.Verdict.Columns = append(p.Verdict.Columns, report.Column{Name: name})
+	}
+	add := func(name, title string, cells []string, all []flight) {
+		m := sim.Summary{Contender: sim.Contender{Name: name, Title: title}}
+		for _, f := range all {
+			c := f.course
+			s := sim.Series{Step: r.learned.Observed.Step, Calls: c[arrivals], First: c[attempts]}
+			for i, share := range c[failed] {
+				s.Good, s.P50, s.P99 = append(s.Good, 1-share), append(s.P50, seconds(c[p50][i])), append(s.P99, seconds(c[p99][i]))
+			}
+			m.Results = append(m.Results, sim.Result{Series: s})
+		}
+		row := report.Row{Name: name}
+		for _, text := range cells {
+			row.Cells = append(row.Cells, report.Cell{Text: text})
+		}
+		p.Summaries, p.Verdict.Rows = append(p.Summaries, m), append(p.Verdict.Rows, row)
+	}
+	var observed flight
+	for k, d := range r.Distances {
+		observed.course[k] = d.Observed
+	}
+	none := make([]string, len(columns))
+	add("observed", "what was measured", none, []flight{observed})
+	if len(r.Policies) == 0 {
+		p.Notes = append(p.Notes, r.Questions...)
+		add(r.Ran, "the policy that ran", none, r.ran)
+	}
+	for i, a := range r.Policies {
+		add(a.Name, fmt.Sprintf("place %d; %s", i+1, r.place(i)), a.cells(), a.Flights)
+	}
+	return report.Write(w, p)
+}

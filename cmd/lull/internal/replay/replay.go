@@ -1,0 +1,221 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lullgo/lull/cmd/lull/internal/simulate"
+	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// A task is what the flags say.
+type task struct {
+	world     sim.Scenario
+	learned   *scenario.Learned
+	policies  []sim.Contender // first the one that ran
+	file      string          // all of them
+	seeds     int
+	seed      uint64
+	tolerance float64
+	enough    time.Duration // by the estimate of sim.Scenario.Cost; if it takes longer, the world is made smaller
+}
+
+// A result is what a replay has found. What is exported is the output of --json.
+type result struct {
+	task
+	Ran        string // the policy
+	Reproduced bool
+	Tolerance  float64
+	Smaller    int // the load that flew is this part of the real one
+	Distances  []distance
+	Draws      [][]string // assignments: those with which the policy that ran does what was observed
+	Drawn      int
+	Policies   []answer // the best first; none if not reproduced
+	Questions  []string // what is not known of the world
+	Nearest    []string // the draw that is nearest to what was observed, if it is near enough and the file is not
+
+	ran      []flight // in the world as it is in the file
+	incident part
+	backSeen int // steps
+}
+
+// An answer is what a policy does in each draw.
+type answer struct {
+	Name    string
+	Flights []flight
+}
+
+func steps(s sim.Scenario) int { return int((s.Horizon + s.Step - 1) / s.Step) }
+
+func (t task) replay(ctx context.Context, progress *term.Progress) (*result, error) {
+	r := &result{task: t, Ran: t.policies[0].Name, Tolerance: t.tolerance, Smaller: 1}
+	s := t.world
+	s.Step = t.learned.Observed.Step
+	observed := newCourse(&t.learned.Observed, steps(s), 1)
+	draws, err := t.learned.Draws(s, 2*t.seeds, t.seed) // some of which are left out
+	if err != nil {
+		return nil, err
+	}
+	all := t.seeds * (2 + len(t.policies))
+	takes := time.Duration(0) // from above
+	for _, c := range t.policies {
+		takes = max(takes, s.Cost(c).Time*time.Duration(all)/time.Duration(runtime.GOMAXPROCS(0)))
+	}
+	for smaller := true; smaller && takes/time.Duration(r.Smaller) > t.enough; {
+		if _, smaller = s.Smaller(2 * r.Smaller); smaller {
+			r.Smaller *= 2
+		}
+	}
+	if took := takes / time.Duration(r.Smaller); took > 60*t.enough {
+		return nil, problem.List{{Field: "this replay", Value: fmt.Sprintf("%d flights, which take about %s", all, simulate.InWords(took)), Allowed: "fewer --seeds or policies, or a world of a shorter time"}}
+	}
+	var mu sync.Mutex
+	done := 0
+	// fliesIn flies a policy in some of the draws, each with its own seed.
+	fliesIn := func(c sim.Contender, draws []scenario.Draw, which []int) ([]flight, error) {
+		flights, errs := make([]flight, len(which)), make([]error, len(which))
+		sim.Each(len(which), 0, func(i int) {
+			world := draws[which[i]].Scenario
+			if r.Smaller > 1 {
+				world, _ = world.Smaller(r.Smaller)
+			}
+			o := sim.Options{Seed: t.seed + uint64(which[i]), Named: t.policies, Progress: func(sim.Progress) {
+				mu.Lock()
+				defer mu.Unlock()
+				progress.Show(func(took time.Duration) string {
+					left := took * time.Duration(all-done) / time.Duration(max(done, 1))
+					return fmt.Sprintf("flying: %d of at most %d flights, at most %s left", done, all, simulate.InWords(left.Round(time.Second)))
+				})
+			}}
+			var x sim.Result
+			var seen scenario.Observed
+			x, seen, errs[i] = t.learned.Observed.Simulate(ctx, under(world, c), c, o)
+			flights[i] = flight{x.Seed, x.Totals, x.Recovery, x.HeldRate(), newCourse(&seen, steps(s), float64(r.Smaller))}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+		})
+		return flights, cmp.Or(errs...)
+	}
+
+	var every []int
+	for i := range draws {
+		every = append(every, i)
+	}
+	if r.ran, err = fliesIn(t.policies[0], slices.Repeat([]scenario.Draw{{Scenario: s}}, t.seeds), every[:t.seeds]); err != nil {
+		return nil, err
+	}
+	begin, end := s.Disturbance()
+	end = cmp.Or(end, s.Horizon)
+	from, to := int(begin/s.Step), min(int((end+s.Step-1)/s.Step), steps(s))
+	parts := partsOf(observed[failed], median(r.ran, failed), min(int((s.Warmup+s.Step-1)/s.Step), from), from, to, steps(s))
+	r.incident, r.backSeen = part{from: from, to: to}, back(observed[failed], from, to)-to
+	judge := newJudge(observed, t.learned.Observed.OfCalls(), s.Step, r.ran, parts)
+	r.Reproduced = true
+	for k := range figures {
+		d := judge.of(k, r.ran)
+		r.Distances, r.Reproduced = append(r.Distances, d), r.Reproduced && d.Distance <= t.tolerance
+	}
+	for _, q := range t.learned.Unknown {
+		text := q.Path + ": " + q.Ask
+		if q.Needs != "" {
+			text += " It needs " + q.Needs + "."
+		}
+		r.Questions = append(r.Questions, text)
+	}
+
+	now := r.ran
+	if draws[0].Values != nil {
+		if now, err = fliesIn(t.policies[0], draws, every); err != nil {
+			return nil, err
+		}
+	}
+	ran := answer{Name: r.Ran}
+	var kept []int
+	least := 1.0
+	for i := 0; i < len(now) && len(kept) < t.seeds; i++ {
+		r.Drawn++
+		far := 0.0
+		for k := range figures {
+			far = max(far, judge.of(k, now[i:i+1]).Distance)
+		}
+		if far > t.tolerance && draws[i].Values != nil {
+			continue
+		}
+		if far < least {
+			least, r.Nearest = far, draws[i].Values
+		}
+		kept, r.Draws, ran.Flights = append(kept, i), append(r.Draws, draws[i].Values), append(ran.Flights, now[i])
+	}
+	if !r.Reproduced || kept == nil {
+		return r, nil
+	}
+	r.Nearest, r.Policies = nil, []answer{ran}
+	for _, c := range t.policies[1:] {
+		flights, err := fliesIn(c, draws, kept)
+		if err != nil {
+			return nil, err
+		}
+		r.Policies = append(r.Policies, answer{c.Name, flights})
+	}
+	rank(r.Policies)
+	return r, nil
+}
+
+// under returns the world for a policy. A policy with an attempt timeout of its own has that, and not the one of the world.
+func under(s sim.Scenario, c sim.Contender) sim.Scenario {
+	s.Fleets = slices.Clone(s.Fleets)
+	for i := range s.Fleets {
+		if c.Policy.AttemptTimeout > 0 {
+			s.Fleets[i].AttemptTimeout = 0
+		}
+	}
+	return s
+}
+
+// leastSuccess is the smallest difference of the share of successes that counts, as in lull battery.
+const leastSuccess = 0.002
+
+// versus returns in how many draws a is better than b, and in how many worse. In the same draw, with the same seed, that policy is
+// better which is back sooner, and if that cannot be told, which has more successes.
+func versus(a, b answer) (wins, losses int) {
+	for i := range a.Flights {
+		f, g := &a.Flights[i], &b.Flights[i]
+		x, y := &f.Recovery, &g.Recovery
+		sooner := (y.Time - x.Time).Seconds()
+		by := f.Totals.SuccessRate() - g.Totals.SuccessRate()
+		switch {
+		case x.Recovered != y.Recovered && x.Measured && y.Measured:
+			by = map[bool]float64{true: 1, false: -1}[x.Recovered]
+		case x.Recovered && y.Recovered && math.Abs(sooner) > max(x.Within, y.Within).Seconds():
+			by = sooner
+		}
+		if by > leastSuccess {
+			wins++
+		} else if by < -leastSuccess {
+			losses++
+		}
+	}
+	return wins, losses
+}
+
+// rank orders policies by how many others each is better than in more draws than it is worse (Copeland's rule).
+func rank(all []answer) {
+	score := map[string]int{}
+	for _, a := range all {
+		for _, b := range all {
+			wins, losses := versus(a, b)
+			score[a.Name] += cmp.Compare(wins, losses)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b answer) int { return cmp.Compare(score[b.Name], score[a.Name]) })
+}

@@ -1,0 +1,184 @@
+package tune
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/scenario"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// facts are what a learned world says about the calls of one fleet to one service.
+type facts struct {
+	scenario       sim.Scenario
+	learned        *scenario.Learned
+	fleet, service int // of the scenario
+
+	times    scenario.Sample // of attempts while all was well
+	network  time.Duration   // what the network adds to them at most
+	seenP99  time.Duration   // of what succeeded while all was well, with waits in line; 0: not known
+	patience time.Duration   // the callers' attempt timeout; 0: not known
+	from, to time.Duration   // of the incident; both 0: there was none
+	busiest  float64         // calls/s of the fleet in the busiest moment outside of the incident; 0: they have no rate
+	load     float64         // of all fleets, likewise
+	errors   float64         // the upper bound of the share of attempts that fail while all is well
+	least    int             // workers that the service has at least, if its capacity is not known; 0: nothing is known
+	capacity float64         // the lower bound of what the service can do, attempts/s; 0: not known
+}
+
+// factsOf returns the facts of the first fleet whose policy is compared.
+func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
+	f := facts{scenario: s, learned: l}
+	f.fleet = slices.IndexFunc(s.Fleets, func(x sim.Fleet) bool { return x.Policy == "" })
+	if f.fleet < 0 || len(s.Topics) > 0 {
+		return f, fmt.Errorf("fleets: want one without a policy of its own, and no topics: tune is about the policy of callers")
+	}
+	fleet := &s.Fleets[f.fleet]
+	f.service = slices.IndexFunc(s.Services, func(v sim.Service) bool { return v.Name == fleet.Calls })
+	service := &s.Services[f.service]
+	if len(service.Calls) == 0 { // else an attempt takes longer than the service's own time
+		f.times = scenario.SampleOf(service.Time)
+		for _, q := range l.Unknown { // each is about times that were not seen, for which the world has a bar at the end
+			if q.Path == f.of("time") {
+				f.times.Assumed++
+			}
+		}
+	}
+	f.patience = cmp.Or(fleet.AttemptTimeout, l.Time("attempt timeout"))
+	if fleet.Deadline == 0 {
+		f.scenario.Fleets = slices.Clone(s.Fleets)
+		f.scenario.Fleets[f.fleet].Deadline = l.Time("deadline of calls")
+	}
+	if d := fleet.Network.Latency; d.Kind == sim.Fixed {
+		f.network = 2 * d.Mean
+	} else {
+		f.network = max(2*d.Max, 6*d.Mean)
+	}
+	for _, v := range s.Services {
+		for _, x := range v.Faults {
+			f.incident(x.At, x.At+x.For) // of one that repeats, the first
+		}
+	}
+	f.errors = service.Errors
+	if _, high, ok := l.Interval(f.of("errors")); ok {
+		f.errors = max(f.errors, high)
+	}
+	if mean := f.times.Mean(); service.Workers > 0 && mean > 0 && l.Asks(f.of("workers")) == "" {
+		workers := float64(service.Workers)
+		if low, _, ok := l.Interval(f.of("workers")); ok {
+			workers = min(workers, low)
+		}
+		f.capacity = workers * float64(max(service.Hosts, 1)) / mean.Seconds()
+	}
+	if seen := l.Fact("capacity, at least"); seen != nil && f.capacity == 0 {
+		answers, _ := scenario.Number(seen.Low)
+		f.least = int(math.Ceil(answers * f.times.Mean().Seconds()))
+	}
+	f.overload(&fleet.Arrivals)
+	for i := range s.Fleets {
+		if s.Fleets[i].Calls == service.Name {
+			f.load += f.busiestOf(&s.Fleets[i].Arrivals)
+		}
+	}
+	rate := fmt.Sprintf("fleets.%d.arrivals.rate", f.fleet)
+	f.busiest = f.busiestOf(&fleet.Arrivals)
+	if _, high, ok := l.Interval(rate); ok && fleet.Arrivals.Rate > 0 {
+		f.busiest *= max(high/fleet.Arrivals.Rate, 1)
+		f.load *= max(high/fleet.Arrivals.Rate, 1)
+	}
+	f.seenP99 = f.usualP99()
+	return f, nil
+}
+
+// overload takes a time in which more arrives than the service can do for an incident.
+func (f *facts) overload(a *sim.Arrivals) {
+	for i, p := range a.Ramp {
+		end := f.scenario.Horizon
+		if i+1 < len(a.Ramp) {
+			end = a.Ramp[i+1].At
+		}
+		if f.capacity > 0 && a.Rate*p.Factor > f.capacity && end > p.At {
+			f.incident(p.At, end)
+		}
+	}
+}
+
+func (f *facts) incident(from, to time.Duration) {
+	if f.to == 0 {
+		f.from = from
+	}
+	f.from, f.to = min(f.from, from), max(f.to, to)
+}
+
+// lasted is how long the incident lasted, 0 if there was none.
+func (f *facts) lasted() time.Duration { return f.to - f.from }
+
+func (f *facts) processes() int { return max(f.scenario.Fleets[f.fleet].Processes, 1) }
+
+// asks returns the question about a field of the fleet, "" if there is none.
+func (f *facts) asks(field string) string {
+	return f.learned.Asks(fmt.Sprintf("fleets.%d.%s", f.fleet, field))
+}
+
+// of returns the path of a field of the service.
+func (f *facts) of(field string) string { return fmt.Sprintf("services.%d.%s", f.service, field) }
+
+// busiestOf is the rate of the busiest moment outside of the incident, 0 of arrivals that have no rate.
+func (f *facts) busiestOf(a *sim.Arrivals) float64 {
+	if a.Kind != sim.Poisson && a.Kind != sim.Constant {
+		return 0
+	}
+	most := 0.0
+	for i, p := range a.Ramp {
+		within := f.to > 0 && p.At >= f.from && p.At <= f.to
+		before := p.At == f.from && (i == 0 || a.Ramp[i-1].At < f.from) // the first of two at the same time
+		after := p.At == f.to && (i+1 == len(a.Ramp) || a.Ramp[i+1].At > f.to)
+		if !within || before || after {
+			most = max(most, p.Factor)
+		}
+	}
+	return a.Rate * cmp.Or(most, 1)
+}
+
+// usualP99 is the 95th percentile of the p99s of the steps outside of the incident: some have a few attempts only.
+func (f *facts) usualP99() time.Duration {
+	o := &f.learned.Observed
+	var all []float64
+	for i, v := range o.P99 {
+		at := time.Duration(i) * o.Step
+		if v > 0 && !math.IsInf(v, 0) && (f.to == 0 || at+o.Step <= f.from || at >= f.to+f.lasted()) {
+			all = append(all, v)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return time.Duration(all[len(all)*95/100] * float64(time.Second))
+}
+
+// around returns the worlds in which policies are compared, with sentences about them.
+func (f *facts) around() ([]battery.World, []string) {
+	s := f.scenario
+	s.Fleets = slices.Clone(s.Fleets)
+	for i := range s.Fleets {
+		if s.Fleets[i].Policy == "" {
+			s.Fleets[i].AttemptTimeout = 0 // the policy has it
+		}
+	}
+	worlds, notes := battery.Incident{Scenario: s, Fleet: f.fleet, Service: f.service, From: f.from, To: f.to, Capacity: f.capacity, LeastWorkers: f.least}.Around()
+	if len(f.learned.Unknown) > 0 {
+		var paths []string
+		for _, q := range f.learned.Unknown {
+			paths = append(paths, q.Path)
+		}
+		slices.Sort(paths)
+		notes = append(notes, fmt.Sprintf("The world has open questions, and is flown as it assumes: %s.", strings.Join(slices.Compact(paths), ", ")))
+	}
+	return worlds, notes
+}

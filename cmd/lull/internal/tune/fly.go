@@ -1,0 +1,164 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/lab/battery"
+)
+
+// A bench flies policies in all worlds.
+type bench struct {
+	battery.Trial
+	progress func(flights int, what string)
+}
+
+// A comparison is what became of a policy beside others.
+type comparison struct {
+	wins    []string // where it is better than the first, and in what
+	learned bool     // one of them is in the learned world
+	loss    string   // the first world where it is worse than one of them; empty: none
+}
+
+// compare flies p beside each of others in every world, until it loses.
+func (b *bench) compare(ctx context.Context, what string, from uint64, p lull.Policy, others ...lull.Policy) (c comparison, err error) {
+	for w := range b.Worlds {
+		b.progress(b.Flights, what+" in "+b.Worlds[w].Name)
+		for i, other := range others {
+			differences, err := b.Differences(ctx, p, other, w, from)
+			if err != nil {
+				return c, err
+			}
+			for _, d := range differences {
+				switch {
+				case d.Worse():
+					c.loss = b.Worlds[w].Name + ": " + inWords(d)
+					return c, nil
+				case i == 0 && d.Better():
+					c.wins = append(c.wins, b.Worlds[w].Name+": "+inWords(d))
+					c.learned = c.learned || w == 0
+				}
+			}
+		}
+	}
+	return c, nil
+}
+
+// inWords is a difference for people: "held −0.31 calls".
+func inWords(d battery.Difference) string {
+	switch {
+	case d.Figure == "success":
+		return fmt.Sprintf("success %+.3g ± %.2g points", 100*d.By, 100*d.Half)
+	case d.Figure == "back" && math.IsInf(d.By, 0):
+		return map[bool]string{true: "it comes back, the other does not", false: "it does not come back with some seeds"}[d.By > 0]
+	case d.Figure == "back":
+		return fmt.Sprintf("back %+.3g ± %.2g s", -d.By, d.Half)
+	case d.Figure == "held":
+		return fmt.Sprintf("%+.3g ± %.2g calls held", -d.By, d.Half)
+	}
+	return fmt.Sprintf("%+.3g ± %.2g attempts a call", -d.By, d.Half)
+}
+
+// A decision is what tune answers.
+type decision struct {
+	base, tuned lull.Policy // base: what the tuned policy is made of, the one in use or the zero policy
+	proposals   []proposal
+	asGood      bool // the zero policy is as good as the one in use
+	notes       []string
+}
+
+const (
+	chosenWith    = 1    // the first seed of the choice
+	confirmedWith = 1001 // and of the flights that confirm it
+)
+
+// decide keeps the proposals that win in the learned world and lose nowhere, one after the other, and confirms the sum with seeds that it was
+// not chosen by. present is the policy in use; without one it is the zero policy.
+func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goals) (d decision, err error) {
+	var zero lull.Policy
+	d.base = present
+	if r := f.attemptTimeout(lull.Policy{AttemptTimeout: time.Hour, Deadline: engine.NoTimeout}, g); r.Value != "" {
+		if b.Shortest, err = time.ParseDuration(r.Value); err != nil {
+			return d, err
+		}
+	}
+	if b.Flown(present) != b.Flown(zero) {
+		c, err := b.compare(ctx, "the zero policy", chosenWith, zero, present)
+		if err != nil {
+			return d, err
+		}
+		if d.asGood = c.loss == ""; d.asGood {
+			d.base = zero
+		} else {
+			d.notes = append(d.notes, "The zero policy is worse than the one in use in "+c.loss+". The table has what it is better in.")
+		}
+	}
+	if g.slo == 0 {
+		d.notes = append(d.notes, "Without --slo a success counts, however late it is.")
+	}
+	d.proposals = propose(f, d.base, g)
+	d.tuned = d.base
+	var kept []*proposal
+	for i := range d.proposals {
+		r := &d.proposals[i]
+		if r.Value == "" {
+			r.Verdict = "stays: " + r.Why
+			continue
+		}
+		others := []lull.Policy{d.tuned}
+		if d.tuned != d.base {
+			others = append(others, d.base)
+		}
+		for _, value := range append([]string{r.Value}, r.Looser...) {
+			r.Value = value
+			with, err := r.with(d.tuned)
+			if err != nil {
+				r.Verdict = "stays: it does not fit the others (" + strings.Join(strings.Fields(err.Error()), " ") + ")"
+				continue
+			}
+			c, err := b.compare(ctx, r.Field+" "+value, chosenWith, with, others...)
+			if err != nil {
+				return d, err
+			}
+			if c.loss != "" {
+				r.Verdict = "stays: worse in " + c.loss
+				continue
+			}
+			switch wins := strings.Join(c.wins, "; "); {
+			case c.learned:
+				r.Verdict, r.Kept = "changes: better in "+wins, true
+				d.tuned, kept = with, append(kept, r)
+			case wins != "":
+				r.Verdict = "stays: better, but not in the learned world: " + wins
+			default:
+				r.Verdict = "stays: no difference that counts"
+			}
+			break
+		}
+	}
+	for len(kept) > 0 {
+		c, err := b.compare(ctx, "the sum", confirmedWith, d.tuned, d.base)
+		if err != nil || c.loss == "" && c.learned {
+			return d, err
+		}
+		last := kept[len(kept)-1]
+		last.Kept = false
+		last.Verdict = "stays: with other seeds worse in " + c.loss
+		if c.loss == "" {
+			last.Verdict = "stays: with other seeds no better in the learned world"
+		}
+		kept = kept[:len(kept)-1]
+		d.tuned = d.base
+		for _, r := range kept {
+			if d.tuned, err = r.with(d.tuned); err != nil {
+				return d, err
+			}
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,88 @@
+package battery
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lullgo/lull/lab/sim"
+)
+
+func shop() sim.Scenario {
+	return sim.Scenario{
+		Horizon:  time.Minute,
+		Services: []sim.Service{{Name: "shop", Workers: 10, Queue: sim.Queue{Limit: 100}, Time: exponential(20 * ms)}},
+		Fleets:   []sim.Fleet{{Name: "clients", Calls: "shop", Processes: 10, Arrivals: sim.Arrivals{Rate: 50}}},
+	}
+}
+
+// A part of a world has the arrivals and the faults that the world has in that time.
+func TestPartOfKeepsArrivalsAndFaults(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 300 {
+		s := shop()
+		s.Horizon = 1000 * time.Second
+		var at []int
+		for range r.IntN(6) {
+			at = append(at, r.IntN(999))
+		}
+		slices.Sort(at)
+		for _, sec := range at {
+			s.Fleets[0].Arrivals.Ramp = append(s.Fleets[0].Arrivals.Ramp, sim.RampPoint{At: time.Duration(sec) * time.Second, Factor: 0.1 + r.Float64()})
+		}
+		from := time.Duration(r.IntN(500)) * time.Second
+		to := from + time.Duration(1+r.IntN(499))*time.Second
+		s.Services[0].Faults = []sim.Fault{{Kind: sim.Stall, At: from + (to-from)/4, For: (to - from) / 4}, {Kind: sim.Errors, At: 0, For: from + (to-from)/8}}
+		mass := func(s *sim.Scenario, until time.Duration) float64 {
+			a := &s.Fleets[0].Arrivals
+			return a.Rate * meanFactor(a.Ramp, until) * until.Seconds()
+		}
+		want := mass(&s, to) - mass(&s, max(from, 1))
+		whole := s
+		whole.Services, whole.Fleets = slices.Clone(s.Services), slices.Clone(s.Fleets)
+		part := partOf(whole, from, to)
+		if err := part.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if got := mass(&part, to-from); math.Abs(got-want) > 1e-6*want+1e-3 {
+			t.Fatalf("%v calls from %v to %v, want %v: %v of %v", got, from, to, want, part.Fleets[0].Arrivals, s.Fleets[0].Arrivals)
+		}
+		if x := part.Services[0].Faults; x[0].At != (to-from)/4 || x[0].For != (to-from)/4 || x[1].At != 0 || x[1].For != (to-from)/8 {
+			t.Fatalf("from %v to %v: %+v", from, to, x)
+		}
+	}
+}
+
+// A smaller world has the same load, and each process calls as often.
+func TestScaledKeepsTheLoad(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	smaller := 0
+	for range 300 {
+		s := shop()
+		v, f := &s.Services[0], &s.Fleets[0]
+		v.Workers, v.Hosts, f.Processes, f.Arrivals.Rate = 1+r.IntN(1000), 1+r.IntN(5), 1+r.IntN(5000), math.Exp(r.Float64()*12)
+		small, by := scaled(s)
+		if by < 1 || small.Validate() != nil {
+			t.Fatalf("by %v: %v", by, small.Validate())
+		}
+		load := func(s *sim.Scenario) float64 { return s.Fleets[0].Arrivals.Rate / float64(s.Services[0].Workers) }
+		if math.Abs(load(&small)/load(&s)-1) > 1e-9 {
+			t.Fatalf("1/%v: the load is %v instead of %v", by, load(&small), load(&s))
+		}
+		each := func(s *sim.Scenario) float64 { return s.Fleets[0].Arrivals.Rate / float64(s.Fleets[0].Processes) }
+		if n := small.Fleets[0].Processes; n > 20 && math.Abs(each(&small)/each(&s)-1) > 0.5/float64(n)+1e-9 {
+			t.Fatalf("1/%v: a process makes %v calls/s instead of %v", by, each(&small), each(&s))
+		}
+		if by > 1 {
+			smaller++
+			if small.Services[0].Workers*v.Hosts < 10 && v.Workers*v.Hosts >= 10 {
+				t.Fatalf("%d workers are left of %d", small.Services[0].Workers*v.Hosts, v.Workers*v.Hosts)
+			}
+		}
+	}
+	if smaller < 50 {
+		t.Errorf("only %d worlds were scaled", smaller)
+	}
+}

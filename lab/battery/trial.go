@@ -1,0 +1,118 @@
+package battery
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"time"
+
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/lab/sim"
+)
+
+// A Trial flies policies in worlds, each once with each seed, and compares them by the rules of the judge.
+type Trial struct {
+	Worlds []World
+	// InTime is how soon a success must come to count. Zero: none is too late.
+	InTime time.Duration
+	// Patience is the attempt timeout of a policy that sets none. Zero: the default.
+	Patience time.Duration
+	// Shortest is the shortest attempt timeout that is long enough. Callers need no room for more than that. Zero: not known.
+	Shortest time.Duration
+	Seeds    int // of each flight: at least 1
+	Workers  int // flights side by side; zero: GOMAXPROCS
+	// Flights is how many were flown.
+	Flights int
+
+	known map[trialKey][]Figures
+}
+
+type trialKey struct {
+	policy lull.Policy
+	world  int
+	from   uint64
+}
+
+// Flown returns p as it flies: its attempt timeout is Patience if it sets none.
+func (t *Trial) Flown(p lull.Policy) lull.Policy {
+	if p.AttemptTimeout == 0 && t.Patience > 0 {
+		p.AttemptTimeout = t.Patience
+		if d := p.WithDefaults().Deadline; d > 0 {
+			p.AttemptTimeout = min(p.AttemptTimeout, d)
+		}
+	}
+	return p
+}
+
+// Fly returns the figures of p in a world, one for each seed from the given one on.
+func (t *Trial) Fly(ctx context.Context, p lull.Policy, world int, from uint64) ([]Figures, error) {
+	key := trialKey{t.Flown(p), world, from}
+	if known, ok := t.known[key]; ok {
+		return known, nil
+	}
+	s := t.Worlds[world].Scenario
+	all, errs := make([]Figures, t.Seeds), make([]error, t.Seeds)
+	sim.Each(t.Seeds, t.Workers, func(i int) {
+		r, err := sim.Run(ctx, s, sim.Contender{Name: "policy", Policy: key.policy}, sim.Options{Seed: from + uint64(i), Named: named(s), InTime: t.InTime})
+		all[i], errs[i] = FiguresOf(&r), err
+		if t.InTime > 0 {
+			all[i].Good = r.Totals.InTime
+		}
+	})
+	if err := cmp.Or(errs...); err != nil {
+		return nil, err
+	}
+	if t.known == nil {
+		t.known = map[trialKey][]Figures{}
+	}
+	t.Flights += t.Seeds
+	t.known[key] = all
+	return all, nil
+}
+
+// Differences are by how much a is better than b in one world, with seeds from the given one on.
+func (t *Trial) Differences(ctx context.Context, a, b lull.Policy, world int, from uint64) ([]Difference, error) {
+	ours, err := t.Fly(ctx, a, world, from)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := t.Fly(ctx, b, world, from)
+	if err != nil {
+		return nil, err
+	}
+	patience := time.Duration(math.MaxInt64)
+	for _, d := range []time.Duration{t.Flown(a).WithDefaults().AttemptTimeout, t.Flown(b).WithDefaults().AttemptTimeout, t.Shortest} {
+		if d > 0 {
+			patience = min(patience, d)
+		}
+	}
+	w := &t.Worlds[world]
+	calls := mean(theirs, func(f Figures) float64 { return float64(f.Calls) })
+	room := leastRoom * patience.Seconds() * calls / w.Scenario.Horizon.Seconds()
+	of := func(name string, g gain) Difference { return Difference{name, g.by, g.least, g.half} }
+	return []Difference{
+		of("success", successes(ours, theirs)),
+		of("back", recovery(ours, theirs, w.Slack())),
+		of("held", fewer(ours, theirs, held, leastHeld, room)),
+		of("attempts", fewer(ours, theirs, Figures.attempts, leastAttempts, 0)),
+	}, nil
+}
+
+// A Difference is by how much one policy is better than another in one figure.
+type Difference struct {
+	Figure string // success, back, held, attempts
+	// By is in the unit of the figure: a share, seconds, calls in progress, attempts for each call. Infinite: only one of
+	// them is back.
+	By float64
+	// Least is the least that counts, Half the half of the 95 % interval.
+	Least, Half float64
+}
+
+// Better reports whether the difference counts.
+func (d Difference) Better() bool { return gain{d.By, d.Least, d.Half}.sure() }
+
+// Worse reports whether it is worse by more than the least that counts, even if that may be chance.
+func (d Difference) Worse() bool { return d.By < -d.Least }
+
+// SurelyWorse reports whether it is worse by more than chance as well.
+func (d Difference) SurelyWorse() bool { return gain{-d.By, d.Least, d.Half}.sure() }
