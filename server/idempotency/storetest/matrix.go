@@ -251,10 +251,7 @@ func (a answer) asksToWait() bool {
 }
 
 func (a answer) String() string {
-	if a.replayed {
-		return fmt.Sprint(a.status, " replayed")
-	}
-	return fmt.Sprint(a.status, " ", a.kind)
+	return choice.Either(a.replayed, fmt.Sprint(a.status, " replayed"), fmt.Sprint(a.status, " ", a.kind))
 }
 
 var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}

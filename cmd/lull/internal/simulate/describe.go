@@ -124,20 +124,14 @@ func arrivalsInWords(a sim.Arrivals) string {
 }
 
 func calls(rate float64) string {
-	if rate == 1 {
-		return "one call a second"
-	}
-	return grouped(rate) + " calls a second"
+	return choice.Either(rate == 1, "one call a second", grouped(rate)+" calls a second")
 }
 
 // share returns a share that was set. For a measured one see percentOf.
 func share(v float64) string { return trimmed(100*v, 4) + " %" }
 
 func each(n int, one, many string) string {
-	if n <= 1 {
-		return one
-	}
-	return grouped(float64(n)) + " " + many
+	return choice.Either(n <= 1, one, grouped(float64(n))+" "+many)
 }
 
 func networkInWords(n sim.Network) []string {

@@ -94,10 +94,7 @@ func Pad(text string, width int) string {
 
 // Counted returns a number and what it counts: 1 field, 2 fields.
 func Counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return choice.Either(n == 1, "1 "+what, fmt.Sprintf("%d %ss", n, what))
 }
 
 // Printable escapes control characters, so that the text of a stranger cannot control the terminal.
