@@ -83,10 +83,7 @@ func (c Config) MarshalJSON() ([]byte, error) { return c.Tree().Compact(), nil }
 
 // Tree returns the config as a tree.
 func (c Config) Tree() *tree.Node {
-	methods := tree.ListOf()
-	for _, mc := range c.Methods {
-		methods.Items = append(methods.Items, mc.tree())
-	}
+	methods := tree.ListOf(choice.Each(c.Methods, MethodConfig.tree)...)
 	root := tree.NewMap().SetIf(len(c.Methods) > 0, "methodConfig", methods)
 	if t := c.Throttling; t != nil {
 		root.Set("retryThrottling", tree.NewMap().Set("maxTokens", t.MaxTokens).Set("tokenRatio", t.TokenRatio))
