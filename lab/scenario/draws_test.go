@@ -91,6 +91,23 @@ func TestDraws(t *testing.T) {
 	}
 }
 
+// What is at least something is drawn up to ten times that, where the scenario can have it.
+func TestDrawsOfWhatIsNotKnown(t *testing.T) {
+	s, _ := uncertain()
+	l := &Learned{Unknown: []Question{{Path: "services.0.queue.limit", Least: "100"}, {Path: "services.0.workers"}, {Path: "services.0.refusal_time", Least: "2h"}}}
+	var limits []int
+	for _, d := range must.Have(l.Draws(s, 20, 1)) {
+		if len(d.Values) != 1 {
+			t.Errorf("%v is drawn, want the queue alone", d.Values)
+		}
+		limits = append(limits, d.Scenario.Services[0].Queue.Limit)
+	}
+	slices.Sort(limits)
+	if limits[0] < 100 || limits[0] > 113 || limits[9] > 320 || limits[19] < 880 || limits[19] > 1000 {
+		t.Errorf("queues of %v, want 100 to 1000 on a logarithmic scale", limits)
+	}
+}
+
 func TestDrawsOfNothing(t *testing.T) {
 	s, _ := uncertain()
 	for _, d := range must.Have((&Learned{}).Draws(s, 3, 1)) {

@@ -60,11 +60,14 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 	fmt.Fprintln(&b, "\nDistance from what was observed: 0 is alike, 1 has nothing in common")
 	term.Table(&b, rows, term.Width)
 	b.WriteByte('\n')
-	say("%s", r.verdict())
-	switch {
-	case r.Nearest != nil:
-		say("It is reproduced with %s. If you can confirm that, change the file.", strings.Join(r.Nearest, ", "))
-	case r.Reproduced && len(r.Policies) == 0:
+	if r.FileOff != "" {
+		say("With the values of the file: %s", r.FileOff)
+		b.WriteByte('\n')
+		say("With %d of %d draws of what is not known exactly, such as %s: %s", len(r.Draws), r.Drawn, strings.Join(r.Draws[0], ", "), r.verdict())
+	} else {
+		say("%s", r.verdict())
+	}
+	if r.Reproduced && r.Policies == nil {
 		say("But the values that are not known exactly are too uncertain: it is reproduced with none of %s of them.", term.Counted(r.Drawn, "draw"))
 	}
 	if r.Policies == nil {

@@ -17,6 +17,10 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
+// mostRounds times as many draws as flights are wanted are tried. If fewer than fewDraws do what was observed, and the values of the
+// file do not, there is no answer.
+const mostRounds, fewDraws = 4, 3
+
 // A task is what the flags say.
 type task struct {
 	whole     sim.Scenario // as in the file
@@ -39,11 +43,11 @@ type result struct {
 	Smaller    int  // the load that flew is this part of the real one
 	AtService  bool // what was observed is what the service writes down, which does not notice that callers have gone
 	Distances  []distance
+	FileOff    string     // not "": with the values of the file it is not reproduced, and with Draws it is
 	Draws      [][]string // assignments: those with which the policy that ran does what was observed
 	Drawn      int
 	Policies   []answer // the best first; none if not reproduced
 	Questions  []string // what is not known of the world
-	Nearest    []string // the draw that is nearest to what was observed, if it is near enough and the file is not
 
 	ran      []flight // in the world as the file has it
 	incident part
@@ -63,11 +67,11 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	s := t.world
 	s.Step = t.learned.Observed.Step
 	observed := newCourse(&t.learned.Observed, steps(s), 1)
-	draws, err := t.learned.Draws(t.whole, 2*t.seeds, t.seed) // some of which are left out
+	draws, err := t.learned.Draws(t.whole, mostRounds*t.seeds, t.seed)
 	if err != nil {
 		return nil, err
 	}
-	all := t.seeds * (2 + len(t.policies))
+	all := t.seeds * (mostRounds + len(t.policies))
 	takes := time.Duration(0) // from above
 	for _, c := range t.policies {
 		takes = max(takes, s.Cost(c).Time*time.Duration(all)/time.Duration(runtime.GOMAXPROCS(0)))
@@ -124,19 +128,17 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	from, to := int(begin/s.Step), min(int((end+s.Step-1)/s.Step), steps(s))
 	warmup := min(int((s.Warmup+s.Step-1)/s.Step), from)
 	r.incident, r.backSeen = part{from: from, to: to}, back(observed[failed], from, to)-to
-	var judge *judge
-	least := math.Inf(1)
-	for v := range r.ran[0].views { // what was observed is of that to which it is nearest
-		seen := slices.Clone(r.ran)
-		for i := range seen {
-			seen[i].course = seen[i].views[v]
-		}
-		j := newJudge(observed, t.learned.Observed.OfCalls(), s.Step, seen, partsOf(observed[failed], median(seen, failed), warmup, from, to, steps(s)))
-		if all, far := j.distances(seen); far < least {
-			least, view, judge = far, v, j
-			r.ran, r.Distances, r.Reproduced, r.AtService = seen, all, far <= t.tolerance, v > 0
+	var judges []*judge // of each view. What was observed is of that to which it is nearest.
+	best := math.Inf(1)
+	for v := range r.ran[0].views {
+		seen := inView(r.ran, v)
+		parts := partsOf(observed[failed], median(seen, failed), warmup, from, to, steps(s))
+		judges = append(judges, newJudge(observed, t.learned.Observed.OfCalls(), s.Step, seen, parts))
+		if all, far := judges[v].distances(seen); far < best {
+			best, view, r.Distances, r.AtService = far, v, all, v > 0
 		}
 	}
+	r.ran, r.Reproduced = inView(r.ran, view), best <= t.tolerance
 	for _, q := range t.learned.Unknown {
 		text := q.Path + ": " + q.Ask
 		if q.Needs != "" {
@@ -145,34 +147,50 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 		r.Questions = append(r.Questions, text)
 	}
 
-	now := r.ran
-	if draws[0].Values != nil {
-		if now, err = fliesIn(t.policies[0], draws, every); err != nil {
+	near := func(v int, f flight) bool {
+		all, _ := judges[v].distances(inView([]flight{f}, v))
+		for k, d := range all { // one flight may be as far off as the furthest seed of what the file has
+			if d.Distance > t.tolerance && !(r.Reproduced && d.Distance <= r.Distances[k].High) {
+				return false
+			}
+		}
+		return true
+	}
+	now, kept := r.ran, every[:t.seeds]
+	for round := 0; round < mostRounds && draws[0].Values != nil; round++ {
+		if round == 0 {
+			now, kept = nil, nil
+		}
+		some, err := fliesIn(t.policies[0], draws, every[round*t.seeds:(round+1)*t.seeds])
+		if err != nil {
 			return nil, err
+		}
+		now = append(now, some...)
+		for v := range judges {
+			which := slices.DeleteFunc(slices.Clone(every[:len(now)]), func(i int) bool { return !near(v, now[i]) })
+			if len(which) > len(kept) && (v == view || !r.Reproduced) {
+				kept, view = which[:min(len(which), t.seeds)], v
+			}
+		}
+		if len(kept) == t.seeds {
+			break
 		}
 	}
 	ran := answer{Name: r.Ran}
-	var kept []int
-	least = math.Inf(1)
-	for i := 0; i < len(now) && len(kept) < t.seeds; i++ {
-		r.Drawn++
-		all, far := judge.distances(now[i : i+1])
-		near := true
-		for k, d := range r.Distances { // one flight may be as far off as the furthest seed
-			near = near && (all[k].Distance <= t.tolerance || r.Reproduced && all[k].Distance <= d.High)
-		}
-		if !near && draws[i].Values != nil {
-			continue
-		}
-		if far < least {
-			least, r.Nearest = far, draws[i].Values
-		}
-		kept, r.Draws, ran.Flights = append(kept, i), append(r.Draws, draws[i].Values), append(ran.Flights, now[i])
+	for _, i := range kept {
+		r.Draws, ran.Flights = append(r.Draws, draws[i].Values), append(ran.Flights, inView(now[i:i+1], view)...)
 	}
-	if !r.Reproduced || kept == nil {
+	if r.Drawn = len(now); len(kept) == t.seeds {
+		r.Drawn = kept[len(kept)-1] + 1
+	}
+	if !r.Reproduced && len(kept) >= fewDraws && draws[0].Values != nil {
+		r.FileOff, r.Reproduced, r.AtService, r.ran = r.verdict(), true, view > 0, ran.Flights
+		r.Distances, _ = judges[view].distances(r.ran)
+	}
+	if !r.Reproduced || len(kept) == 0 {
 		return r, nil
 	}
-	r.Nearest, r.Policies = nil, []answer{ran}
+	r.Policies = []answer{ran}
 	for _, c := range t.policies[1:] {
 		flights, err := fliesIn(c, draws, kept)
 		if err != nil {
@@ -182,6 +200,15 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	}
 	rank(r.Policies)
 	return r, nil
+}
+
+// inView returns flights as callers see them (0), or as the service does.
+func inView(all []flight, view int) []flight {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].course = all[i].views[view]
+	}
+	return all
 }
 
 // under returns the world for a policy. A policy with an attempt timeout of its own has that, and not the one of the world.
