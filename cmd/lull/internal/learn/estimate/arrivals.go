@@ -33,15 +33,15 @@ func (e *estimator) arrivals() error {
 	}
 	quiet := slices.Clone(counts)
 	for i := range counts {
-		r, disturbed := e.disturbed(s.At(i), s.At(i+1))
+		of, r, disturbed := e.disturbed(s.At(i), s.At(i+1))
 		if !disturbed {
 			continue
 		}
 		quiet[i] = math.NaN()
 		switch {
 		case pure:
-		case e.main.grew(r): // what comes before anything fails is calls
-			counts[i] = min(counts[i], s.unfailed(s.step(e.main.At(r.from-1)), i))
+		case of.grew(r): // what comes before anything fails is calls
+			counts[i] = min(counts[i], s.unfailed(s.step(of.At(r.from-1)), i))
 		default:
 			e.hidden = true
 			counts[i] = math.NaN()
