@@ -166,11 +166,6 @@ func (s *staleResponses) roundTrip(t *Transport, req *http.Request) (*http.Respo
 	return older, nil
 }
 
-func (t *Transport) specOf(req *http.Request) (spec engine.Spec) {
-	t.fillSpec(&spec, req)
-	return spec
-}
-
 var errNothingStored = errors.New("lullhttp: WithStale has no response that may be served")
 
 // answer returns what is served instead of the failure o, or nil. Observers learn of it, as of the
@@ -183,7 +178,9 @@ func (s *staleResponses) answer(t *Transport, req *http.Request, key string, o O
 			failure = nil
 		}
 	}
-	d.FallbackEnded(req.Context(), t.specOf(req).Operation, engine.Result{Reason: o.Reason, Attempts: o.Attempts, Elapsed: o.Elapsed + d.Now() - began, Verdict: o.Verdict}, failure)
+	var spec engine.Spec
+	t.fillSpec(&spec, req)
+	d.FallbackEnded(req.Context(), spec.Operation, engine.Result{Reason: o.Reason, Attempts: o.Attempts, Elapsed: o.Elapsed + d.Now() - began, Verdict: o.Verdict}, failure)
 	return older
 }
 

@@ -51,7 +51,7 @@ its own has it. Others have the one of the world.
 func (f Command) Check() error { _, err := f.task(); return err }
 
 func (Command) Complete() map[string][]string {
-	return map[string][]string{"policy": choice.Names(rivals.All(), func(p rivals.Preset) string { return p.Name })}
+	return map[string][]string{"policy": choice.Each(rivals.All(), func(p rivals.Preset) string { return p.Name })}
 }
 
 func (f Command) task() (t task, err error) {
