@@ -24,8 +24,9 @@ type Draw struct {
 // Draws returns n scenarios with values from the intervals that l has of those of s: a Latin hypercube (McKay, Beckman and Conover,
 // "A comparison of three methods for selecting values of input variables", 1979). Each interval is cut into n equal pieces, and
 // each piece is drawn from once, in an order of its own. Values between two positive ones are drawn evenly on a logarithmic scale,
-// as rates and times are. A value without an interval stays. What is only known to be at least something is drawn up to ten times
-// that, unless the scenario cannot have it. All draws are valid.
+// as rates and times are. A value without an interval stays. What is only known to be at least something is that in half of the
+// draws, since what was reached is often the limit, and up to ten times that in the others, unless the scenario cannot have it. All
+// draws are valid.
 //
 // The ends of an interval are as in a file: a duration such as 95ms, a share such as 0.9%, a number such as 1200 or 12k. Between
 // two whole numbers there are whole numbers only.
@@ -49,6 +50,9 @@ func (l *Learned) Draws(s sim.Scenario, n int, seed uint64) ([]Draw, error) {
 		}
 		for i, k := range random.Perm(n) {
 			at := (float64(k) + random.Float64()) / float64(n)
+			if v.High == "" {
+				at = max(2*at-1, 0)
+			}
 			x := low + (high-low)*at
 			if low > 0 {
 				x = low * math.Pow(high/low, at)
@@ -82,7 +86,7 @@ func (v Interval) ends() (low, high float64, write func(float64) string, err err
 			if err != nil {
 				return 0, 0, nil, fmt.Errorf("learned.values: %s is %q: want a number, a share or a duration such as 1200, 0.9%% or 95ms", v.Path, text)
 			}
-			read[i], write = float64(d), func(x float64) string { return time.Duration(x).String() }
+			read[i], write = float64(d), func(x float64) string { return time.Duration(sixDigits(x)).String() }
 		}
 		whole = whole && read[i] == math.Trunc(read[i])
 	}
@@ -91,7 +95,7 @@ func (v Interval) ends() (low, high float64, write func(float64) string, err err
 			if whole {
 				x = math.Round(x)
 			}
-			return strconv.FormatFloat(x, 'f', -1, 64)
+			return strconv.FormatFloat(sixDigits(x), 'f', -1, 64)
 		}
 	}
 	if v.High == "" {
@@ -101,4 +105,9 @@ func (v Interval) ends() (low, high float64, write func(float64) string, err err
 		err = fmt.Errorf("learned.values: %s is %q to %q: want the lower value first", v.Path, v.Low, v.High)
 	}
 	return read[0], read[1], write, err
+}
+
+func sixDigits(x float64) float64 {
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
+	return x
 }

@@ -61,9 +61,9 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 	term.Table(&b, rows, term.Width)
 	b.WriteByte('\n')
 	if r.FileOff != "" {
-		say("With the values of the file: %s", r.FileOff)
+		say("%s", r.FileOff)
 		b.WriteByte('\n')
-		say("With %d of %d draws of what is not known exactly, such as %s: %s", len(r.Draws), r.Drawn, strings.Join(r.Draws[0], ", "), r.verdict())
+		say("That is so with the values of the file. Of %d draws of what is not known exactly %d do what was observed, such as the one with %s. %s", r.Drawn, len(r.Draws), strings.Join(r.Draws[0], ", "), r.verdict())
 	} else {
 		say("%s", r.verdict())
 	}
@@ -200,21 +200,18 @@ func (r *result) place(i int) string {
 	}
 	b, n := r.Policies[i+1], len(a.Flights)
 	wins, losses := versus(a, b)
-	sure := "perhaps"
-	switch decided := wins + losses; {
-	case decided == 0:
+	if wins+losses == 0 {
 		return fmt.Sprintf("%s: as good as %s in all %d flights", a.Name, b.Name, n)
-	case wilson(wins, decided) > 0.5:
+	}
+	// Surely: the lower end of the 95 % interval (Wilson, 1927) of its wins among the flights that differ is above a half.
+	const z = 1.96
+	m := float64(wins + losses)
+	p := float64(wins) / m
+	sure := "perhaps"
+	if p+z*z/(2*m)-z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m)) > (1+z*z/m)/2 {
 		sure = "surely"
 	}
 	return fmt.Sprintf("%s: %s better than %s. It is better in %d of %d flights, and worse in %d.", a.Name, sure, b.Name, wins, n, losses)
-}
-
-// wilson is the lower end of the 95 % interval of a share (Wilson, "Probable inference", 1927).
-func wilson(k, n int) float64 {
-	const z = 1.959964
-	p, m := float64(k)/float64(n), float64(n)
-	return (p + z*z/(2*m) - z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m))) / (1 + z*z/m)
 }
 
 func number(v float64) string { return fmt.Sprintf("%.2f", v) }
