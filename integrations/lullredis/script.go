@@ -150,9 +150,7 @@ func (r request) args(id string, t ledgerSettings) []any {
 	}
 }
 
-func flag(yes bool) string {
-	return choice.Either(yes, "1", "0")
-}
+func flag(yes bool) string { return choice.Either(yes, "1", "0") }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 

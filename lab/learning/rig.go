@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -126,10 +127,17 @@ func startServer(port int, ready, name string, args ...string) (*child.Child, st
 	url := fmt.Sprint("http://127.0.0.1:", port)
 	c := must.Have(child.Start(exec.Command(name, args...)))
 	err := c.Await(func() error {
+		if ready == "" { // without a request, which would be in the log
+			conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+			if err == nil {
+				conn.Close()
+			}
+			return err
+		}
 		resp, err := http.Get(url + ready)
 		if err == nil {
 			resp.Body.Close()
-			if ready != "" && resp.StatusCode != http.StatusOK {
+			if resp.StatusCode != http.StatusOK {
 				err = fmt.Errorf("%s", resp.Status)
 			}
 		}

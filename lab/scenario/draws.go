@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -23,14 +24,22 @@ type Draw struct {
 // Draws returns n scenarios with values from the intervals that l has of those of s: a Latin hypercube (McKay, Beckman and Conover,
 // "A comparison of three methods for selecting values of input variables", 1979). Each interval is cut into n equal pieces, and
 // each piece is drawn from once, in an order of its own. Values between two positive ones are drawn evenly on a logarithmic scale,
-// as rates and times are. A value without an interval stays. All draws are valid.
+// as rates and times are. A value without an interval stays. What is only known to be at least something is drawn up to ten times
+// that, unless the scenario cannot have it. All draws are valid.
 //
 // The ends of an interval are as in a file: a duration such as 95ms, a share such as 0.9%, a number such as 1200 or 12k. Between
 // two whole numbers there are whole numbers only.
 func (l *Learned) Draws(s sim.Scenario, n int, seed uint64) ([]Draw, error) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	draws := slices.Repeat([]Draw{{Scenario: s}}, n)
-	for _, v := range l.Values {
+	all := slices.Clone(l.Values)
+	for _, q := range l.Unknown {
+		known := slices.ContainsFunc(all, func(v Interval) bool { return v.Path == q.Path })
+		if least := s; q.Least != "" && !known && Set(&least, q.Path+"="+q.Least) == nil && least.Validate() == nil {
+			all = append(all, Interval{Path: q.Path, Low: q.Least})
+		}
+	}
+	for _, v := range all {
 		if v.Low == v.High {
 			continue
 		}
@@ -59,11 +68,11 @@ func (l *Learned) Draws(s sim.Scenario, n int, seed uint64) ([]Draw, error) {
 	return draws, nil
 }
 
-// ends returns the ends of an interval, and what writes a value between them.
+// ends returns the ends of an interval, and what writes a value between them. Without a high end that is ten times the low one.
 func (v Interval) ends() (low, high float64, write func(float64) string, err error) {
 	whole := true
 	var read [2]float64
-	for i, text := range []string{v.Low, v.High} {
+	for i, text := range []string{v.Low, cmp.Or(v.High, v.Low)} {
 		form := codec.Plain
 		if strings.HasSuffix(text, "%") {
 			form = codec.Share
@@ -84,6 +93,9 @@ func (v Interval) ends() (low, high float64, write func(float64) string, err err
 			}
 			return strconv.FormatFloat(x, 'f', -1, 64)
 		}
+	}
+	if v.High == "" {
+		read[1] *= 10
 	}
 	if read[0] > read[1] {
 		err = fmt.Errorf("learned.values: %s is %q to %q: want the lower value first", v.Path, v.Low, v.High)

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,7 +14,7 @@ import (
 
 // arrivals learns how many calls begin, over time. Callers know that. A server counts retries among them: what arrives in an incident is taken for calls only if
 // it is more than retries explain.
-func (e *estimator) arrivals() {
+func (e *estimator) arrivals() error {
 	s := e.main
 	for _, side := range []observed.Side{observed.Attempts, observed.Calls} {
 		s = cmp.Or(e.sum[side], s)
@@ -24,7 +25,7 @@ func (e *estimator) arrivals() {
 	s = newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*s.Step)
 	counts := slices.Clone(s.arrived())
 	what, pure := [...]string{"calls", "attempts, among them retries", "requests, among them retries"}[s.Side], s.Side == observed.Calls
-	if !slices.ContainsFunc(s.retries, math.IsNaN) {
+	if !slices.ContainsFunc(s.retries, math.IsNaN) && (s.Side == observed.Attempts || sum(s.retries, s.whole()) > 0) {
 		what, pure = "first attempts", true
 		for i, r := range s.retries {
 			counts[i] -= r
@@ -37,7 +38,11 @@ func (e *estimator) arrivals() {
 			continue
 		}
 		quiet[i] = math.NaN()
-		if !pure && !e.main.grew(r) {
+		switch {
+		case pure:
+		case e.main.grew(r): // what comes before anything fails is calls
+			counts[i] = min(counts[i], s.unfailed(s.step(e.main.At(r.from-1)), i))
+		default:
 			e.hidden = true
 			counts[i] = math.NaN()
 		}
@@ -60,6 +65,9 @@ func (e *estimator) arrivals() {
 	}
 	best := slices.MaxFunc(stretches, func(a, b run) int { return int(n(a) - n(b)) })
 	total, took := sum(quiet, best), n(best)*s.length
+	if total == 0 {
+		return errors.New("nothing came while all was normal: want measurements from before the incident")
+	}
 	around := counted(total, spread).over(took)
 	if !pure {
 		around.low *= 1 - e.main.failing // each of those that failed may be one that was repeated
@@ -95,6 +103,7 @@ func (e *estimator) arrivals() {
 		e.ask(".arrivals.ramp", "", "metrics of the callers, by call",
 			"How many calls began during the incident? The server saw attempts, and cannot tell retries from calls. Assumed: as many as around it.")
 	}
+	return nil
 }
 
 // stretchesOf returns the stretches of equal means. One without a mean (nothing is known there) belongs to the one before.
@@ -109,6 +118,18 @@ func stretchesOf(means []float64) (all []run) {
 		all[len(all)-1].to = i + 1
 	}
 	return all
+}
+
+// unfailed returns the most that came in a step from the first to the last, before a tenth failed in one; +Inf if it failed at once.
+func (s *steps) unfailed(first, last int) float64 {
+	most := math.Inf(-1)
+	for i := first; i <= last && s.lost[i] <= 0.1*s.all[i]; i++ {
+		most = max(most, s.arrived()[i])
+	}
+	if math.IsInf(most, -1) {
+		return math.Inf(1)
+	}
+	return most
 }
 
 // grew reports whether more came in the incident than retries explain: each of them follows a failure.

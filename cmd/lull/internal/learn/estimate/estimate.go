@@ -83,6 +83,20 @@ func grouped(data *observed.Data) (groups []*group) {
 	return groups
 }
 
+// hosts returns the series of each host, if there are several.
+func (g *group) hosts(side observed.Side) map[string][]*observed.Series {
+	all := map[string][]*observed.Series{}
+	for _, p := range g.side[side] {
+		if p.Host != "" && slices.Equal(p.Edges, g.side[side][0].Edges) {
+			all[p.Host] = append(all[p.Host], p)
+		}
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	return all
+}
+
 // An estimator learns one service after the other.
 type estimator struct {
 	w      World
@@ -110,29 +124,39 @@ func (e *estimator) learn(g *group) error {
 			e.main = e.sum[side] // Served is the last
 		}
 	}
+	// A proxy that logs its own attempts, too, is no caller: those who call it repeat what it cannot tell from calls.
+	if a, s := e.sum[observed.Attempts], e.sum[observed.Served]; a != nil && s != nil && a.Source == s.Source {
+		e.sum[observed.Attempts] = nil
+	}
 	m := e.main
 	e.what = [...]string{"calls with all their attempts", "attempts, as the caller saw them", "requests, as the server saw them"}[m.Side]
 	if n := len(m.Points); n < 10 {
 		return fmt.Errorf("%d steps of %v were measured: want at least 10", n, m.Step)
 	}
-	if m.findCalm(); m.usual.n < 100 {
-		return fmt.Errorf("%s requests with a time were answered while all was normal: want at least 100", whole(m.usual.n))
-	}
+	m.findCalm()
 	sc := &e.w.Scenario
 	if e.i == 0 {
 		e.frame()
 	}
-	if w := e.world(m); w.to-w.from < 5 {
-		return fmt.Errorf("it was measured at another time than %s", sc.Services[0].Name)
+	for side, s := range e.sum {
+		if s == nil {
+			continue
+		}
+		if w := e.world(s); w.to-w.from < 5 && s == m {
+			return fmt.Errorf("%d steps of %v are left, in the time of the first service and without those at the end: want at least 5", w.to-w.from, s.Step)
+		} else if w.to-w.from < 5 {
+			e.problem(s.Series, "it was measured at another time than the rest, and is left out")
+			e.sum[side] = nil
+		}
 	}
-	hosts := map[string]bool{"": true}
-	for _, p := range g.side[m.Side] {
-		hosts[p.Host] = true
-	}
-	sc.Services = append(sc.Services, sim.Service{Name: g.name, Hosts: len(hosts) - 1})
+	sc.Services = append(sc.Services, sim.Service{Name: g.name, Hosts: max(len(g.hosts(observed.Served)), len(g.hosts(observed.Attempts)))})
 	sc.Fleets = append(sc.Fleets, sim.Fleet{Name: "callers of " + g.name, Calls: g.name})
-	e.arrivals()
-	e.times()
+	if err := e.arrivals(); err != nil {
+		return err
+	}
+	if err := e.times(); err != nil {
+		return err
+	}
 	e.errors()
 	e.capacity()
 	e.faults(g)
@@ -314,10 +338,10 @@ func (e *estimator) compare() {
 	}
 }
 
-// observe fills Learned.Observed: of calls what the callers say, of attempts what is nearest to the server.
+// observe fills Learned.Observed: what the callers see, as a simulation counts it. A server may have worked for callers that had gone.
 func (e *estimator) observe() {
 	o := &e.w.Learned.Observed
-	best := cmp.Or(e.sum[observed.Calls], e.main)
+	best := cmp.Or(e.sum[observed.Calls], e.sum[observed.Attempts], e.main)
 	w := e.world(best)
 	part := *best.Series
 	part.Start, part.Points = best.At(w.from), best.Points[w.from:w.to]
@@ -326,6 +350,12 @@ func (e *estimator) observe() {
 	for i := range s.all {
 		known := func(v float64) float64 { return or(digits(v, 4), -1) }
 		h := s.times(run{i, i + 1}, nil, answered)
+		if !s.Exact && e.main.Exact { // the server knows the times better, of callers that were there
+			h = hist{}
+			if s.cut[i] == 0 {
+				h = e.main.times(run{e.main.step(s.At(i)), max(e.main.step(s.At(i+1)), e.main.step(s.At(i))+1)}, nil, answered)
+			}
+		}
 		o.Calls = append(o.Calls, known(rateIn(e.sum[observed.Calls], s.At(i), s.At(i+1))))
 		o.Attempts = append(o.Attempts, known(rateIn(cmp.Or(e.sum[observed.Served], e.sum[observed.Attempts]), s.At(i), s.At(i+1))))
 		o.Failed = append(o.Failed, known(s.lost[i]/s.all[i]))

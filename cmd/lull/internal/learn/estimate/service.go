@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
@@ -12,9 +13,12 @@ import (
 const mostBars = 40
 
 // times learns how long the work takes while all is normal, from the server if it was measured.
-func (e *estimator) times() {
+func (e *estimator) times() error {
 	s := e.main
 	h := e.calmTimes(s, answered)
+	if h.n < 100 {
+		return fmt.Errorf("%s requests with a time were answered while all was normal: want at least 100", whole(h.n))
+	}
 	d := &e.service().Time
 	d.Kind = sim.Histogram
 	e.value("time", "", "", "%s %s, while all was normal", whole(h.n), e.what)
@@ -55,7 +59,7 @@ func (e *estimator) times() {
 	// Half of the difference of the medians is the way between callers and server, if both were measured.
 	a := e.sum[observed.Attempts]
 	if a == nil || s.Side != observed.Served || !a.Exact || !s.Exact {
-		return
+		return nil
 	}
 	ours := e.calmTimes(a, answered)
 	x, y := ours.around(0.5, 1), h.around(0.5, 1)
@@ -63,6 +67,7 @@ func (e *estimator) times() {
 		e.fleet().Network.Latency.Mean = seconds((ours.quantile(0.5)-h.quantile(0.5))/2, 2)
 		e.value(".network.latency", duration((x.low-y.high)/2, -1), duration((x.high-y.low)/2, 1), "half of the difference of the medians at the callers and at the server")
 	}
+	return nil
 }
 
 // bursts returns the dispersion of how many take longer than a quantile in each step: waits come in bursts.
@@ -116,15 +121,28 @@ func (e *estimator) capacity() {
 	if can := float64(sv.Workers) * e.hosts() / mean; math.Abs(can*s.length/level-1) > 0.05 {
 		e.ask("workers", "", "the service's configuration", "How many requests does it work on at a time? %d workers could answer %s a second, and it answered %s.", sv.Workers, number(can, 0), number(level/s.length, 0))
 	}
-	// At least as many wait as were ever in hand.
-	most, held := 0.0, 0.0
+	// At least as many wait as were ever in hand. No more do if some were refused only then.
+	most, held := 0.0, make([]float64, len(s.all)+1)
 	for i := range s.all {
-		held = max(held+or(s.began[i]-s.all[i], 0), 0)
-		most = max(most, held)
+		held[i+1] = max(held[i]+or(s.began[i]-s.all[i], 0), 0)
+		most = max(most, held[i+1])
+	}
+	then, otherwise := 0.0, 0.0
+	for i := range s.all {
+		if refused := or(s.failed[i]-s.failing*s.all[i], 0); max(held[i], held[i+1]) > 0.9*most {
+			then += refused
+		} else {
+			otherwise += max(refused, 0)
+		}
 	}
 	waited := max(math.Ceil(most/e.hosts())-float64(sv.Workers), 0)
-	sv.Queue.Limit = int(cmp.Or(digits(10*waited, 1), 1000))
-	e.ask("queue.limit", number(waited, 0), "the service's configuration", "How many requests can wait for a worker? At least %s waited. Assumed: %d.", whole(waited), sv.Queue.Limit)
+	if full := waited >= 10 && then > 20 && then > 10*otherwise; full {
+		sv.Queue.Limit = int(waited)
+		e.value("queue.limit", number(math.Floor(0.95*waited), 0), number(math.Ceil(1.05*waited), 0), "%s were refused while that many waited, and nearly none otherwise", whole(then))
+	} else {
+		sv.Queue.Limit = int(cmp.Or(digits(10*waited, 1), 1000))
+		e.ask("queue.limit", number(waited, 0), "the service's configuration", "How many requests can wait for a worker? At least %s waited. Assumed: %d.", whole(waited), sv.Queue.Limit)
+	}
 	e.ask("cancel_work", "", "the service's code", "Does it stop to work for a caller that has gone? Assumed: no.")
 }
 
@@ -141,7 +159,11 @@ func (s *steps) full() (all []float64) {
 				top, most = to, held
 			}
 		}
-		for _, part := range []run{{from + 1, top}, {max(from, top) + 1, to - 1}} { // while it grew, and while it fell; the ends may be full in part
+		grows, falls := run{from + 1, top + 1}, run{top + 1, to - 1} // the number in hand; it may have grown in a part of the first step, and fallen in one of the last
+		if from > 0 && s.began[from-1] > s.ok[from-1] {
+			grows.from--
+		}
+		for _, part := range []run{grows, falls} {
 			came, ok, usual := 0.0, sum(s.ok, part), float64(part.to-part.from)*s.rate
 			for i := part.from; i < part.to; i++ {
 				came += or(s.began[i], s.rate)

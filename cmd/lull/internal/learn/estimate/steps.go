@@ -116,8 +116,11 @@ func add(p, q *observed.Point) {
 	for code, bars := range q.Ended {
 		b := p.Ended[code]
 		if b == nil {
-			b = &observed.Bars{Counts: make([]float64, len(bars.Counts))}
+			b = &observed.Bars{}
 			p.Ended[code] = b
+		}
+		if len(b.Counts) == 0 {
+			b.Counts = make([]float64, len(bars.Counts))
 		}
 		for i, n := range bars.Counts {
 			b.Counts[i] += n
