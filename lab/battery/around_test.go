@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -84,5 +86,69 @@ func TestScaledKeepsTheLoad(t *testing.T) {
 	}
 	if smaller < 50 {
 		t.Errorf("only %d worlds were scaled", smaller)
+	}
+}
+
+// Around a world there are its peace and faults of its own length, each a valid scenario with as much time around it as in the
+// battery. Nothing that the world is made of is changed.
+func TestAround(t *testing.T) {
+	s := shop()
+	s.Services[0].Hosts = 2
+	s.Services[0].Faults = []sim.Fault{{Kind: sim.Stall, At: 30 * time.Second, For: 12 * time.Second}}
+	for _, workers := range []int{0, 10} {
+		s.Services[0].Workers, s.Services[0].Queue.Limit = workers, 10*workers
+		digest := Digest(s)
+		worlds, notes := Incident{Scenario: s, From: 30 * time.Second, To: 42 * time.Second, LeastWorkers: 4}.Around()
+		if Digest(s) != digest {
+			t.Fatal("the scenario has changed")
+		}
+		var names []string
+		for _, w := range worlds {
+			names = append(names, w.Name)
+			if err := w.Scenario.Validate(); err != nil {
+				t.Errorf("%s: %v", w.Name, err)
+			}
+			faults := w.Scenario.Services[0].Faults
+			if w.Stationary != (len(faults) == 0 && len(w.Scenario.Fleets[0].Arrivals.Ramp) == 0) {
+				t.Errorf("%s: stationary %v with %v", w.Name, w.Stationary, faults)
+			}
+			if w.Name != "learned" && len(faults) > 0 && (faults[0].At != Full.Before || w.Scenario.Horizon != Full.Before+12*time.Second+Full.After) {
+				t.Errorf("%s: %v to %v", w.Name, faults, w.Scenario.Horizon)
+			}
+		}
+		want := []string{"learned", "peace", "errors 10 %", "stall", "errors", "slow-down", "crash, cold", "sick host", "brown-out", "spike"}
+		if !slices.Equal(names, want) {
+			t.Errorf("worlds %q, want %q", names, want)
+		}
+		if len(notes) != 2-workers/10 { // that it goes on after its end, and what is assumed of the capacity
+			t.Errorf("%d workers: %q", workers, notes)
+		}
+	}
+}
+
+// A policy is as good as itself, and one that makes no attempts again is worse where attempts fail.
+func TestTrial(t *testing.T) {
+	s := shop()
+	s.Services[0].Errors = 0.2
+	trial := Trial{Worlds: []World{{Name: "errors", Scenario: s, Stationary: true}}, Seeds: 3}
+	none := sim.None().Policy
+	for _, d := range must.Have(trial.Differences(t.Context(), none, none, 0, 1)) {
+		if d.By != 0 || d.Better() || d.Worse() || d.SurelyWorse() {
+			t.Errorf("against itself: %+v", d)
+		}
+	}
+	d := must.Have(trial.Differences(t.Context(), lull.Policy{}, none, 0, 1))
+	if d[0].Figure != "success" || !d[0].Better() || d[3].Figure != "attempts" || !d[3].SurelyWorse() {
+		t.Errorf("against no retries: %+v", d)
+	}
+	if trial.Flights != 6 {
+		t.Errorf("%d flights", trial.Flights)
+	}
+	// A success that comes too late is none.
+	trial = Trial{Worlds: trial.Worlds, Seeds: 3, InTime: time.Nanosecond}
+	for _, f := range must.Have(trial.Fly(t.Context(), none, 0, 1)) {
+		if f.Good != 0 {
+			t.Errorf("%d in time", f.Good)
+		}
 	}
 }

@@ -220,7 +220,7 @@ func runIncidents(ctx context.Context, out io.Writer) (err error) {
 		}
 		prometheus, address := startPrometheus(folder, nil)
 		access, service := filepath.Join(folder, "access.log"), filepath.Join(folder, "service.jsonl")
-		metrics := []string{address, "--from", truth.From.Add(-2 * time.Second).Format(time.RFC3339), "--to", truth.To.Add(2 * time.Second).Format(time.RFC3339)}
+		metrics := []string{address, "--from", truth.From.Format(time.RFC3339), "--to", truth.To.Add(2 * time.Second).Format(time.RFC3339)}
 		var simulated []sim.Result
 		for _, p := range policies {
 			simulated = append(simulated, must.Have(sim.Run(ctx, s, sim.Contender{Name: p.Name, Policy: p.Policy}, sim.Options{Seed: 1})))

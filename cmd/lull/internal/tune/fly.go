@@ -93,7 +93,7 @@ func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goa
 			return d, err
 		}
 		if d.asGood = c.loss == ""; d.asGood {
-			d.base = zero
+			d.base, d.notes = zero, append(d.notes, "What no world has, such as hints and rate limits, is not judged: keep what you set for that.")
 		} else {
 			d.notes = append(d.notes, "The zero policy is worse than the one in use in "+c.loss+". The table has what it is better in.")
 		}

@@ -378,6 +378,12 @@ func (e *estimator) observe() {
 	for i := range s.all {
 		known := func(v float64) float64 { return or(digits(v, 4), -1) }
 		h := s.times(run{i, i + 1}, nil, answered)
+		if !s.Exact && e.main.Exact { // the server knows the times better, of callers that were there
+			h = hist{}
+			if s.cut[i] == 0 {
+				h = e.main.times(run{e.main.step(s.At(i)), max(e.main.step(s.At(i+1)), e.main.step(s.At(i))+1)}, nil, answered)
+			}
+		}
 		o.Calls = append(o.Calls, known(rateIn(e.sum[observed.Calls], s.At(i), s.At(i+1))))
 		o.Attempts = append(o.Attempts, known(rateIn(cmp.Or(e.sum[observed.Attempts], e.sum[observed.Served]), s.At(i), s.At(i+1))))
 		o.Failed = append(o.Failed, known(s.lost[i]/s.all[i]))

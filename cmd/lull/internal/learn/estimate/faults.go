@@ -166,7 +166,8 @@ func (e *estimator) explain(s *steps, r run) (fault, bool) {
 			return e.stalled(s, down, came), true
 		}
 	}
-	if failing.to > 0 && sudden(failing.from) && !s.late(failing, 1.5) {
+	// Others than those that failed are answered. If they are cut off, a full queue refuses.
+	if failing.to > 0 && sudden(failing.from) && !s.late(failing, 1.5) && sum(s.cut, failing) < 0.1*sum(s.all, failing)+s.failing*sum(s.all, failing) {
 		if f, ok := s.refused(r, failing); ok {
 			return f, true
 		}

@@ -128,11 +128,20 @@ func (e *estimator) capacity() {
 // refused or cut off then. Otherwise at least as many wait as were ever in hand.
 func (e *estimator) queue(level float64) {
 	s, sv := e.main, e.service()
-	most, held, cut, ok, full := 0.0, 0.0, 0.0, 0.0, 0.0
+	most, held := 0.0, make([]float64, len(s.all)+1)
 	for i := range s.all {
-		held = max(held+or(s.began[i]-s.all[i], 0), 0)
-		most = max(most, held)
+		held[i+1] = max(held[i]+or(s.began[i]-s.all[i], 0), 0)
+		most = max(most, held[i+1])
 	}
+	var then, otherwise float64 // refused while the most were in hand
+	for i := range s.all {
+		if refused := or(s.failed[i]-s.failing*s.all[i], 0); max(held[i], held[i+1]) > 0.9*most {
+			then += refused
+		} else {
+			otherwise += max(refused, 0)
+		}
+	}
+	var cut, ok, full float64
 	var limit, n float64
 	for _, r := range s.incidents {
 		if !s.grew(r) {
@@ -157,6 +166,11 @@ func (e *estimator) queue(level float64) {
 		e.ask("cancel_work", "", "the service's code", "Does it stop to work for a caller that has gone? Assumed: no.")
 	}
 	waited := max(math.Ceil(most/e.hosts())-float64(sv.Workers), 0)
+	if waited >= 10 && then > 20 && then > 10*otherwise {
+		sv.Queue.Limit = int(waited)
+		e.value("queue.limit", number(math.Floor(0.95*waited), 0), number(math.Ceil(1.05*waited), 0), "%s were refused while that many waited, and nearly none otherwise", whole(then))
+		return
+	}
 	if n == 1 && (full == 0 || !sv.CancelWork) {
 		limit = max(limit/e.hosts(), waited)
 		sv.Queue.Limit = int(max(digits(limit, 2), 1))
