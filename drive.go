@@ -10,6 +10,7 @@ import (
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
 	"github.com/lullgo/lull/internal/attempt"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // Drive makes one call to d on the real clock: it waits, bounds each attempt in time, reports to
@@ -264,10 +265,7 @@ func (r *run) verdictFor(ctx context.Context, v Verdict) Verdict {
 }
 
 func endedBy(err error) Reason {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return engine.Deadline
-	}
-	return engine.Canceled
+	return choice.Either(errors.Is(err, context.DeadlineExceeded), engine.Deadline, engine.Canceled)
 }
 
 // attemptContext returns a context for the attempt that begins at now. It returns nil if the

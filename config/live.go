@@ -301,10 +301,7 @@ func (l *Live) apply(f *PolicyFile) Reload {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.file.Swap(f)
-	followed := []string{}
-	for _, u := range l.followers {
-		followed = append(followed, u.name)
-	}
+	followed := choice.Each(l.followers, func(u follower) string { return u.name })
 	if len(l.registries) > 0 {
 		followed = append(followed, "") // a key may have the defaults
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/config/syntax"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -42,11 +43,7 @@ func ParsePolicies(name string, data []byte) ([]NamedPolicy, error) {
 	if len(f.Dependencies) == 0 {
 		return nil, Mistakes{{Position: Position{File: name, Line: 1, Column: 1}, Found: "a file without dependencies", Allowed: "at least one under dependencies, such as api: {attempts: 2}"}}
 	}
-	policies := make([]NamedPolicy, len(f.Dependencies))
-	for i, d := range f.Dependencies {
-		policies[i] = NamedPolicy{d.Name, d.Policy}
-	}
-	return policies, nil
+	return choice.Each(f.Dependencies, func(d Dependency) NamedPolicy { return NamedPolicy{d.Name, d.Policy} }), nil
 }
 
 // properName reports whether name can be printed in a table and typed on a command line.

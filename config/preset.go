@@ -42,7 +42,7 @@ type ownPreset struct {
 	policy func() lull.Policy
 }
 
-func ownNames() []string { return choice.Names(own, func(p ownPreset) string { return p.name }) }
+func ownNames() []string { return choice.Each(own, func(p ownPreset) string { return p.name }) }
 
 type template struct {
 	policy lull.Policy

@@ -269,7 +269,8 @@ func (c *endable) Close() error {
 
 // secured are a certificate for example.com and those who trust it.
 func secured(t *testing.T) (server, client *tls.Config) {
-	s := memnet.NewTLSServer(t, http.NotFoundHandler())
+	s := memnet.NewUnstartedServer(t, http.NotFoundHandler())
+	memnet.StartTLS(s)
 	s.Close()
 	pool := x509.NewCertPool()
 	pool.AddCert(s.Certificate())

@@ -166,11 +166,6 @@ func (s *staleResponses) roundTrip(t *Transport, req *http.Request) (*http.Respo
 	return older, nil
 }
 
-func (t *Transport) specOf(req *http.Request) (spec engine.Spec) {
-	t.fillSpec(&spec, req)
-	return spec
-}
-
 var errNothingStored = errors.New("lullhttp: WithStale has no response that may be served")
 
 // answer returns what is served instead of the failure o, or nil. Observers learn of it, as of the
@@ -183,7 +178,9 @@ func (s *staleResponses) answer(t *Transport, req *http.Request, key string, o O
 			failure = nil
 		}
 	}
-	d.FallbackEnded(req.Context(), t.specOf(req).Operation, engine.Result{Reason: o.Reason, Attempts: o.Attempts, Elapsed: o.Elapsed + d.Now() - began, Verdict: o.Verdict}, failure)
+	var spec engine.Spec
+	t.fillSpec(&spec, req)
+	d.FallbackEnded(req.Context(), spec.Operation, engine.Result{Reason: o.Reason, Attempts: o.Attempts, Elapsed: o.Elapsed + d.Now() - began, Verdict: o.Verdict}, failure)
 	return older
 }
 
@@ -221,12 +218,8 @@ func failedOutcome(e *lull.Error) (o Outcome) {
 
 // isConditional reports whether the answer to a request with the header h may be none of its own.
 func isConditional(h http.Header) bool {
-	for _, key := range [...]string{"Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"} {
-		if len(h[key]) > 0 {
-			return true
-		}
-	}
-	return false
+	headers := []string{"Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"}
+	return slices.ContainsFunc(headers, func(key string) bool { return len(h[key]) > 0 })
 }
 
 // invalidate drops what a request that is not safe may have changed (RFC 9111, 4.4).

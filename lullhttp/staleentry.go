@@ -39,14 +39,12 @@ func encodeHeader(resp *http.Response, length int, requested, answered time.Time
 	if h == nil { // a base transport may leave it out
 		h = make(http.Header, 3)
 	}
-	for _, line := range h["Connection"] {
-		for name := range strings.SplitSeq(line, ",") {
-			switch name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name {
-			case "Cache-Control", "Pragma", "Vary", hdrAge, hdrDate, "Expires", "Content-Encoding":
-				// Never a connection's (RFC 9110, 7.6.1), and without them more would be allowed.
-			default:
-				delete(h, name)
-			}
+	for name := range strings.SplitSeq(strings.Join(h["Connection"], ","), ",") {
+		switch name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name {
+		case "Cache-Control", "Pragma", "Vary", hdrAge, hdrDate, "Expires", "Content-Encoding":
+			// Never a connection's (RFC 9110, 7.6.1), and without them more would be allowed.
+		default:
+			delete(h, name)
 		}
 	}
 	for _, key := range notStored {
@@ -174,14 +172,12 @@ func variantKey(key string, req *http.Request, names []string) string {
 // varyNames returns the names in the Vary fields, in their canonical form and in order; false for *.
 func varyNames(h http.Header) ([]string, bool) {
 	var names []string
-	for _, line := range h["Vary"] {
-		for name := range strings.SplitSeq(line, ",") {
-			switch name = http.CanonicalHeaderKey(strings.Trim(name, " \t")); {
-			case name == "*":
-				return nil, false
-			case name != "":
-				names = append(names, name)
-			}
+	for name := range strings.SplitSeq(strings.Join(h["Vary"], ","), ",") {
+		switch name = http.CanonicalHeaderKey(strings.Trim(name, " \t")); {
+		case name == "*":
+			return nil, false
+		case name != "":
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // ClassifyStatus returns what a status alone means:
@@ -40,10 +41,7 @@ func statusKind(status int) engine.VerdictKind {
 	case 501, 505, 506, 507, 508, 510, 511, 525, 526:
 		return lull.KindPermanent
 	}
-	if status >= 500 && status <= 599 {
-		return lull.KindTransient
-	}
-	return lull.KindPermanent
+	return choice.Either(status >= 500 && status <= 599, lull.KindTransient, lull.KindPermanent)
 }
 
 // classifyResponse returns what status and hint mean together, by default.

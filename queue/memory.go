@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -173,10 +174,7 @@ func (m *MemoryBroker) Send(ctx context.Context, o Outgoing) error {
 }
 
 func (m *MemoryBroker) group(e *entry) string {
-	if m.config.Order == PerGroup {
-		return e.d.Group
-	}
-	return ""
+	return choice.Either(m.config.Order == PerGroup, e.d.Group, "")
 }
 
 // schedule puts e into the schedule at e.readyAt.

@@ -15,6 +15,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // A Dialer makes a connection. It is called again when the connection is lost.
@@ -106,10 +107,7 @@ func (c *Client) Close(ctx context.Context) error {
 	c.closed = true
 	queues := slices.Collect(maps.Keys(c.queues))
 	c.mu.Unlock()
-	var problems []error
-	for _, q := range queues {
-		problems = append(problems, q.Close(ctx))
-	}
+	problems := choice.Each(queues, func(q *Broker) error { return q.Close(ctx) })
 	problems = append(problems, c.in.close(ctx), c.out.close(ctx))
 	return errors.Join(problems...)
 }

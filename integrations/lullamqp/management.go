@@ -70,19 +70,16 @@ func (m Management) Check(ctx context.Context, config Config) error {
 		if b.toExchange {
 			kind, to = "exchange ", "e"
 		}
-		var bindings []struct {
+		type bound struct {
 			Key string `json:"routing_key"`
 		}
+		var bindings []bound
 		if there["exchange "+b.source] && there[kind+b.target] {
 			if _, err := m.get(ctx, &bindings, "bindings", m.vhost(), "e", b.source, to, b.target); err != nil {
 				return err
 			}
 		}
-		is := false
-		for _, each := range bindings {
-			is = is || each.Key == b.key
-		}
-		if !is {
+		if !slices.ContainsFunc(bindings, func(each bound) bool { return each.Key == b.key }) {
 			found.add("binding", b.source+" -> "+b.target, "missing", fmt.Sprintf("the key %q", b.key), "")
 		}
 	}

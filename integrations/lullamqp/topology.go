@@ -125,15 +125,7 @@ type Mismatch struct {
 }
 
 func (p Mismatch) String() string {
-	s := p.Kind + " " + p.Name + ": "
-	if p.What == "missing" {
-		s += "missing"
-		if p.Want != "" {
-			s += ", want " + p.Want
-		}
-		return s
-	}
-	s += p.What
+	s := p.Kind + " " + p.Name + ": " + p.What
 	if p.Found != "" {
 		s += " is " + p.Found
 	}
@@ -145,10 +137,7 @@ func (p Mismatch) String() string {
 
 // Error returns all of them, one a line.
 func (p Mismatches) Error() string {
-	lines := make([]string, len(p))
-	for i, each := range p {
-		lines[i] = each.String()
-	}
+	lines := choice.Each(p, Mismatch.String)
 	if len(lines) == 1 {
 		return "lullamqp: " + lines[0]
 	}
@@ -364,9 +353,6 @@ func withArgs(args amqp.Table) string {
 	if len(args) == 0 {
 		return ""
 	}
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(args)) {
-		parts = append(parts, fmt.Sprintf("%s=%v", name, args[name]))
-	}
+	parts := choice.Each(slices.Sorted(maps.Keys(args)), func(name string) string { return fmt.Sprintf("%s=%v", name, args[name]) })
 	return " with " + strings.Join(parts, ", ")
 }

@@ -70,7 +70,8 @@ func AdmitStream(g *admission.Gate, opts ...ServerOption) grpc.StreamServerInter
 }
 
 func (o *serverOptions) letsPass(ctx context.Context, method string) bool {
-	return strings.HasPrefix(method, "/grpc.health.") || strings.HasPrefix(method, "/grpc.reflection.") || o.skips(ctx, method)
+	return strings.HasPrefix(method, "/grpc.health.") || strings.HasPrefix(method, "/grpc.reflection.") ||
+		o.skip != nil && o.skip(ctx, method)
 }
 
 // admit waits for the turn of a call. The error is sent to its caller.

@@ -70,7 +70,9 @@ func (u *unary) race(ctx context.Context, d *lull.Dependency, spec engine.Spec) 
 	if result.Slot > 0 {
 		t = r.others[result.Slot-1]
 		if result.Reason == engine.Success && t.err == nil {
-			copyMessage(u.try.reply, t.reply)
+			best, _ := asProto(t.reply)
+			proto.Reset(reply)
+			proto.Merge(reply, best)
 		}
 	}
 	r.results.store(&t.outcome)
@@ -182,12 +184,4 @@ func inFormOf(like any, m proto.Message) any {
 		return m
 	}
 	return protoadapt.MessageV1Of(m)
-}
-
-// copyMessage copies the content of one message into another of its type.
-func copyMessage(to, from any) {
-	dst, _ := asProto(to)
-	src, _ := asProto(from)
-	proto.Reset(dst)
-	proto.Merge(dst, src)
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/serviceconfig"
 )
 
@@ -81,10 +82,7 @@ func (o *options) configure(mc MethodConfig, reading ServiceConfigOptions, base 
 	if len(mc.Names) == 0 {
 		return nil
 	}
-	patterns := make([]string, len(mc.Names))
-	for i, n := range mc.Names {
-		patterns[i] = n.pattern()
-	}
+	patterns := choice.Each(mc.Names, MethodName.pattern)
 	r := rule{}
 	r.policy, _ = mc.Policy(base, reading)
 	switch {

@@ -43,10 +43,6 @@ func WithSkip(skip func(ctx context.Context, method string) bool) ServerOption {
 	return func(o *serverOptions) { o.skip = skip }
 }
 
-func (o *serverOptions) skips(ctx context.Context, method string) bool {
-	return o.skip != nil && o.skip(ctx, method)
-}
-
 // TrustNobody is for WithTrust at an edge: no call is believed.
 func TrustNobody(context.Context) bool { return false }
 

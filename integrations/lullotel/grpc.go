@@ -67,8 +67,5 @@ func (t *Telemetry) endedGRPC(ctx context.Context, c *CallSpan, e *lull.Event, o
 
 // grpcLabel returns label, with gRFC A66's name for all others.
 func grpcLabel(label string) string {
-	if label == Other {
-		return "other"
-	}
-	return label
+	return choice.Either(label == Other, "other", label)
 }

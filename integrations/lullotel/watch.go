@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/breaker"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/queue"
 	"github.com/lullgo/lull/server/admission"
 )
@@ -144,9 +145,4 @@ func (i *instruments) gate(s admission.Snapshot, label string, out metric.Observ
 	out.ObserveInt64(i.admissionPressed, zeroOrOne(s.Pressed), by)
 }
 
-func zeroOrOne(yes bool) int64 {
-	if yes {
-		return 1
-	}
-	return 0
-}
+func zeroOrOne(yes bool) int64 { return choice.Either[int64](yes, 1, 0) }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lullgo/lull/internal/chance"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/storecall"
 )
 
@@ -101,12 +102,7 @@ func (f *Fleet) Budget(name string, c BudgetConfig) (*FleetBudget, error) {
 
 // Snapshots returns the state of each of the instance's budgets, by name.
 func (f *Fleet) Snapshots() []Snapshot {
-	all := f.allBudgets()
-	states := make([]Snapshot, len(all))
-	for i, b := range all {
-		states[i] = b.Snapshot()
-	}
-	return states
+	return choice.Each(f.allBudgets(), (*FleetBudget).Snapshot)
 }
 
 // Close hands the instance's tokens back to the fleet, for as long as ctx allows, but no longer
@@ -131,11 +127,9 @@ func (f *Fleet) Close(ctx context.Context) error {
 		f.cancel()
 		<-f.ended
 	}
-	all := f.allBudgets()
-	batch := make([]*budgetSync, len(all))
-	for i, b := range all {
-		batch[i] = &budgetSync{budget: b, id: b.ledger.id, request: b.ledger.lastRequest()}
-	}
+	batch := choice.Each(f.allBudgets(), func(b *FleetBudget) *budgetSync {
+		return &budgetSync{budget: b, id: b.ledger.id, request: b.ledger.lastRequest()}
+	})
 	if len(batch) == 0 {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // syncScript is the half of the account that Redis keeps. It runs in one atomic step with Redis' own
@@ -148,12 +150,7 @@ func (r request) args(id string, t ledgerSettings) []any {
 	}
 }
 
-func flag(yes bool) string {
-	if yes {
-		return "1"
-	}
-	return "0"
-}
+func flag(yes bool) string { return choice.Either(yes, "1", "0") }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 

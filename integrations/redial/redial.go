@@ -9,6 +9,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/attempt"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/sleep"
 )
 
@@ -147,10 +148,7 @@ func (k *keeper) lost(ctx context.Context) engine.Step {
 // kind returns the kind of a failure: canceled if ctx has ended or the program itself wants no other
 // connection.
 func kind(ctx context.Context, err error, of engine.VerdictKind) engine.VerdictKind {
-	if hasEnded(ctx) || final(err) {
-		return engine.KindCanceled
-	}
-	return of
+	return choice.Either(hasEnded(ctx) || final(err), engine.KindCanceled, of)
 }
 
 // hasEnded reports whether ctx has ended. An error about a context is no proof: it may be about another one.

@@ -11,13 +11,13 @@ import (
 	"github.com/lullgo/lull/internal/problem"
 )
 
-// Names returns the name of each.
-func Names[T any](all []T, name func(T) string) []string {
-	names := make([]string, len(all))
+// Each returns what of returns for each of all, such as their names.
+func Each[T, R any](all []T, of func(T) R) []R {
+	results := make([]R, len(all))
 	for i, each := range all {
-		names[i] = name(each)
+		results[i] = of(each)
 	}
-	return names
+	return results
 }
 
 // Either returns one if ok, and other if not.

@@ -171,13 +171,6 @@ func NewServer(tb testing.TB, h http.Handler) *httptest.Server {
 	return s
 }
 
-// NewTLSServer is NewServer with TLS, and with HTTP/2 if that is so configured.
-func NewTLSServer(tb testing.TB, h http.Handler) *httptest.Server {
-	s := NewUnstartedServer(tb, h)
-	StartTLS(s)
-	return s
-}
-
 // NewUnstartedServer is NewServer for a server that is yet to be configured. For its Client call
 // [Start] or [StartTLS] instead of its methods.
 func NewUnstartedServer(tb testing.TB, h http.Handler) *httptest.Server {

@@ -4,6 +4,7 @@ package response
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"net"
 	"net/http"
@@ -27,12 +28,7 @@ func New(w http.ResponseWriter, begin func(status int)) *Writer {
 
 // Final returns the status that the client gets if the handler returns now: 200 if it
 // has written nothing.
-func (w *Writer) FinalStatus() int {
-	if w.status == 0 {
-		return http.StatusOK
-	}
-	return w.status
-}
+func (w *Writer) FinalStatus() int { return cmp.Or(w.status, http.StatusOK) }
 
 // Shown returns the ResponseWriter for the handler. It has exactly the abilities of the one
 // below: http.ResponseController finds that by Unwrap, and a type assertion to Flusher or

@@ -19,28 +19,21 @@ import (
 	"github.com/lullgo/lull/internal/tree"
 )
 
-// A Config is the part of a gRPC service config about retries, as plain data. [Parse] reads it from
-// JSON, [Of] makes it from a policy, and json.Marshal writes it.
+// A Config is a lullgrpc.ServiceConfig with Codes of this package, which needs no grpc-go. What the fields of it and of
+// its parts mean is said there. [Parse] reads it from JSON, [Of] makes it from a policy, and json.Marshal writes it.
 type Config struct {
-	Methods []MethodConfig
-	// Throttling is the retryThrottling of the whole server; nil: none.
+	Methods    []MethodConfig
 	Throttling *budget.GRPCConfig
-	// Ignored are the JSON paths of fields that were not read: unknown ones, and those about other
-	// things, such as loadBalancingConfig. It is not written.
-	Ignored []string
+	Ignored    []string
 }
 
-// MethodConfig is the configuration of some methods.
 type MethodConfig struct {
-	Names []MethodName // none: it applies to nothing
-	// Timeout bounds the call, together with the deadline of its context. Zero: it has no timeout.
+	Names   []MethodName
 	Timeout time.Duration
-	// At most one of the two. None: gRPC neither retries the method nor hedges it.
 	Retry   *RetryPolicy
 	Hedging *HedgingPolicy
 }
 
-// A MethodName names a method, all methods of a service if Method is empty, and all methods if both are.
 type MethodName struct{ Service, Method string }
 
 // Pattern returns the name as lullgrpc's options have it: "/service/method", "/service/" or "/".
@@ -64,23 +57,18 @@ func NameOf(pattern string) (n MethodName, ok bool) {
 	return MethodName{service, method}, true
 }
 
-// A RetryPolicy is a retryPolicy. It has no defaults: all fields but the last are required.
 type RetryPolicy struct {
-	MaxAttempts          int // from 2, the first included; more than 5 count as 5 (see Reading); 0 only of FromGAPIC
-	InitialBackoff       time.Duration
-	MaxBackoff           time.Duration
-	BackoffMultiplier    float64
-	RetryableStatusCodes []Code
-	// PerAttemptRecvTimeout is an experiment of gRPC core and grpc-java. Zero: none.
+	MaxAttempts           int // 0 only of FromGAPIC
+	InitialBackoff        time.Duration
+	MaxBackoff            time.Duration
+	BackoffMultiplier     float64
+	RetryableStatusCodes  []Code
 	PerAttemptRecvTimeout time.Duration
 }
 
-// A HedgingPolicy is a hedgingPolicy.
 type HedgingPolicy struct {
-	MaxAttempts  int           // from 2, the first included; more than 5 count as 5 (see Reading)
-	HedgingDelay time.Duration // zero: all attempts are sent at once
-	// NonFatalStatusCodes are those after which other attempts may still succeed, so that the next
-	// one is sent at once. None: any failure ends the call.
+	MaxAttempts         int
+	HedgingDelay        time.Duration
 	NonFatalStatusCodes []Code
 }
 
@@ -95,10 +83,7 @@ func (c Config) MarshalJSON() ([]byte, error) { return c.Tree().Compact(), nil }
 
 // Tree returns the config as a tree.
 func (c Config) Tree() *tree.Node {
-	methods := tree.ListOf()
-	for _, mc := range c.Methods {
-		methods.Items = append(methods.Items, mc.tree())
-	}
+	methods := tree.ListOf(choice.Each(c.Methods, MethodConfig.tree)...)
 	root := tree.NewMap().SetIf(len(c.Methods) > 0, "methodConfig", methods)
 	if t := c.Throttling; t != nil {
 		root.Set("retryThrottling", tree.NewMap().Set("maxTokens", t.MaxTokens).Set("tokenRatio", t.TokenRatio))

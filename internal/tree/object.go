@@ -130,10 +130,7 @@ func Join(path, name string) string {
 	if name == "" || strings.ContainsAny(name, `.[]"`) {
 		return path + "[" + strconv.Quote(name) + "]"
 	}
-	if path == "" {
-		return name
-	}
-	return path + "." + name
+	return Concat(path, name)
 }
 
 // Concat joins two paths.

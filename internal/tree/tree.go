@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 )
 
@@ -335,11 +336,7 @@ type Mistakes []Mistake
 
 // Error lists the mistakes, one a line.
 func (l Mistakes) Error() string {
-	lines := make([]string, len(l))
-	for i, m := range l {
-		lines[i] = m.Error()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(choice.Each(l, Mistake.Error), "\n")
 }
 
 // As lets errors.As find an engine.Problems, for programs that treat mistakes in code and in files alike.
@@ -356,11 +353,7 @@ func (l Mistakes) As(target any) bool {
 
 // Unwrap returns the mistakes one by one, for errors.As.
 func (l Mistakes) Unwrap() []error {
-	errs := make([]error, len(l))
-	for i, m := range l {
-		errs[i] = m
-	}
-	return errs
+	return choice.Each(l, func(m Mistake) error { return m })
 }
 
 // Err returns l in the order of the text; nil if it is empty.

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -23,14 +24,23 @@ type Draw struct {
 // Draws returns n scenarios with values from the intervals that l has of those of s: a Latin hypercube (McKay, Beckman and Conover,
 // "A comparison of three methods for selecting values of input variables", 1979). Each interval is cut into n equal pieces, and
 // each piece is drawn from once, in an order of its own. Values between two positive ones are drawn evenly on a logarithmic scale,
-// as rates and times are. A value without an interval stays. All draws are valid.
+// as rates and times are. A value without an interval stays. What is only known to be at least something is that in half of the
+// draws, since what was reached is often the limit, and up to ten times that in the others, unless the scenario cannot have it. All
+// draws are valid.
 //
 // The ends of an interval are as in a file: a duration such as 95ms, a share such as 0.9%, a number such as 1200 or 12k. Between
 // two whole numbers there are whole numbers only.
 func (l *Learned) Draws(s sim.Scenario, n int, seed uint64) ([]Draw, error) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	draws := slices.Repeat([]Draw{{Scenario: s}}, n)
-	for _, v := range l.Values {
+	all := slices.Clone(l.Values)
+	for _, q := range l.Unknown {
+		known := slices.ContainsFunc(all, func(v Interval) bool { return v.Path == q.Path })
+		if least := s; q.Least != "" && !known && Set(&least, q.Path+"="+q.Least) == nil && least.Validate() == nil {
+			all = append(all, Interval{Path: q.Path, Low: q.Least})
+		}
+	}
+	for _, v := range all {
 		if v.Low == v.High {
 			continue
 		}
@@ -40,6 +50,9 @@ func (l *Learned) Draws(s sim.Scenario, n int, seed uint64) ([]Draw, error) {
 		}
 		for i, k := range random.Perm(n) {
 			at := (float64(k) + random.Float64()) / float64(n)
+			if v.High == "" {
+				at = max(2*at-1, 0)
+			}
 			x := low + (high-low)*at
 			if low > 0 {
 				x = low * math.Pow(high/low, at)
@@ -59,11 +72,11 @@ func (l *Learned) Draws(s sim.Scenario, n int, seed uint64) ([]Draw, error) {
 	return draws, nil
 }
 
-// ends returns the ends of an interval, and what writes a value between them.
+// ends returns the ends of an interval, and what writes a value between them. Without a high end that is ten times the low one.
 func (v Interval) ends() (low, high float64, write func(float64) string, err error) {
 	whole := true
 	var read [2]float64
-	for i, text := range []string{v.Low, v.High} {
+	for i, text := range []string{v.Low, cmp.Or(v.High, v.Low)} {
 		form := codec.Plain
 		if strings.HasSuffix(text, "%") {
 			form = codec.Share
@@ -73,7 +86,7 @@ func (v Interval) ends() (low, high float64, write func(float64) string, err err
 			if err != nil {
 				return 0, 0, nil, fmt.Errorf("learned.values: %s is %q: want a number, a share or a duration such as 1200, 0.9%% or 95ms", v.Path, text)
 			}
-			read[i], write = float64(d), func(x float64) string { return time.Duration(x).String() }
+			read[i], write = float64(d), func(x float64) string { return time.Duration(sixDigits(x)).String() }
 		}
 		whole = whole && read[i] == math.Trunc(read[i])
 	}
@@ -82,11 +95,19 @@ func (v Interval) ends() (low, high float64, write func(float64) string, err err
 			if whole {
 				x = math.Round(x)
 			}
-			return strconv.FormatFloat(x, 'f', -1, 64)
+			return strconv.FormatFloat(sixDigits(x), 'f', -1, 64)
 		}
+	}
+	if v.High == "" {
+		read[1] *= 10
 	}
 	if read[0] > read[1] {
 		err = fmt.Errorf("learned.values: %s is %q to %q: want the lower value first", v.Path, v.Low, v.High)
 	}
 	return read[0], read[1], write, err
+}
+
+func sixDigits(x float64) float64 {
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
+	return x
 }

@@ -91,6 +91,23 @@ func TestDraws(t *testing.T) {
 	}
 }
 
+// What is at least something is that in half of the draws, and up to ten times that in the others, where the scenario can have it.
+func TestDrawsOfWhatIsNotKnown(t *testing.T) {
+	s, _ := uncertain()
+	l := &Learned{Unknown: []Question{{Path: "services.0.queue.limit", Least: "100"}, {Path: "services.0.workers"}, {Path: "services.0.refusal_time", Least: "2h"}}}
+	var limits []int
+	for _, d := range must.Have(l.Draws(s, 20, 1)) {
+		if len(d.Values) != 1 {
+			t.Errorf("%v is drawn, want the queue alone", d.Values)
+		}
+		limits = append(limits, d.Scenario.Services[0].Queue.Limit)
+	}
+	slices.Sort(limits)
+	if limits[0] != 100 || limits[9] != 100 || limits[10] > 126 || limits[19] < 790 || limits[19] > 1000 {
+		t.Errorf("queues of %v, want 100 ten times, and up to 1000 on a logarithmic scale", limits)
+	}
+}
+
 func TestDrawsOfNothing(t *testing.T) {
 	s, _ := uncertain()
 	for _, d := range must.Have((&Learned{}).Draws(s, 3, 1)) {
@@ -124,15 +141,18 @@ func TestSimulate(t *testing.T) {
 	s.Fleets[0].AttemptTimeout = time.Second
 	c := sim.Contender{Name: "lull"}
 	ofCalls := Observed{Step: time.Second, Calls: []float64{-1, 0}}
-	r, calls, err := ofCalls.Simulate(t.Context(), s, c, sim.Options{Seed: 1})
+	r, seen, err := ofCalls.Simulate(t.Context(), s, c, sim.Options{Seed: 1})
 	must.Succeed(err)
+	calls := seen[0]
+	check.Equal(t, len(seen), 1, "views of calls")
 	check.Equal(t, len(calls.Calls), 60, "steps")
 	check.Equal(t, calls.Calls[3], r.Series.Calls[3], "calls")
 	check.Equal(t, calls.Attempts[3], r.Series.First[3]+r.Series.Retries[3], "attempts")
 	check.Equal(t, calls.P50[3], r.Series.P50[3].Seconds(), "p50")
 	ofAttempts := Observed{Step: time.Second, Calls: []float64{-1, -1}}
-	_, attempts, err := ofAttempts.Simulate(t.Context(), s, c, sim.Options{Seed: 1})
+	_, seen, err = ofAttempts.Simulate(t.Context(), s, c, sim.Options{Seed: 1})
 	must.Succeed(err)
+	attempts, served := seen[0], seen[1]
 	mean := func(values []float64, from, to int) (sum float64) {
 		for _, v := range values[from:to] {
 			sum += v / float64(to-from)
@@ -147,4 +167,40 @@ func TestSimulate(t *testing.T) {
 			t.Errorf("while it stands still %v fail after %v, and before it takes %v", o.Failed[22], o.P50[22], o.P50[3])
 		}
 	}
+	// The service answers those that came before and in the stall: when it is over, after up to 5 s.
+	if served.Failed[25] > 0.5 || served.P99[25] < 4 || attempts.P99[25] > 1 {
+		t.Errorf("after the stall %v fail at the service, after up to %v s; the callers wait for %v s", served.Failed[25], served.P99[25], attempts.P99[25])
+	}
+}
+
+func TestWatched(t *testing.T) {
+	s, _ := uncertain()
+	check.Equal(t, len(Watched(s).Fleets), 1, "fleets of one")
+	s.Services = append(s.Services, sim.Service{Name: "other"})
+	s.Fleets = append(s.Fleets, sim.Fleet{Calls: "other"})
+	if w := Watched(s); len(w.Fleets) != 1 || len(w.Services) != 1 || len(s.Fleets) != 2 {
+		t.Errorf("of two services %+v is watched", w)
+	}
+	s.Services[0].Calls = []sim.Hop{{Service: "other"}}
+	check.Equal(t, len(Watched(s).Fleets), 2, "fleets of services that call each other")
+}
+
+// Whatever an interval says, there are as many valid draws as were asked for, or an error.
+func FuzzDraws(f *testing.F) {
+	_, l := uncertain()
+	for _, v := range l.Values {
+		f.Add(v.Path, v.Low, v.High)
+	}
+	f.Add("services.0.errors", "1e400", "-0")
+	f.Add("horizon", "1ns", "290y")
+	f.Fuzz(func(t *testing.T, path, low, high string) {
+		s, _ := uncertain()
+		draws, err := (&Learned{Values: []Interval{{Path: path, Low: low, High: high}}, Unknown: []Question{{Path: path, Least: low}}}).Draws(s, 5, 1)
+		if err == nil && len(draws) != 5 || err != nil && draws != nil {
+			t.Errorf("%d draws, %v", len(draws), err)
+		}
+		for _, d := range draws {
+			must.Succeed(d.Scenario.Validate())
+		}
+	})
 }

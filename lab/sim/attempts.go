@@ -23,10 +23,38 @@ type AttemptEnd struct {
 	Served bool
 }
 
-// An attemptWatch tells Options.Attempt of attempts. A world without one pays one comparison for each edge of an attempt.
+// A ServedEnd is an attempt as a service that writes a log itself sees it: it does not notice that the caller has gone.
+type ServedEnd struct {
+	Service     string
+	Came, Ended time.Duration
+	Code        string // "" for a success
+}
+
+// An attemptWatch tells Options.Attempt and Options.Served of attempts. A world without one pays one comparison for each edge of an
+// attempt.
 type attemptWatch struct {
 	tell     func(AttemptEnd)
-	inFlight map[uint32]AttemptEnd // by flight
+	served   func(ServedEnd)
+	inFlight map[uint32]AttemptEnd    // by flight
+	came     map[uint32]time.Duration // by job
+}
+
+func newAttemptWatch(o Options) *attemptWatch {
+	w := &attemptWatch{o.Attempt, o.Served, map[uint32]AttemptEnd{}, map[uint32]time.Duration{}}
+	if w.tell == nil {
+		w.tell = func(AttemptEnd) {}
+	}
+	if w.served == nil {
+		w.served = func(ServedEnd) {}
+	}
+	return w
+}
+
+// servedSeen tells of an attempt that a service has worked on or turned away. What a crash takes along it does not write down.
+func (w *world) servedSeen(s *service, verdict int, came, ended time.Duration) {
+	if verdict != verdictRefused && verdict != verdictReset && ended <= w.scenario.Horizon {
+		w.watch.served(ServedEnd{s.def.Name, came, ended, w.verdicts[verdict].Code})
+	}
 }
 
 // watchAttempt begins to watch attempt n of a call.

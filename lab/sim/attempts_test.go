@@ -86,3 +86,39 @@ func TestAttempt(t *testing.T) {
 		})
 	}
 }
+
+// A service that writes a log itself does not notice that callers have gone: what waits while it stands still succeeds there, late,
+// and nothing is missing.
+func TestServed(t *testing.T) {
+	for _, workers := range []int{0, 10} {
+		s := sim.Scenario{
+			Horizon: 12 * time.Second,
+			Services: []sim.Service{{
+				Name: "api", Workers: workers, Queue: sim.Queue{Limit: 20 * workers}, Time: sim.Distribution{Mean: 20 * ms},
+				Faults: []sim.Fault{{Kind: sim.Stall, At: 4 * time.Second, For: 2 * time.Second}},
+			}},
+			Fleets: []sim.Fleet{{Calls: "api", AttemptTimeout: 300 * ms, Arrivals: sim.Arrivals{Rate: 50, Ramp: []sim.RampPoint{{Factor: 1}, {At: 8 * time.Second, Factor: 1}, {At: 8 * time.Second}}}}},
+		}
+		c := sim.Contender{Policy: bare(1, backoff.Schedule{})}
+		without := must.Have(sim.Run(t.Context(), s, c, sim.Options{Seed: 1}))
+		served, late := int64(0), 0
+		with := must.Have(sim.Run(t.Context(), s, c, sim.Options{Seed: 1, Served: func(e sim.ServedEnd) {
+			served++
+			took := e.Ended - e.Came
+			if e.Code != "" || e.Service != "api" || took < 20*ms {
+				t.Errorf("%+v", e)
+			}
+			if took > 300*ms {
+				late++
+				check.Equal(t, e.Ended >= 6*time.Second, true, "it ended after the stall")
+			}
+		}}))
+		if !reflect.DeepEqual(with, without) {
+			t.Errorf("the result with a watch is %+v, without %+v", with.Totals, without.Totals)
+		}
+		check.Equal(t, served, with.Totals.Attempts, "attempts that were served, with %d workers", workers)
+		if int64(late) < with.Totals.AttemptsTimedOut || late < 80 {
+			t.Errorf("%d were late, and %d timed out", late, with.Totals.AttemptsTimedOut)
+		}
+	}
+}

@@ -106,6 +106,9 @@ func (w *world) sendPlain(i uint32, f *flight, o *origin, l attemptRandom, until
 		w.watchArrival(i, s.hostOf(l))
 	}
 	verdict, at := s.servePlain(w, w.now+there, l)
+	if w.watch != nil {
+		w.servedSeen(s, verdict, w.now+there, at)
+	}
 	if verdict == verdictOK && at <= w.scenario.Horizon && (at <= until || !s.def.CancelWork) {
 		if o.countsEffects {
 			w.countEffect(s, o, f.operation, f.key)

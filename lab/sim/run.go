@@ -55,6 +55,9 @@ type Options struct {
 	// Attempt, if not nil, is called with each attempt that ends, in the order of time, on the goroutine of Run. An attempt has
 	// no end if its process is killed, or if it is in flight when the run ends.
 	Attempt func(AttemptEnd)
+	// Served, if not nil, is called with each attempt that a service has worked on or turned away before the end, on the goroutine
+	// of Run, in no order.
+	Served func(ServedEnd)
 	// Progress, if not nil, is called from time to time with how far a run has come, on the
 	// goroutine of Run.
 	Progress func(Progress)

@@ -116,8 +116,11 @@ func (w *world) jobArrives(i uint32, j *job) (answer time.Duration) {
 		w.dropJob(i, j) // the machine is dead: nothing comes back
 		return 0
 	}
-	if w.watch != nil && !w.callerGone(j) {
-		w.watchArrival(j.flight, int(j.host))
+	if w.watch != nil {
+		w.watch.came[i] = w.now
+		if !w.callerGone(j) {
+			w.watchArrival(j.flight, int(j.host))
+		}
 	}
 	if pooled && w.connectionUnknown(i) {
 		return w.sendResponse(i, j, verdictReset, w.now)
@@ -476,6 +479,9 @@ func (w *world) fillWorkers(s *service, i uint32) {
 
 func (w *world) sendResponse(i uint32, j *job, verdict int, at time.Duration) time.Duration {
 	j.verdict, j.state = uint16(verdict), jobAnswering
+	if w.watch != nil && j.hop != handshake {
+		w.servedSeen(w.services[j.service], verdict, w.watch.came[i], at)
+	}
 	if j.visitor != 0 {
 		r := admission.Failed
 		if verdict == verdictOK && !w.callerGone(j) {

@@ -104,8 +104,8 @@ func newWorld(s *Scenario, c Contender, o Options) (*world, error) {
 	}
 	named[c.Name] = c
 	w.onMessageEnd = o.Message
-	if o.Attempt != nil {
-		w.watch = &attemptWatch{o.Attempt, map[uint32]AttemptEnd{}}
+	if o.Attempt != nil || o.Served != nil {
+		w.watch = newAttemptWatch(o)
 	}
 	b := &builder{w: w, named: named, seed: o.Seed, services: map[string]*service{}}
 	b.verdicts = []lull.Verdict{

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -281,10 +282,7 @@ func (l *lost) count(sent, handled time.Duration) {
 	if wrong > 0 {
 		l.Errorf("%d messages that fail for good were handled", wrong)
 	}
-	var why []string
-	for _, r := range slices.Sorted(maps.Keys(reasons)) {
-		why = append(why, fmt.Sprint(reasons[r], " ", r))
-	}
+	why := choice.Each(slices.Sorted(maps.Keys(reasons)), func(r string) string { return fmt.Sprint(reasons[r], " ", r) })
 	all := 0
 	for _, n := range letters {
 		all += n

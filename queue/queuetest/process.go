@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/child"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/pace"
 	"github.com/lullgo/lull/internal/tail"
@@ -206,10 +207,7 @@ func handlePoison(_ context.Context, m *queue.Message) error {
 // What NothingLost's messages do: a hundredth fails permanently, a fifth fails once or twice.
 func failsForGood(i int) bool { return i%100 == 7 }
 func failuresOf(i int) int {
-	if i%5 == 0 {
-		return 1 + i/5%2
-	}
-	return 0
+	return choice.Either(i%5 == 0, 1+i/5%2, 0)
 }
 
 func handleNumber(_ context.Context, m *queue.Message) error {

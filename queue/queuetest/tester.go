@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/queue"
 )
@@ -366,9 +367,7 @@ func (b *tester) letter() *queue.Letter {
 
 // bodies are those of letters, in order of text.
 func bodies(all []*queue.Letter) (out []string) {
-	for _, l := range all {
-		out = append(out, string(l.Body))
-	}
+	out = choice.Each(all, func(l *queue.Letter) string { return string(l.Body) })
 	slices.Sort(out)
 	return out
 }

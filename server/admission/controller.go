@@ -278,10 +278,7 @@ func (c *Controller) unlock(e Event, happened bool) {
 
 // overdue returns the reason to refuse a request whose time to wait is over.
 func (t *Ticket) overdue() RefusalReason {
-	if t.untilDeadline {
-		return TooLate
-	}
-	return Waited
+	return choice.Either(t.untilDeadline, TooLate, Waited)
 }
 
 // SetMax bounds the requests in flight by n from now on, beside the limit. It is for a server that

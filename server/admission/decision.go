@@ -72,10 +72,7 @@ type Decision struct {
 // Pushback returns the value of gRPC's grpc-retry-pushback-ms (gRFC A6), to be sent in
 // milliseconds: the wait before the next attempt, or -1 ms if there should be none.
 func (d Decision) Pushback() time.Duration {
-	if d.DontRetry {
-		return -time.Millisecond
-	}
-	return d.RetryAfter
+	return choice.Either(d.DontRetry, -time.Millisecond, d.RetryAfter)
 }
 
 // WorkResult is the result of work that was admitted.

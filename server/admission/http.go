@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/response"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/lullhttp"
@@ -100,13 +101,8 @@ func NewMiddleware(c Config, opts ...MiddlewareOption) (*Middleware, error) {
 // or that is shared with gRPC.
 func (g *Gate) Middleware(opts ...MiddlewareOption) (*Middleware, error) {
 	m := &Middleware{
-		gate: g,
-		result: func(status int) WorkResult {
-			if status >= 500 {
-				return Failed
-			}
-			return Done
-		},
+		gate:   g,
+		result: func(status int) WorkResult { return choice.Either(status >= 500, Failed, Done) },
 		status: http.StatusServiceUnavailable,
 	}
 	for _, o := range opts {

@@ -200,11 +200,9 @@ var notReplayed = map[string]bool{
 
 // ofConnection reports whether h's Connection names a field (RFC 9110, 7.6.1).
 func ofConnection(h http.Header, name string) bool {
-	for _, v := range h["Connection"] {
-		for named := range strings.SplitSeq(v, ",") {
-			if strings.EqualFold(strings.TrimSpace(named), name) {
-				return true
-			}
+	for named := range strings.SplitSeq(strings.Join(h["Connection"], ","), ",") {
+		if strings.EqualFold(strings.TrimSpace(named), name) {
+			return true
 		}
 	}
 	return false

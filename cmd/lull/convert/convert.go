@@ -74,7 +74,7 @@ type Output struct {
 // [config.Mistakes] if something is wrong in a file, [ErrNothing] if there is nothing to convert,
 // and a [engine.Problems] if something is wrong with the options.
 func Convert(files []File, to Format, o Options) (Output, error) {
-	names := choice.Names(files, func(f File) string { return f.Name })
+	names := choice.Each(files, func(f File) string { return f.Name })
 	set, report, err := Read(files, o)
 	var data []byte
 	var more written
@@ -136,7 +136,7 @@ func readAll(files []File, o Options) (*Set, Report, error) {
 func (s *Set) only(name string) error {
 	d, ok := s.File.Dependency(name)
 	if !ok {
-		names := choice.Names(s.File.Dependencies, func(d config.Dependency) string { return d.Name })
+		names := choice.Each(s.File.Dependencies, func(d config.Dependency) string { return d.Name })
 		return engine.Problems{{Field: "dependency", Value: tree.Quote(name), Allowed: "one of those that there are: " + choice.List(names)}}
 	}
 	s.File.Dependencies = []config.Dependency{d}
@@ -356,10 +356,7 @@ func found(root *tree.Node) string {
 	case len(root.Members) == 0:
 		return "an empty mapping"
 	}
-	var keys []string
-	for _, m := range root.Members[:min(len(root.Members), 5)] {
-		keys = append(keys, tree.Clip(m.Key))
-	}
+	keys := choice.Each(root.Members[:min(len(root.Members), 5)], func(m tree.Member) string { return tree.Clip(m.Key) })
 	if len(root.Members) > len(keys) {
 		keys = append(keys, "...")
 	}

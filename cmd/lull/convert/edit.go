@@ -166,10 +166,7 @@ func (e *editor) share() string {
 
 // failures is how many in a row open a breaker that has no consecutive_for. One failure is no evidence.
 func (e *editor) failures() int {
-	if e.p.Breaker.Consecutive > 1 {
-		return e.p.Breaker.Consecutive
-	}
-	return 5
+	return choice.Either(e.p.Breaker.Consecutive > 1, e.p.Breaker.Consecutive, 5)
 }
 
 func (e *editor) istio(field string) bool {

@@ -810,13 +810,8 @@ func content(n *tree.Node) string {
 // folded is n with sorted keys, which have only letters and digits in lower case.
 func folded(n *tree.Node) *tree.Node {
 	out := *n
-	out.Items, out.Members = nil, nil
-	for _, item := range n.Items {
-		out.Items = append(out.Items, folded(item))
-	}
-	for _, m := range n.Members {
-		out.Members = append(out.Members, tree.Member{Key: plain(m.Key), Value: folded(m.Value)})
-	}
+	out.Items = choice.Each(n.Items, folded)
+	out.Members = choice.Each(n.Members, func(m tree.Member) tree.Member { return tree.Member{Key: plain(m.Key), Value: folded(m.Value)} })
 	slices.SortStableFunc(out.Members, func(a, b tree.Member) int { return cmp.Compare(a.Key, b.Key) })
 	return &out
 }

@@ -67,10 +67,7 @@ func (w *writer) envoyRoute(action *tree.Node, d config.Dependency, p lull.Polic
 	retry := tree.NewMap()
 	f := w.failures(d.Name, p)
 	if attempts > 1 {
-		statuses := tree.ListOf()
-		for _, s := range f.statuses {
-			statuses.Items = append(statuses.Items, tree.Int(s))
-		}
+		statuses := tree.ListOf(choice.Each(f.statuses, tree.Int[int])...)
 		retry.Set("retry_on", strings.Join(f.on, ",")).SetIf(len(f.statuses) > 0, "retriable_status_codes", statuses)
 	}
 	retry.Set("num_retries", attempts-1)

@@ -92,7 +92,7 @@ func (f *Format) UnmarshalText(text []byte) error {
 }
 
 // FormatNames are the names of all formats, in words: "lull, grpc, istio and so on".
-func FormatNames() string { return choice.List(choice.Names(Formats(), Format.String)) }
+func FormatNames() string { return choice.List(choice.Each(Formats(), Format.String)) }
 
 // TargetNames are the names of the formats that can be written, in words.
-func TargetNames() string { return choice.List(choice.Names(Targets(), Format.String)) }
+func TargetNames() string { return choice.List(choice.Each(Targets(), Format.String)) }

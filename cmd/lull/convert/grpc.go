@@ -181,10 +181,7 @@ func (r *reading) method(d *document, path string, mc serviceconfig.MethodConfig
 }
 
 func kindOf(l serviceconfig.Loss) Kind {
-	if l.Changed {
-		return Changed
-	}
-	return Lost
+	return choice.Either(l.Changed, Changed, Lost)
 }
 
 // grpc writes one service config: for the methods whose names the dependencies have, or for the only dependency.

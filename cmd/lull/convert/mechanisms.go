@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/hedge"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/internal/waits"
 )
@@ -81,10 +82,7 @@ const (
 
 // consecutive is the number of failures in a row that eject an endpoint. A gateway error is a 5xx, too.
 func (e ejection) consecutive() int {
-	if e.five > 0 && e.gateway > 0 {
-		return min(e.five, e.gateway)
-	}
-	return e.five + e.gateway
+	return choice.Either(e.five > 0 && e.gateway > 0, min(e.five, e.gateway), e.five+e.gateway)
 }
 
 func (e ejection) ejects() bool { return e.consecutive() > 0 || e.percent > 0 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/waits"
 )
@@ -139,10 +140,7 @@ func (f failures) apply(p *lull.Policy) (why string) {
 }
 
 func timeoutsIf(retried bool) engine.TimeoutRetries {
-	if retried {
-		return lull.TimeoutsAlways
-	}
-	return lull.TimeoutsNever
+	return choice.Either(retried, lull.TimeoutsAlways, lull.TimeoutsNever)
 }
 
 // codes are the gRPC codes that are retried, as gRPC itself reads them from a route (gRFC A44).

@@ -85,7 +85,7 @@ func (g *gathering) add(f File, data []byte) {
 	}
 	switch {
 	case len(other) > 0 && !f.Found:
-		lines := choice.Names(other, func(p part) string { return fmt.Sprint(p.line + 1) })
+		lines := choice.Each(other, func(p part) string { return fmt.Sprint(p.line + 1) })
 		g.skip(f.Name, "the document in line "+strings.Join(lines, ", ")+" is nothing that is known here")
 	case !checked:
 		g.skip(f.Name, convert.NothingThere)

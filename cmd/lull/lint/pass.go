@@ -122,10 +122,7 @@ func (d *dependency) attempts() int { return d.Policy.MaxAttempts() }
 func (d *dependency) hedged() bool { return d.Policy.Hedge.Attempts > 1 }
 
 func (d *dependency) attemptsField() string {
-	if d.hedged() {
-		return "hedge.attempts"
-	}
-	return "attempts"
+	return choice.Either(d.hedged(), "hedge.attempts", "attempts")
 }
 
 // attemptFields are the fields with which calls to d make at most n attempts. Without hedges Attempts has a default above one.

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // Count returns the number of findings of at least the given severity that are not ignored.
@@ -101,10 +102,7 @@ func (r Report) finding(b *bufio.Writer, f Finding) {
 
 // String returns the title and the address.
 func (s Source) String() string {
-	if s.URL == "" {
-		return s.Title
-	}
-	return s.Title + ", " + s.URL
+	return choice.Either(s.URL == "", s.Title, s.Title+", "+s.URL)
 }
 
 const tableWidth = 64

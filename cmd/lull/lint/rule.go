@@ -108,7 +108,7 @@ func FindRule(id string) (Rule, error) {
 }
 
 func ruleIDs() []string {
-	return choice.Names(catalogue(), func(r Rule) string { return r.ID })
+	return choice.Each(catalogue(), func(r Rule) string { return r.ID })
 }
 
 func nearestRule(id string) string { return choice.Nearest(id, ruleIDs()) }

@@ -106,7 +106,7 @@ const (
 const mostGuesses = 20
 
 func policyUnknown(p *pass) {
-	names := choice.Names(p.dependencies, func(d *dependency) string { return d.Name })
+	names := choice.Each(p.dependencies, func(d *dependency) string { return d.Name })
 	seen := map[string]bool{}
 	for _, s := range p.services {
 		for _, c := range s.calls {

@@ -89,7 +89,7 @@ func (p *pass) layers(g graph, r *reach) {
 		how = fmt.Sprintf("%d layers retry (%s, which is %s without lull's server half in %s)", len(factors), unmended, attemptsFigure(without), few(known))
 	}
 	if len(unknown) > 0 && w.end(everyone, false) == sumOf(factors) {
-		fix.Text += fmt.Sprintf("; or, if %s %s lull's server half, say so: server: lull in %s", few(unknown), verb(len(unknown), "has", "have"), few(choice.Names(unknown, func(name string) string { return "services." + name })))
+		fix.Text += fmt.Sprintf("; or, if %s %s lull's server half, say so: server: lull in %s", few(unknown), verb(len(unknown), "has", "have"), few(choice.Each(unknown, func(name string) string { return "services." + name })))
 	}
 	steps := slices.Concat(w.sum(), w.ifServers(), g.otherWays(w.root, leaf, r.sum()), w.budgets())
 	p.reportAs(severity, leaf.in, leaf.at(leaf.attemptsField()),

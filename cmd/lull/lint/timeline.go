@@ -51,10 +51,7 @@ func (t timeline) next(attempt int) time.Duration {
 }
 
 func (t timeline) attempt() time.Duration {
-	if t.policy.AttemptTimeout > 0 {
-		return t.policy.AttemptTimeout
-	}
-	return math.MaxInt64
+	return choice.Either(t.policy.AttemptTimeout > 0, t.policy.AttemptTimeout, math.MaxInt64)
 }
 
 // total is the time of all attempts and waits, without the deadline.

@@ -153,7 +153,7 @@ func asSum(factors []uint64) []string {
 }
 
 func figures(numbers []uint64) []string {
-	return choice.Names(numbers, func(n uint64) string { return strconv.FormatUint(n, 10) })
+	return choice.Each(numbers, func(n uint64) string { return strconv.FormatUint(n, 10) })
 }
 
 func (r *reach) compare(other *reach) int {
@@ -167,10 +167,7 @@ func (l load) sum() uint64 { return plus(l.first, l.again) }
 
 // seenBy is l as a server sees it: only one with lull's server half distinguishes retries from other requests.
 func (l load) seenBy(hasLullServer bool) load {
-	if hasLullServer {
-		return l
-	}
-	return load{first: l.sum()}
+	return choice.Either(hasLullServer, l, load{first: l.sum()})
 }
 
 // through is l after a call for each of its requests, if all attempts of these calls fail.
@@ -212,17 +209,11 @@ func plus(a, b uint64) uint64 {
 }
 
 func attemptsFigure(n uint64) string {
-	if n == math.MaxUint64 {
-		return "more than 10^19"
-	}
-	return strconv.FormatUint(n, 10)
+	return choice.Either(n == math.MaxUint64, "more than 10^19", strconv.FormatUint(n, 10))
 }
 
 func (w way) begins() string {
-	if w.root.Deliveries > 1 {
-		return "message for " + w.root.Name
-	}
-	return "request to " + w.root.Name
+	return choice.Either(w.root.Deliveries > 1, "message for "+w.root.Name, "request to "+w.root.Name)
 }
 
 func (w way) sum() []Step {

@@ -7,14 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull/internal/choice"
 	short "github.com/lullgo/lull/internal/pretty"
 )
 
 func pretty(d time.Duration) string {
-	if d == math.MaxInt64 {
-		return "for ever"
-	}
-	return short.Duration(d)
+	return choice.Either(d == math.MaxInt64, "for ever", short.Duration(d))
 }
 
 // rough is the result of a division, for people: a duration with three digits.
@@ -90,8 +88,5 @@ func few(names []string) string {
 }
 
 func verb(n int, one, several string) string {
-	if n == 1 {
-		return one
-	}
-	return several
+	return choice.Either(n == 1, one, several)
 }

@@ -16,6 +16,7 @@ import (
 	command "github.com/lullgo/lull/cmd/lull/internal/queue"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/cmd/lull/lull-queue/internal/brokers"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/queue"
 )
@@ -175,8 +176,5 @@ func redrive(env cli.Env, f command.Redrive) error {
 }
 
 func sentence(p queue.Progress, dry bool) string {
-	if dry {
-		return "would have " + p.String()
-	}
-	return p.String()
+	return choice.Either(dry, "would have "+p.String(), p.String())
 }

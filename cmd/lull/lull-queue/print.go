@@ -93,10 +93,7 @@ func died(l *queue.Letter) string {
 
 // known returns a number, "-" for zero, which means that it is not known.
 func known(n int) string {
-	if n == 0 {
-		return "-"
-	}
-	return strconv.Itoa(n)
+	return choice.Either(n == 0, "-", strconv.Itoa(n))
 }
 
 func orDash(s string) string { return cmp.Or(term.Printable(s), "-") }

@@ -17,6 +17,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/server/idempotency"
 )
@@ -78,10 +79,7 @@ func Matrix(t *testing.T, o Outliving) {
 	fmt.Fprintln(m.w, "killed\tresume\teffects before\tretry\teffects after\tonce more")
 	points := []point{beforeClaim, afterClaim, beforeEffect, afterEffect, afterHandler, afterComplete, afterResponse}
 	for _, resume := range []bool{false, true} {
-		var all []killed // their leases end beside each other
-		for _, at := range points {
-			all = append(all, m.kill(at, resume))
-		}
+		all := choice.Each(points, func(at point) killed { return m.kill(at, resume) }) // their leases end beside each other
 		second := m.start("", resume, idempotency.DefaultLease)
 		for _, k := range all {
 			m.row(second, k)
@@ -253,10 +251,7 @@ func (a answer) asksToWait() bool {
 }
 
 func (a answer) String() string {
-	if a.replayed {
-		return fmt.Sprint(a.status, " replayed")
-	}
-	return fmt.Sprint(a.status, " ", a.kind)
+	return choice.Either(a.replayed, fmt.Sprint(a.status, " replayed"), fmt.Sprint(a.status, " ", a.kind))
 }
 
 var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}

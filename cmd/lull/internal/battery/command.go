@@ -90,12 +90,12 @@ type task struct {
 func (f Command) Check() error { _, err := f.task(); return err }
 
 func (Command) Complete() map[string][]string {
-	presets := slices.DeleteFunc(choice.Names(rivals.All(), func(p rivals.Preset) string { return p.Name }), func(name string) bool { return name == "lull" })
+	presets := slices.DeleteFunc(choice.Each(rivals.All(), func(p rivals.Preset) string { return p.Name }), func(name string) bool { return name == "lull" })
 	return map[string][]string{"family": families(), "policy": append([]string{"lull"}, presets...), "rivals": append([]string{"all"}, presets...)}
 }
 
 func families() []string {
-	return choice.Names(battery.Families, func(f battery.Family) string { return f.Name })
+	return choice.Each(battery.Families, func(f battery.Family) string { return f.Name })
 }
 
 // Run simulates the worlds and prints the figures.

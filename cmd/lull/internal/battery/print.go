@@ -13,6 +13,7 @@ import (
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/battery"
 )
 
@@ -154,14 +155,10 @@ func printJSON(out io.Writer, t task, flown []battery.Outcome) error {
 	for i := range flown {
 		o := &flown[i]
 		w := world{Family: o.World.Family, Name: o.World.Name, Scenario: battery.Digest(o.World.Scenario)}
-		for _, s := range o.World.Peace {
-			w.Peace = append(w.Peace, battery.Digest(s))
-		}
+		w.Peace = choice.Each(o.World.Peace, battery.Digest)
 		for _, f := range o.Flown {
 			c := contender{Name: f.Contender, Runs: written(f.Runs)}
-			for _, runs := range f.Peace {
-				c.Peace = append(c.Peace, written(runs))
-			}
+			c.Peace = choice.Each(f.Peace, written)
 			w.Contenders = append(w.Contenders, c)
 		}
 		for _, s := range o.Shortfalls() {

@@ -227,7 +227,7 @@ type Case struct{ Name, Group, Does, Right, Source string }
 // List prints cases: who does what, and whose answer is right.
 func List[C any](w io.Writer, cases []C, of func(C) Case, does, right string) error {
 	out := bufio.NewWriter(w)
-	groups := choice.Names(cases, func(c C) string { return of(c).Group })
+	groups := choice.Each(cases, func(c C) string { return of(c).Group })
 	fmt.Fprintf(out, "%d cases in %d groups.\n", len(cases), len(slices.Compact(groups)))
 	group := ""
 	for _, each := range cases {

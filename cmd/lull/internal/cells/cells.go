@@ -31,6 +31,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/rivals"
@@ -305,10 +306,7 @@ func (f *flying) done(i int, r Result, whole bool) error {
 }
 
 func (f *flying) away(ctx context.Context) error {
-	var cells []Cell
-	for _, i := range f.left {
-		cells = append(cells, f.cells[i])
-	}
+	cells := choice.Each(f.left, func(i int) Cell { return f.cells[i] })
 	if !f.quiet {
 		fmt.Fprintf(f.Env.Stderr, "%s for the workers\n", term.Counted(len(cells), "cell"))
 	}

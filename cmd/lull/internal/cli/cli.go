@@ -151,12 +151,12 @@ func allowed(ctx *kong.Context) string {
 	case len(node.Children) > 0:
 		return fmt.Sprintf("Commands of %s: %s.\nMore: lull help %[1]s", node.Path(), strings.Join(children(node), ", "))
 	}
-	names := choice.Names(ctx.Flags(), func(f *kong.Flag) string { return "--" + f.Name })
+	names := choice.Each(ctx.Flags(), func(f *kong.Flag) string { return "--" + f.Name })
 	return fmt.Sprintf("Flags of %s: %s.\nMore: lull help %[1]s", node.Path(), strings.Join(names, ", "))
 }
 
 func children(n *kong.Node) []string {
-	return choice.Names(n.Children, func(c *kong.Node) string { return c.Name })
+	return choice.Each(n.Children, func(c *kong.Node) string { return c.Name })
 }
 
 // printHelp returns a printer of help as kong has it. On a terminal the headings are bold.

@@ -129,11 +129,7 @@ func (f Command) list(w io.Writer) error {
 			Name  string `json:"name"`
 			Title string `json:"title"`
 		}
-		var all []format
-		for _, each := range convert.Formats() {
-			all = append(all, format{each.String(), each.Title()})
-		}
-		return json.NewEncoder(w).Encode(all)
+		return json.NewEncoder(w).Encode(choice.Each(convert.Formats(), func(f convert.Format) format { return format{f.String(), f.Title()} }))
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, each := range convert.Formats() {
@@ -173,7 +169,7 @@ func (f Command) Check() error { _, _, err := f.options(); return err }
 
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
-		"to": choice.Names(convert.Targets(), convert.Format.String), "from": choice.Names(convert.Formats(), convert.Format.String), "base": config.Presets(),
+		"to": choice.Each(convert.Targets(), convert.Format.String), "from": choice.Each(convert.Formats(), convert.Format.String), "base": config.Presets(),
 	}
 }
 

@@ -161,7 +161,7 @@ type client struct {
 // flagName is the name without spaces, so that a shell needs no quotes.
 func (c client) flagName() string { return strings.ReplaceAll(c.name, " ", "-") }
 
-func flagNames(all []client) []string { return choice.Names(all, client.flagName) }
+func flagNames(all []client) []string { return choice.Each(all, client.flagName) }
 
 func once(s setting, base http.RoundTripper, url string) (caller, error) {
 	s.Attempts = 1

@@ -19,6 +19,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 type runner struct {
@@ -194,25 +195,16 @@ type attemptError struct {
 }
 
 func (e attemptError) ended() string {
-	if e.signal > 0 {
-		return "signal " + e.name
-	}
-	return fmt.Sprintf("exit code %d", e.code)
+	return choice.Either(e.signal > 0, "signal "+e.name, fmt.Sprintf("exit code %d", e.code))
 }
 
 func (e attemptError) Error() string {
-	if e.timedOut {
-		return "ran out of time"
-	}
-	return e.ended()
+	return choice.Either(e.timedOut, "ran out of time", e.ended())
 }
 
 // Unwrap makes a timeout one for lull.Classify.
 func (e attemptError) Unwrap() error {
-	if e.timedOut {
-		return context.DeadlineExceeded
-	}
-	return nil
+	return choice.Either(e.timedOut, context.DeadlineExceeded, nil)
 }
 
 type startError struct{ error }

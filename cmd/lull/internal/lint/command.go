@@ -204,7 +204,7 @@ func (f Command) linting() (linting, error) {
 func (f Command) Check() error { _, err := f.linting(); return err }
 
 func (Command) Complete() map[string][]string {
-	rules := choice.Names(lint.Rules(), func(r lint.Rule) string { return r.ID })
+	rules := choice.Each(lint.Rules(), func(r lint.Rule) string { return r.ID })
 	return map[string][]string{
 		"format": formats, "threshold": {"note", "warning", "error", "never"}, "explain": rules,
 	}

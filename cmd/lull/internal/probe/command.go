@@ -61,7 +61,7 @@ const mostBody = 16 << 20
 func (f Command) Check() error { _, _, err := f.task(); return err }
 
 func (Command) Complete() map[string][]string {
-	return map[string][]string{"case": choice.Names(probe.Cases(), func(c probe.Case) string { return c.Name })}
+	return map[string][]string{"case": choice.Each(probe.Cases(), func(c probe.Case) string { return c.Name })}
 }
 
 // task reads the flags, but for the files that they name.

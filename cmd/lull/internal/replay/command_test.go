@@ -103,6 +103,19 @@ func TestTheOneThatRan(t *testing.T) {
 	}
 }
 
+// Of several services the first was observed. It alone flies.
+func TestSeveralServices(t *testing.T) {
+	world, policy := files(t, func(s *sim.Scenario, l *scenario.Learned) {
+		s.Services = append(s.Services, sim.Service{Name: "other", Errors: 0.5, Faults: []sim.Fault{{Kind: sim.Stall, At: 2 * time.Minute, For: time.Minute}}})
+		s.Fleets = append(s.Fleets, sim.Fleet{Calls: "other", Arrivals: sim.Arrivals{Rate: 1000}})
+		l.Values = []scenario.Interval{{Path: "services.1.errors", Low: "40%", High: "60%"}}
+	})
+	code, out, errs := run(t.Context(), world, "--policy", policy, "--seeds", "4")
+	if code != cli.OK || !strings.Contains(out, "incident from 60 to 75 s") || !strings.Contains(strings.Join(strings.Fields(out), " "), "It is of service.") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct {
 		change func(s *sim.Scenario, l *scenario.Learned)
@@ -119,12 +132,12 @@ func TestMistakes(t *testing.T) {
 			for i := range l.Observed.Calls {
 				l.Observed.Calls[i], l.Observed.Attempts[i] = -1, -1
 			}
-		}, "", `learned.observed.attempts is unknown: want calls or attempts of at least one step`},
+		}, "", `learned.observed is unknown: want calls or attempts, and failures or times, of at least one step`},
 		{func(s *sim.Scenario, l *scenario.Learned) {
 			for i := range l.Observed.Calls {
 				l.Observed.Failed[i], l.Observed.P50[i], l.Observed.P99[i] = -1, -1, -1
 			}
-		}, "", `learned.observed.failed is unknown: want failures or times of at least one step`},
+		}, "", `learned.observed is unknown: want calls or attempts, and failures or times, of at least one step`},
 	} {
 		if c.change == nil {
 			c.change = func(*sim.Scenario, *scenario.Learned) {}

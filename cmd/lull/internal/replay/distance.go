@@ -165,6 +165,15 @@ func (j *judge) of(figure int, all []flight) distance {
 	return d
 }
 
+// distances returns that of each figure, and the largest.
+func (j *judge) distances(flown []flight) (all []distance, far float64) {
+	for k := range figures {
+		all = append(all, j.of(k, flown))
+		far = max(far, all[k].Distance)
+	}
+	return all, far
+}
+
 // worst returns the steps around the one with the largest difference, as far as it is at least half as large.
 func (j *judge) worst(figure int, s scale, curve []float64) (from, to int) {
 	_, shares := j.apart(figure, s, j.observed[figure], curve)

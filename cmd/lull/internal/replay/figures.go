@@ -60,8 +60,9 @@ type flight struct {
 	Seed     uint64
 	Totals   sim.Totals
 	Recovery sim.Recovery
-	Held     float64 // calls in progress, on average
-	course
+	Held     float64  // calls in progress, on average
+	views    []course // as scenario.Observed.Simulate has them
+	course            // that which is compared
 }
 
 // median returns a figure of the flights in the middle, at each step.

@@ -43,9 +43,7 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 			b.WriteString(term.Fill("  - ", each))
 		}
 	}
-	for _, note := range r.notes() {
-		say("%s", note)
-	}
+	say("%s", r.flown())
 	rows := [][]string{{"", "distance", "of the seeds", "furthest off"}}
 	for k, d := range r.Distances {
 		if d.Distance < 0 {
@@ -62,14 +60,17 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 	fmt.Fprintln(&b, "\nDistance from what was observed: 0 is alike, 1 has nothing in common")
 	term.Table(&b, rows, term.Width)
 	b.WriteByte('\n')
-	say("%s", r.verdict())
-	switch {
-	case r.Nearest != nil:
-		say("It is reproduced with %s. If you can confirm that, change the file.", strings.Join(r.Nearest, ", "))
-	case r.Reproduced && len(r.Policies) == 0:
+	if r.FileOff != "" {
+		say("%s", r.FileOff)
+		b.WriteByte('\n')
+		say("That is so with the values of the file. Of %d draws of what is not known exactly %d do what was observed, such as the one with %s. %s", r.Drawn, len(r.Draws), strings.Join(r.Draws[0], ", "), r.verdict())
+	} else {
+		say("%s", r.verdict())
+	}
+	if r.Reproduced && r.Policies == nil {
 		say("But the values that are not known exactly are too uncertain: it is reproduced with none of %s of them.", term.Counted(r.Drawn, "draw"))
 	}
-	if len(r.Policies) == 0 {
+	if r.Policies == nil {
 		list("What would have to be known:", append(r.Questions, "whether there was another fault, a load that was not measured, or another policy than "+r.Ran))
 		var seen []string
 		for _, f := range r.learned.Seen {
@@ -100,15 +101,20 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 	return err
 }
 
-// notes say what was flown.
-func (r *result) notes() []string {
+// flown says what was flown.
+func (r *result) flown() string {
 	begin, end := r.world.Disturbance()
-	notes := []string{fmt.Sprintf("%s: an incident from %s. The policy that ran: %s. %s.", cmp.Or(r.world.Title, r.world.Name),
-		span(begin, cmp.Or(end, r.world.Horizon)), r.Ran, term.Counted(r.seeds, "seed"))}
-	if r.Smaller > 1 {
-		notes = append(notes, fmt.Sprintf("To take about a minute, the world was made %d times smaller: its load, processes, workers and queues. Chance does more in it.", r.Smaller))
+	text := fmt.Sprintf("%s: an incident from %s. The policy that ran: %s. %s.", cmp.Or(r.world.Title, r.world.Name), span(begin, cmp.Or(end, r.world.Horizon)), r.Ran, term.Counted(r.seeds, "seed"))
+	if r.AtService {
+		text += " What was observed is what the service wrote down: it does not notice that callers have gone."
 	}
-	return notes
+	if n := len(r.whole.Services) - len(r.world.Services); n > 0 {
+		text += fmt.Sprintf(" It is of %s. The file does not say what was observed of %s more.", r.world.Services[0].Name, term.Counted(n, "service"))
+	}
+	if r.Smaller > 1 {
+		text += fmt.Sprintf(" To take about a minute, the world was made %d times smaller: load, processes, workers and queues. Chance does more in it.", r.Smaller)
+	}
+	return text
 }
 
 // verdict says whether the incident is reproduced, and compares by the failures of each step how soon things were as before.
@@ -158,24 +164,19 @@ var columns = []string{"back after", "success", "attempts a call", "calls held"}
 
 // cells are the figures of a policy. It is back some time after the end of the last fault.
 func (a answer) cells() []string {
-	var recovered []flight
-	never := 0
-	for _, f := range a.Flights {
-		if f.Recovery.Recovered {
-			recovered = append(recovered, f)
-		} else if f.Recovery.Measured {
-			never++
+	back := "cannot be said"
+	recovered := slices.DeleteFunc(slices.Clone(a.Flights), func(f flight) bool { return !f.Recovery.Recovered })
+	switch never := len(a.Flights) - len(recovered); {
+	case len(recovered) > 0:
+		back = ranged(recovered, func(f *flight) float64 { return f.Recovery.Time.Seconds() }, func(v float64) string { return text(p50, v) })
+		if never > 0 {
+			back += fmt.Sprintf("; never in %d of %d", never, len(a.Flights))
 		}
-	}
-	back := ranged(recovered, func(f *flight) float64 { return f.Recovery.Time.Seconds() }, func(v float64) string { return text(p50, v) })
-	switch {
-	case never > 0 && recovered == nil:
+	case a.Flights[0].Recovery.Measured:
 		back = "never"
-	case never > 0:
-		back += fmt.Sprintf("; never in %d of %d", never, len(a.Flights))
 	}
 	return []string{
-		cmp.Or(back, "cannot be said"),
+		back,
 		ranged(a.Flights, func(f *flight) float64 { return f.Totals.SuccessRate() }, simulate.PercentOf),
 		ranged(a.Flights, func(f *flight) float64 { return f.Totals.Amplification }, number),
 		ranged(a.Flights, func(f *flight) float64 { return f.Held }, func(v float64) string { return simulate.Trimmed(v, 3) }),
@@ -188,9 +189,6 @@ func ranged(all []flight, of func(*flight) float64, text func(float64) string) s
 	for i := range all {
 		low, high = min(low, of(&all[i])), max(high, of(&all[i]))
 	}
-	if all == nil {
-		return ""
-	}
 	return joined(text(low), text(high))
 }
 
@@ -202,21 +200,18 @@ func (r *result) place(i int) string {
 	}
 	b, n := r.Policies[i+1], len(a.Flights)
 	wins, losses := versus(a, b)
-	sure := "perhaps"
-	switch decided := wins + losses; {
-	case decided == 0:
+	if wins+losses == 0 {
 		return fmt.Sprintf("%s: as good as %s in all %d flights", a.Name, b.Name, n)
-	case wilson(wins, decided) > 0.5:
+	}
+	// Surely: the lower end of the 95 % interval (Wilson, 1927) of its wins among the flights that differ is above a half.
+	const z = 1.96
+	m := float64(wins + losses)
+	p := float64(wins) / m
+	sure := "perhaps"
+	if p+z*z/(2*m)-z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m)) > (1+z*z/m)/2 {
 		sure = "surely"
 	}
 	return fmt.Sprintf("%s: %s better than %s. It is better in %d of %d flights, and worse in %d.", a.Name, sure, b.Name, wins, n, losses)
-}
-
-// wilson is the lower end of the 95 % interval of a share (Wilson, "Probable inference", 1927).
-func wilson(k, n int) float64 {
-	const z = 1.959964
-	p, m := float64(k)/float64(n), float64(n)
-	return (p + z*z/(2*m) - z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m))) / (1 + z*z/m)
 }
 
 func number(v float64) string { return fmt.Sprintf("%.2f", v) }
@@ -241,7 +236,7 @@ func (r *result) writePage(w io.Writer, command string) error {
 		return err
 	}
 	p := report.Page{Scenario: r.world, ScenarioYAML: string(world), Command: command, Version: cli.Version(),
-		PoliciesYAML: r.file, Measured: true, Windows: simulate.Windows(r.world), Notes: append(r.notes(), r.verdict())}
+		PoliciesYAML: r.file, Measured: true, Windows: simulate.Windows(r.world), Notes: []string{r.flown(), r.verdict()}}
 	for _, name := range columns {
 		p.Verdict.Columns = append(p.Verdict.Columns, report.Column{Name: name})
 	}

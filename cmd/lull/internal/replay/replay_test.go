@@ -18,7 +18,7 @@ import (
 func replayed(t *testing.T, s sim.Scenario, p lull.Policy, o scenario.Observed, values ...scenario.Interval) *result {
 	t.Helper()
 	return must.Have(task{
-		world: s, learned: &scenario.Learned{Observed: o, Values: values}, seeds: 6, seed: 1, tolerance: 0.2, enough: time.Hour,
+		world: s, whole: s, learned: &scenario.Learned{Observed: o, Values: values}, seeds: 6, seed: 1, tolerance: 0.2, enough: time.Hour,
 		policies: []sim.Contender{{Name: "now", Policy: p}, {Name: "again", Policy: p}}[:1+min(len(values), 1)],
 	}.replay(t.Context(), quiet()))
 }
@@ -71,8 +71,18 @@ func TestReproduced(t *testing.T) {
 	}
 }
 
-// Draws in which the policy that ran does not do what was observed are left out. If the file is wrong, and a draw is near enough,
-// that is named.
+// What a service writes down is recognised: that many succeed late there, whose callers have gone.
+func TestAtTheService(t *testing.T) {
+	for view, want := range []bool{false, true} {
+		r := replayed(t, stalled(), now, observe(stalled(), now, 77, time.Second, true, view))
+		if r.AtService != want || !r.Reproduced {
+			t.Errorf("view %d: at the service: %v; %s", view, r.AtService, r.verdict())
+		}
+	}
+}
+
+// Draws in which the policy that ran does not do what was observed are left out. If the values of the file are wrong, and some draws
+// are near enough, these have the answers.
 func TestDraws(t *testing.T) {
 	o := observe(stalled(), now, 77, time.Second, false)
 	workers := scenario.Interval{Path: "services.0.workers", Low: "12", High: "24"}
@@ -93,8 +103,12 @@ func TestDraws(t *testing.T) {
 	wrong := stalled()
 	wrong.Services[0].Workers = 15
 	r = replayed(t, wrong, now, o, workers)
-	if r.Reproduced || r.Policies != nil || len(r.Nearest) != 1 || r.Nearest[0] < "services.0.workers=16" {
-		t.Errorf("reproduced: %v; it would be with %v", r.Reproduced, r.Nearest)
+	if !r.Reproduced || r.Policies == nil || !strings.Contains(r.FileOff, "not reproduced") || r.Draws[0][0] < "services.0.workers=18" {
+		t.Errorf("with the file: %s; with draws: %s, %v", r.FileOff, r.verdict(), r.Draws)
+	}
+	r = replayed(t, wrong, now, o, scenario.Interval{Path: "services.0.workers", Low: "13", High: "16"})
+	if r.Reproduced || r.Policies != nil {
+		t.Errorf("no draw is near, and it is reproduced: %s", r.verdict())
 	}
 }
 
@@ -105,11 +119,11 @@ func TestLargeWorld(t *testing.T) {
 	f, v := &s.Fleets[0], &s.Services[0]
 	f.Processes, f.Arrivals.Rate, v.Workers, v.Queue.Limit = f.Processes*times, f.Arrivals.Rate*times, v.Workers*times, v.Queue.Limit*times
 	large := task{
-		world: s, learned: &scenario.Learned{Observed: observe(s, now, 77, time.Second, false)}, seeds: 4, seed: 1, tolerance: 0.2,
+		world: s, whole: s, learned: &scenario.Learned{Observed: observe(s, now, 77, time.Second, false)}, seeds: 4, seed: 1, tolerance: 0.2,
 		policies: []sim.Contender{{Name: "now", Policy: now}}, enough: time.Second,
 	}
 	r := must.Have(large.replay(t.Context(), quiet()))
-	if r.Smaller < 4 || !r.Reproduced || !strings.Contains(strings.Join(r.notes(), " "), "times smaller") {
+	if r.Smaller < 4 || !r.Reproduced || !strings.Contains(r.flown(), "times smaller") {
 		t.Errorf("%d times smaller: %s", r.Smaller, r.verdict())
 	}
 }

@@ -31,13 +31,14 @@ func stalled() sim.Scenario {
 }
 
 // observe flies a world under a policy, and returns what a caller measures. Of attempts: calls are not known.
-func observe(s sim.Scenario, p lull.Policy, seed uint64, step time.Duration, ofAttempts bool) scenario.Observed {
+func observe(s sim.Scenario, p lull.Policy, seed uint64, step time.Duration, ofAttempts bool, view ...int) scenario.Observed {
 	o := scenario.Observed{Step: step}
 	if !ofAttempts {
 		o.Calls = []float64{0}
 	}
-	_, o, err := o.Simulate(context.Background(), s, sim.Contender{Name: "now", Policy: p}, sim.Options{Seed: seed})
+	_, seen, err := o.Simulate(context.Background(), s, sim.Contender{Name: "now", Policy: p}, sim.Options{Seed: seed})
 	must.Succeed(err)
+	o = seen[append(view, 0)[0]]
 	if ofAttempts {
 		for i := range o.Calls {
 			o.Calls[i] = -1

@@ -62,8 +62,8 @@ func (f Command) Check() error { _, err := f.simulation(); return err }
 
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
-		"scenario": choice.Names(scenario.BuiltIn(), func(s sim.Scenario) string { return s.Name }),
-		"policy":   choice.Names(rivals.All(), func(p rivals.Preset) string { return p.Name }),
+		"scenario": choice.Each(scenario.BuiltIn(), func(s sim.Scenario) string { return s.Name }),
+		"policy":   choice.Each(rivals.All(), func(p rivals.Preset) string { return p.Name }),
 	}
 }
 

@@ -45,11 +45,7 @@ func (f figure) MarshalJSON() ([]byte, error) {
 }
 
 func figuresOf(values []float64) []figure {
-	all := make([]figure, len(values))
-	for i, v := range values {
-		all[i] = figure(v)
-	}
-	return all
+	return choice.Each(values, func(v float64) figure { return figure(v) })
 }
 
 // jsonSimulation is the output of --json. Names in _s are seconds, rates are per second, shares from 0 to 1. The same version, seed and
@@ -119,11 +115,7 @@ var fieldsOf = map[reflect.Type]string{
 
 func printJSON(w io.Writer, o outcome) error {
 	v := jsonSimulation{Schema: 1, Scenario: plainData(o.scenario), Seed: o.seed, Seeds: o.seeds, Interrupted: o.interrupted}
-	policies := make([]jsonPolicy, len(o.contenders))
-	for i, c := range o.contenders {
-		policies[i] = jsonPolicy{c.Name, c.Title, c.preset, plainData(c.Policy)}
-	}
-	v.Policies = policies
+	v.Policies = choice.Each(o.contenders, func(c contender) jsonPolicy { return jsonPolicy{c.Name, c.Title, c.preset, plainData(c.Policy)} })
 	if o.swept() {
 		v.Sweep = &jsonSweep{Axes: o.axes}
 		for i := range o.cells {
@@ -136,15 +128,7 @@ func printJSON(w io.Writer, o outcome) error {
 }
 
 func jsonSummaries(all []sim.Summary) []json.RawMessage {
-	out := []json.RawMessage{}
-	for _, m := range all {
-		runs := make([]run, len(m.Results))
-		for i, r := range m.Results {
-			runs[i] = runOf(r)
-		}
-		out = append(out, plainData(jsonSummary{m, runs}))
-	}
-	return out
+	return choice.Each(all, func(m sim.Summary) json.RawMessage { return plainData(jsonSummary{m, choice.Each(m.Results, runOf)}) })
 }
 
 func runOf(r sim.Result) run {
@@ -312,20 +296,13 @@ func seriesOf(r sim.Result) []namedSeries {
 }
 
 func inSeconds(all []time.Duration) []float64 {
-	seconds := make([]float64, len(all))
-	for i, d := range all {
-		seconds[i] = d.Seconds()
-	}
-	return seconds
+	return choice.Each(all, time.Duration.Seconds)
 }
 
 // printSweepCSV prints a line for each cell and policy: the values of the axes, under their paths, and the summary.
 func printSweepCSV(w io.Writer, o outcome) error {
 	out := csv.NewWriter(w)
-	var head []string
-	for _, x := range o.axes {
-		head = append(head, x.Path)
-	}
+	head := choice.Each(o.axes, func(x sweepAxis) string { return x.Path })
 	out.Write(append(head, "contender", "seeds", "recovered", "recovery_s", "recovery_s_half", "success", "success_half",
 		"amplification", "amplification_half", "worst_10s", "worst_10s_half", "held", "held_half", "peak_over_normal", "peak_over_normal_half", "p99_s", "p99_s_half"))
 	for i := range o.cells {

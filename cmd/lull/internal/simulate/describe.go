@@ -117,30 +117,21 @@ func arrivalsInWords(a sim.Arrivals) string {
 		text += " from second " + trimmed(a.At.Seconds(), 4)
 	}
 	if len(a.Ramp) > 0 {
-		points := make([]string, len(a.Ramp))
-		for i, p := range a.Ramp {
-			points[i] = fmt.Sprintf("%sx at %s", trimmed(p.Factor, 3), inWords(p.At))
-		}
+		points := choice.Each(a.Ramp, func(p sim.RampPoint) string { return fmt.Sprintf("%sx at %s", trimmed(p.Factor, 3), inWords(p.At)) })
 		text += ", times " + strings.Join(points, ", ")
 	}
 	return text
 }
 
 func calls(rate float64) string {
-	if rate == 1 {
-		return "one call a second"
-	}
-	return grouped(rate) + " calls a second"
+	return choice.Either(rate == 1, "one call a second", grouped(rate)+" calls a second")
 }
 
 // share returns a share that was set. For a measured one see percentOf.
 func share(v float64) string { return trimmed(100*v, 4) + " %" }
 
 func each(n int, one, many string) string {
-	if n <= 1 {
-		return one
-	}
-	return grouped(float64(n)) + " " + many
+	return choice.Either(n <= 1, one, grouped(float64(n))+" "+many)
 }
 
 func networkInWords(n sim.Network) []string {

@@ -12,6 +12,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -53,9 +54,7 @@ func (o outcome) page(command string) (report.Page, error) {
 	if o.seeds > 1 {
 		p.OfSeeds = seedTable(columns, all)
 	}
-	for _, sentence := range findings(o.scenario, all) {
-		p.Notes = append(p.Notes, strings.ReplaceAll(sentence, "\n  ", " "))
-	}
+	p.Notes = choice.Each(findings(o.scenario, all), func(sentence string) string { return strings.ReplaceAll(sentence, "\n  ", " ") })
 	return p, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/scenario"
@@ -299,11 +300,9 @@ func contendersNamed(v string) ([]contender, error) {
 	if err != nil {
 		return nil, cli.CannotRead(err)
 	}
-	var all []contender
-	for _, p := range policies {
-		all = append(all, contender{Contender: sim.Contender{Name: p.Name, Title: "of " + v, Policy: p.Policy}})
-	}
-	return all, nil
+	return choice.Each(policies, func(p config.NamedPolicy) contender {
+		return contender{Contender: sim.Contender{Name: p.Name, Title: "of " + v, Policy: p.Policy}}
+	}), nil
 }
 
 func presetContender(name string) (sim.Contender, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cells"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -214,9 +215,7 @@ type jsonZone struct {
 func (m stabilityMap) printJSON(w io.Writer) error {
 	first := m.of[0][0]
 	v := jsonStability{Schema: 1, Scenario: plainData(m.scenario), Seed: m.seed, Capacity: figure(m.scenario.Capacity()), Loads: figuresOf(first.Loads), Theory: first.Theory}
-	for _, d := range first.Outages {
-		v.Outages = append(v.Outages, figure(d.Seconds()))
-	}
+	v.Outages = choice.Each(first.Outages, func(d time.Duration) figure { return figure(d.Seconds()) })
 	for p, c := range m.contenders {
 		for n, s := range m.of[p] {
 			v.Maps = append(v.Maps, jsonZone{c.Name, m.sizes[n], s.Back, s.Helped, s.Runs})

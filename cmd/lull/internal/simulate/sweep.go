@@ -144,7 +144,7 @@ func printMaps(w io.Writer, o outcome) error {
 		}
 		term.Table(out, rows, term.Width)
 	}
-	policies := choice.Names(o.contenders, func(c contender) string { return c.Name })
+	policies := choice.Each(o.contenders, func(c contender) string { return c.Name })
 	measure := func(title string, of func(sim.Summary) string) {
 		show := func(cell int, policy string) string {
 			if s, ok := o.summary(cell, policy); ok {

@@ -43,11 +43,7 @@ func (o outcome) text() string {
 	b.WriteString(scenarioText(o.scenario))
 	seeds := choice.Either(o.seeds > 1, fmt.Sprintf("%d and the %d after it; means ± the half width of a 95 %% confidence interval", o.seed, o.seeds-1), fmt.Sprintf("%d", o.seed))
 	b.WriteString(entry("seed", seeds))
-	var policies [][2]string
-	for _, c := range o.contenders {
-		policies = append(policies, [2]string{c.Name, c.Title})
-	}
-	listed(&b, "The policies", policies)
+	listed(&b, "The policies", choice.Each(o.contenders, func(c contender) [2]string { return [2]string{c.Name, c.Title} }))
 	return b.String()
 }
 

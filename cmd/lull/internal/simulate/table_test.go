@@ -101,7 +101,7 @@ func TestColumns(t *testing.T) {
 		"success, per call, 10 s, normal, held, p99, wasted, refused, lost, memory": {Fleets: []sim.Fleet{{Link: sim.Link{On: true}}}},
 		"success, per call, 10 s, per s, held, p99, wasted, refused, done":          {Fleets: []sim.Fleet{{Arrivals: sim.Arrivals{Kind: sim.AtOnce}}}},
 	} {
-		check.Equal(t, strings.Join(choice.Names(columnsFor(s, nil), func(c column) string { return c.head }), ", "), want, "columns")
+		check.Equal(t, strings.Join(choice.Each(columnsFor(s, nil), func(c column) string { return c.head }), ", "), want, "columns")
 	}
 }
 

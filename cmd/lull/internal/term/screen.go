@@ -49,10 +49,7 @@ func (s Style) Colours() bool { return s.colours }
 
 // In returns text in the colours of escape sequences, such as Bold+Red.
 func (s Style) In(escapes, text string) string {
-	if !s.colours || text == "" {
-		return text
-	}
-	return escapes + text + Reset
+	return choice.Either(!s.colours || text == "", text, escapes+text+Reset)
 }
 
 // Mark returns text with the words in colour that the first group of re matches. colours has the escape sequences of each.

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // Width is how wide text is.
@@ -51,11 +53,7 @@ func Ranked[F any](all []F, of func(F) (value float64, text string, ok bool)) []
 		}
 	}
 	slices.SortStableFunc(some, func(a, b ranked) int { return cmp.Compare(a.value, b.value) })
-	var texts []string
-	for _, r := range some {
-		texts = append(texts, r.text)
-	}
-	return texts
+	return choice.Each(some, func(r ranked) string { return r.text })
 }
 
 // filled puts words into lines. A word that is too long for any line has one to itself.
@@ -96,10 +94,7 @@ func Pad(text string, width int) string {
 
 // Counted returns a number and what it counts: 1 field, 2 fields.
 func Counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return choice.Either(n == 1, "1 "+what, fmt.Sprintf("%d %ss", n, what))
 }
 
 // Printable escapes control characters, so that the text of a stranger cannot control the terminal.

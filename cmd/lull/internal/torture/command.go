@@ -69,7 +69,7 @@ func (f Command) Check() error { _, _, err := f.task(); return err }
 
 func (Command) Complete() map[string][]string {
 	return map[string][]string{
-		"client": slices.Sorted(maps.Keys(builtIn)), "case": choice.Names(torture.Cases(), func(c torture.Case) string { return c.Name }),
+		"client": slices.Sorted(maps.Keys(builtIn)), "case": choice.Each(torture.Cases(), func(c torture.Case) string { return c.Name }),
 	}
 }
 

@@ -25,7 +25,7 @@ func (e *estimator) arrivals() error {
 	s = newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*s.Step)
 	counts := slices.Clone(s.arrived())
 	what, pure := [...]string{"calls", "attempts, among them retries", "requests, among them retries"}[s.Side], s.Side == observed.Calls
-	if !slices.ContainsFunc(s.retries, math.IsNaN) {
+	if !slices.ContainsFunc(s.retries, math.IsNaN) && (s.Side == observed.Attempts || sum(s.retries, s.whole()) > 0) {
 		what, pure = "first attempts", true
 		for i, r := range s.retries {
 			counts[i] -= r
@@ -33,12 +33,16 @@ func (e *estimator) arrivals() error {
 	}
 	quiet := slices.Clone(counts)
 	for i := range counts {
-		r, disturbed := e.disturbed(s.At(i), s.At(i+1))
+		of, r, disturbed := e.disturbed(s.At(i), s.At(i+1))
 		if !disturbed {
 			continue
 		}
 		quiet[i] = math.NaN()
-		if !pure && !e.main.grew(r) {
+		switch {
+		case pure:
+		case of.grew(r): // what comes before anything fails is calls
+			counts[i] = min(counts[i], s.unfailed(s.step(of.At(r.from-1)), i))
+		default:
 			e.hidden = true
 			counts[i] = math.NaN()
 		}
@@ -114,6 +118,18 @@ func stretchesOf(means []float64) (all []run) {
 		all[len(all)-1].to = i + 1
 	}
 	return all
+}
+
+// unfailed returns the most that came in a step from the first to the last, before a tenth failed in one; +Inf if it failed at once.
+func (s *steps) unfailed(first, last int) float64 {
+	most := math.Inf(-1)
+	for i := first; i <= last && s.lost[i] <= 0.1*s.all[i]; i++ {
+		most = max(most, s.arrived()[i])
+	}
+	if math.IsInf(most, -1) {
+		return math.Inf(1)
+	}
+	return most
 }
 
 // grew reports whether more came in the incident than retries explain: each of them follows a failure.

@@ -12,7 +12,7 @@ import (
 func (e *estimator) callers() {
 	f := e.fleet()
 	for _, side := range []observed.Side{observed.Attempts, observed.Calls} {
-		if s := e.sum[side]; s != nil && s.Processes > 0 {
+		if s := e.sum[side]; s != nil && s.Side != observed.Served && s.Processes > 0 {
 			f.Processes = s.Processes
 		}
 	}
@@ -27,7 +27,7 @@ func (e *estimator) callers() {
 		code []string
 	}{
 		{observed.Calls, "deadline of calls", []string{"timeout", "canceled"}},
-		{observed.Attempts, "attempt timeout", []string{"timeout", "canceled"}},
+		{observed.Attempts, "attempt timeout", []string{"timeout", "canceled", "499"}},
 		{observed.Served, "attempt timeout", []string{"499", "canceled"}},
 		{observed.Served, "timeout of the proxy", []string{"504", "408", "timeout"}},
 	} {

@@ -87,7 +87,7 @@ func TestIncidents(t *testing.T) {
 			continue
 		}
 		w.within(t, c.values)
-		if m.cold > 0 && (f[0].Cold < 5 || f[0].Cold > 9 || f[0].Warmup < 20*time.Second || f[0].Warmup > 35*time.Second) {
+		if m.cold > 0 && (f[0].Cold < 5 || f[0].Cold > 9 || f[0].Warmup < 15*time.Second || f[0].Warmup > 35*time.Second) {
 			t.Errorf("%s: cold %v for %v", name, f[0].Cold, f[0].Warmup)
 		}
 		if !strings.HasPrefix(w.Happened, "This happened: a fault like the simulator's "+c.kind.String()) {
@@ -183,7 +183,7 @@ func TestSeveral(t *testing.T) {
 	t.Parallel()
 	m := usual()
 	d, other := m.fly(), m.fly()
-	other.Series[0].Side = observed.Attempts
+	other.Series[0].Side, other.Series[0].Source = observed.Attempts, "callers"
 	for i := range other.Series[0].Points {
 		for _, b := range other.Series[0].Points[i].Ended {
 			b.N *= 2

@@ -21,8 +21,17 @@ type fault struct {
 // faults learns what went wrong in each incident. If there are series by host and only some of the hosts have incidents, it looks at these alone.
 func (e *estimator) faults(g *group) {
 	s, hosts := e.sick(g)
+	var known []run                                             // in steps of s
+	if a := e.sum[observed.Attempts]; a != nil && a != e.main { // a server that is down does not log it
+		for _, r := range a.incidents {
+			if f, ok := e.explain(a, r); ok && f.Kind == sim.Crash && e.inFrame(a, r) {
+				e.write(a, f)
+				known = append(known, run{s.step(a.At(r.from)), s.step(a.At(r.to))})
+			}
+		}
+	}
 	for _, r := range s.incidents {
-		if s.At(r.to).Before(e.zero) || !s.At(r.from).Before(e.zero.Add(e.w.Scenario.Horizon)) {
+		if !e.inFrame(s, r) || slices.ContainsFunc(known, func(k run) bool { return k.from < r.to && r.from < k.to }) {
 			continue
 		}
 		since := s.Start.Sub(e.zero).Seconds()
@@ -42,6 +51,10 @@ func (e *estimator) faults(g *group) {
 	}
 }
 
+func (e *estimator) inFrame(s *steps, r run) bool {
+	return s.At(r.to).After(e.zero) && s.At(r.from).Before(e.zero.Add(e.w.Scenario.Horizon))
+}
+
 func (e *estimator) happen(text string, args ...any) {
 	text = fmt.Sprintf(text, args...)
 	if e.i > 0 {
@@ -52,20 +65,17 @@ func (e *estimator) happen(text string, args ...any) {
 
 // sick returns the series of the hosts that have incidents, if others have none, and how many they are; otherwise main.
 func (e *estimator) sick(g *group) (*steps, int) {
-	byHost := map[string][]*observed.Series{}
-	for _, p := range g.side[e.main.Side] {
-		if p.Host != "" && slices.Equal(p.Edges, e.main.Edges) {
-			byHost[p.Host] = append(byHost[p.Host], p)
-		}
+	byHost := g.hosts(observed.Served)
+	if byHost == nil {
+		byHost = g.hosts(observed.Attempts)
 	}
 	var parts []*observed.Series
 	n := 0
 	for _, of := range byHost {
-		if h := coarse(of); len(byHost) > 1 {
-			if h.findCalm(); len(h.incidents) > 0 {
-				parts = append(parts, of...)
-				n++
-			}
+		h := coarse(of)
+		if h.findCalm(); len(h.incidents) > 0 {
+			parts = append(parts, of...)
+			n++
 		}
 	}
 	if n == 0 || n == len(byHost) {
@@ -128,14 +138,23 @@ func (e *estimator) explain(s *steps, r run) (fault, bool) {
 	}
 	inside := down.inside()
 	silent := sum(s.ok, inside) <= 0.02*s.rate*float64(inside.to-inside.from)
-	// It was as quick as ever until just before that: what was slow earlier is not the beginning.
-	sudden := down.from <= r.from+1 || s.ok[down.from-2] > 0.7*came[down.from-2] && !s.late(run{down.from - 2, down.from - 1}, 2)
-	if down.to > 0 && sudden {
+	sudden := func(at int) bool { // before it all is well, but for the step in which it begins
+		for i := r.from; i < at-1; i++ {
+			if s.p[1][i] > 2.5*s.median || s.lost[i] > 0.1*s.all[i] {
+				return false
+			}
+		}
+		return true
+	}
+	if down.to > 0 && sudden(down.from) {
 		if quick := sum(s.failed, down); quick > 0.9*sum(s.all, down) && quick > 0.8*sum(came, down) {
-			f, ok := s.refused(r, down)
+			f, ok := s.refused(down, down)
 			// In a stall some wait, until they are cut off or answered late.
 			gone := sum(s.cut, down)
 			if waited := gone >= 5 && surprise(gone, s.failing*sum(s.all, down)) > certain || s.late(run{down.to, down.to + 2}, 1.5); f.Kind == sim.Crash || !waited || !silent {
+				if f.Kind == sim.Crash {
+					e.warm(s, &f, r)
+				}
 				return f, ok
 			}
 		}
@@ -144,7 +163,7 @@ func (e *estimator) explain(s *steps, r run) (fault, bool) {
 		}
 	}
 	// Others than those that failed are answered. If they are cut off, a full queue refuses.
-	if failing.to > 0 && !s.late(failing, 1.5) && sum(s.cut, failing) < 0.1*sum(s.all, failing)+s.failing*sum(s.all, failing) {
+	if failing.to > 0 && sudden(failing.from) && !s.late(failing, 1.5) && sum(s.cut, failing) < 0.1*sum(s.all, failing)+s.failing*sum(s.all, failing) {
 		if f, ok := s.refused(r, failing); ok {
 			return f, true
 		}
@@ -226,7 +245,6 @@ func (s *steps) refused(r, q run) (f fault, ok bool) {
 	f.why = fmt.Sprintf("%s of %s failed, with %s", whole(bad), whole(all), strings.Join(names[:min(3, len(names))], ", "))
 	if p > 0.9 && codes["refused"]+codes["reset"]+codes["502"] > 0.8*bad {
 		f.Kind = sim.Crash
-		s.warm(&f, r)
 		return f, true
 	}
 	var means []float64
@@ -249,21 +267,18 @@ func (r run) inside() run {
 	return r
 }
 
-// warm gives a crash a cold cache, if answers were slow after it and became quicker while little was lost.
-func (s *steps) warm(f *fault, r run) {
-	from := int(f.to.high / s.length)
-	first, last := 0.0, from
-	for i := from; i < r.to; i++ {
-		if ratio := s.p[1][i] / s.median; ratio > 1.2 && s.lost[i] <= 0.05*s.all[i]+3 {
-			if first == 0 {
-				first = ratio
-			}
-			last = i + 1
+// warm gives a crash a cold cache, if the first answers after it took longer: then nothing waited yet. A quarter of them shows by how much.
+func (e *estimator) warm(s *steps, f *fault, r run) {
+	for i := int(f.to.low/s.length) - 1; i < min(r.to, int(f.to.high/s.length)+2); i++ {
+		if s.ok[i] < 4 {
+			continue
 		}
-	}
-	if first > 1.5 && last-from >= 3 {
-		f.Cold, f.Warmup = digits(first, 2), seconds(float64(last-from+1)*s.length, 3)
-		f.why += fmt.Sprintf("; afterwards answers took %s times as long, and became quicker for %s", number(f.Cold, 0), duration(f.Warmup.Seconds(), 0))
+		if ratio := s.p[0][i] / s.usual.quantile(0.25); ratio > 1.5 && r.to-i >= 3 {
+			f.Cold, f.Warmup = digits(ratio, 2), seconds(float64(r.to-i)*s.length, 3)
+			f.why += fmt.Sprintf("; the first answers afterwards took %s times as long", number(f.Cold, 0))
+			e.ask("faults", "", "times of the work without the wait", "How long was the cache cold after the crash? Assumed: until all was normal, %s.", duration(f.Warmup.Seconds(), 0))
+		}
+		return
 	}
 }
 
@@ -314,7 +329,12 @@ func (e *estimator) slowed(s *steps, r run, came []float64) (f fault, ok bool) {
 	if f.Kind = sim.BrownOut; quantileOf(spreads, 0.5) > 2*width {
 		f.Kind = sim.SlowDown
 	}
-	inside := r.inside()
+	inside := r.inside() // and if many are cut off then, only what came before: later it works for callers that have gone
+	for i := inside.from + 3; i < inside.to; i++ {
+		if s.cut[i] > 0.1*s.all[i] && sum(s.ok, run{inside.from, i}) >= 50 {
+			inside.to = i
+		}
+	}
 	answers = sum(s.ok, inside)
 	can := float64(inside.to-inside.from) * s.rate
 	if w := float64(e.service().Workers); w > 0 {

@@ -81,13 +81,8 @@ func (r *reader) readQuery(address string) error {
 		for _, v := range stream.Histograms {
 			r.src.Lines++
 			s := sample{at: v.Timestamp.Time().UnixNano(), n: float64(v.Histogram.Count), sum: float64(v.Histogram.Sum), bars: []edge{}}
-			below := 0.
 			for _, b := range v.Histogram.Buckets {
-				if last := len(s.bars) - 1; last < 0 || float64(b.Lower) > s.bars[last].upper {
-					s.bars = append(s.bars, edge{float64(b.Lower), below})
-				}
-				below += float64(b.Count)
-				s.bars = append(s.bars, edge{float64(b.Upper), below})
+				s.bars = addBar(s.bars, float64(b.Lower), float64(b.Upper), float64(b.Count))
 			}
 			r.addSample(name, labels, s)
 		}

@@ -148,26 +148,29 @@ func TestErrors(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"no source":        {"", Options{Format: "x"}, `format is "x": want nginx, envoy, haproxy, alb, json, csv, prometheus, otlp`},
-		"step":             {"", Options{Step: 1}, "step is 1ns: want at least 100ms"},
-		"from":             {"", Options{From: time.Unix(2, 0).UTC(), To: time.Unix(1, 0).UTC()}, "from is 1970-01-01 00:00:02 +0000 UTC: want a time before 1970-01-01 00:00:01 +0000 UTC"},
-		"field":            {"", Options{Fields: map[string]string{"latency": "x"}}, "field latency=x: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)"},
-		"unit":             {"", Options{Fields: map[string]string{"unit": "min"}}, "field unit=min: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)"},
-		"side":             {"", Options{Fields: map[string]string{"side": "me"}}, "field side=me: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)"},
-		"empty":            {"", Options{}, "-: want a log or metrics: EOF"},
-		"unknown":          {"hello\nworld\n", Options{}, "-: the format is not known: want one of nginx, envoy, haproxy, alb, json, csv, prometheus, otlp, or a log format"},
-		"no zone":          {"time,ms,status\n2026-11-29 12:00:00,5,200\n", Options{}, `-: line 2: time is "2026-11-29 12:00:00": the times have no zone: give that of the server, such as UTC or Europe/Berlin`},
-		"no unit":          {"time,duration,status\n2026-11-29 12:00:00Z,5,200\n", Options{}, "-: line 2: duration is 5, and has no unit: want the field unit, which is s, ms, us or ns"},
-		"no column":        {"time,ms,status\n", Options{Fields: map[string]string{"time": "t"}}, `-: line 1: there is no column "t" (field time): want one of time, ms, status`},
-		"no time":          {"ms,status\n", Options{}, "-: line 1: no column has the time: want time, start or timestamp, or the field time or start with the name of the column"},
-		"no status":        {"time,ms\n", Options{}, "-: line 1: no column has the status: want status or code, or the field status with the name of the column"},
-		"nothing of use":   {"time,ms,status\nx,5,200\n", Options{}, `-: no line can be used as csv: line 2: time is "x": want ` + wantTime},
-		"nothing in time":  {"time,ms,status\n2026-11-29 12:00:00Z,5,200\n", Options{To: time.Unix(1, 0)}, `-: no line can be used as csv: what is outside of the chosen time is left out`},
-		"format no time":   {"x", Options{LogFormat: "$status $request_time"}, `log format "$status $request_time" has no time: want $msec, $time_iso8601, $time_local, %START_TIME% or %tr`},
-		"format no status": {"x", Options{LogFormat: "%tr %Ta"}, `log format "%tr %Ta" has no status: want $status, %RESPONSE_CODE% or %ST`},
-		"format together":  {"x", Options{LogFormat: "$msec$status"}, `log format: nothing separates $status from what stands before it: want a space or a quote`},
-		"one dump":         {"http_server_request_duration_seconds_count{http_response_status_code=\"200\"} 5 1795953600000\n", Options{}, "no metric has samples of two times: want two dumps, or one with timestamps"},
-		"too long a time":  {"time,ms,status\n2026-11-29T12:00:00Z,5,200\n2026-11-29T23:00:00Z,5,200\n", Options{Step: 100 * time.Millisecond}, "step is 100ms: want longer steps, or a part of the time (from, to): the sources have 396001 of them"},
+		"no source":             {"", Options{Format: "x"}, `format is "x": want nginx, envoy, haproxy, alb, json, csv, prometheus, otlp`},
+		"step":                  {"", Options{Step: 1}, "step is 1ns: want at least 100ms"},
+		"from":                  {"", Options{From: time.Unix(2, 0).UTC(), To: time.Unix(1, 0).UTC()}, "from is 1970-01-01 00:00:02 +0000 UTC: want a time before 1970-01-01 00:00:01 +0000 UTC"},
+		"field":                 {"", Options{Fields: map[string]string{"latency": "x"}}, "field latency=x: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)"},
+		"unit":                  {"", Options{Fields: map[string]string{"unit": "min"}}, "field unit=min: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)"},
+		"side":                  {"", Options{Fields: map[string]string{"side": "me"}}, "field side=me: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)"},
+		"empty":                 {"", Options{}, "-: want a log or metrics: EOF"},
+		"unknown":               {"hello\nworld\n", Options{}, "-: the format is not known: want one of nginx, envoy, haproxy, alb, json, csv, prometheus, otlp, or a log format"},
+		"no zone":               {"time,ms,status\n2026-11-29 12:00:00,5,200\n", Options{}, `-: line 2: time is "2026-11-29 12:00:00": the times have no zone: give that of the server, such as UTC or Europe/Berlin`},
+		"no unit":               {"time,duration,status\n2026-11-29 12:00:00Z,5,200\n", Options{}, "-: line 2: duration is 5, and has no unit: want the field unit, which is s, ms, us or ns"},
+		"no column":             {"time,ms,status\n", Options{Fields: map[string]string{"time": "t"}}, `-: line 1: there is no column "t" (field time): want one of time, ms, status`},
+		"no time":               {"ms,status\n", Options{}, "-: line 1: no column has the time: want time, start or timestamp, or the field time or start with the name of the column"},
+		"no status":             {"time,ms\n", Options{}, "-: line 1: no column has the status: want status or code, or the field status with the name of the column"},
+		"nothing of use":        {"time,ms,status\nx,5,200\n", Options{}, `-: no line can be used as csv: line 2: time is "x": want ` + wantTime},
+		"nothing in time":       {"time,ms,status\n2026-11-29 12:00:00Z,5,200\n", Options{To: time.Unix(1, 0)}, `-: no line can be used as csv: what is outside of the chosen time is left out`},
+		"format no time":        {"x", Options{LogFormat: "$status $request_time"}, `log format "$status $request_time" has no time: want $msec, $time_iso8601, $time_local, %START_TIME% or %tr`},
+		"format no status":      {"x", Options{LogFormat: "%tr %Ta"}, `log format "%tr %Ta" has no status: want $status, %RESPONSE_CODE% or %ST`},
+		"format together":       {"x", Options{LogFormat: "$msec$status"}, `log format: nothing separates $status from what stands before it: want a space or a quote`},
+		"format and log format": {"x", Options{Format: "json", LogFormat: "$msec $status $request_time"}, `format is "json", and the log format is one of nginx: want one of both`},
+		"log format of nothing": {"time,ms,status\n2026-11-29T12:00:00Z,5,200\n", Options{LogFormat: "$msec $status $request_time"}, "no source is a log of nginx: want one, or no log format"},
+		"another log format":    {"x y\n", Options{LogFormat: "$msec $status $request_time"}, "-: no line can be used as nginx: line 1: the line is not one of nginx in the log format"},
+		"one dump":              {"http_server_request_duration_seconds_count{http_response_status_code=\"200\"} 5 1795953600000\n", Options{}, "no metric has samples of two times: want two dumps, or one with timestamps"},
+		"too long a time":       {"time,ms,status\n2026-11-29T12:00:00Z,5,200\n2026-11-29T23:00:00Z,5,200\n", Options{Step: 100 * time.Millisecond}, "step is 100ms: want longer steps, or a part of the time (from, to): the sources have 396001 of them"},
 	} {
 		if _, err := read(t, c.text, c.o); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v\nwant %s", name, err, c.want)
@@ -234,7 +237,8 @@ func TestDamagedGzip(t *testing.T) {
 
 func TestLogFormats(t *testing.T) {
 	for format, line := range map[string]string{
-		`$time_iso8601|$host|${status}|$request_time|`:                                          "2026-11-29T12:00:00+00:00|a b|200|0.005|",
+		`combined $request_time`:                       `192.0.2.1 - - [29/Nov/2026:12:00:00 +0000] "GET / HTTP/1.1" 200 612 "-" "curl/8.5" 0.005`,
+		`$time_iso8601|$host|${status}|$request_time|`: "2026-11-29T12:00:00+00:00|a b|200|0.005|",
 		`[%START_TIME(%s.%3f)%] %REQ(:METHOD):9% %RESPONSE_CODE% %DURATION% %UPSTREAM_CLUSTER%`: "[1795953600.000] GET 200 5 shop",
 		`%ci:%cp %Tl %{+Q}r %ST %[var(txn.x)] %Ta`:                                              `192.0.2.1:99 29/Nov/2026:12:00:00 +0000 "GET / HTTP/1.1" 200 x 5`,
 		`$remote_addr $status $upstream_response_time $msec $request_time "$http_referer"`:      `192.0.2.1 200 0.001, 0.002 : 0.003 1795953600.005 0.005 "-"`,
@@ -249,6 +253,20 @@ func TestLogFormats(t *testing.T) {
 		if s.Start.Unix() != noon || s.Points[0].Ended["200"].N != 1 || s.Points[0].Ended["200"].Sum != .005 {
 			t.Errorf("%s: %+v", format, s)
 		}
+	}
+}
+
+// A log format is that of one source. Others are recognised.
+func TestClientAndServer(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	must.Succeed(os.WriteFile(log, []byte("1795953600.005 200 0.005\n1795953601.005 200 0.005\n"), 0o600))
+	d := must.Have(Read(t.Context(), []string{"testdata/openmetrics.txt", log, "testdata/envoy.json"}, Options{LogFormat: "$msec $status $request_time"}))
+	var got []string
+	for _, s := range d.Series {
+		got = append(got, fmt.Sprint(s.Source, " ", s.Side, " ", s.Service))
+	}
+	if fmt.Sprint(got) != "[nginx 2  json 2 users metrics 0 shop]" {
+		t.Error(got)
 	}
 }
 

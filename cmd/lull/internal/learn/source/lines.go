@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -94,6 +95,19 @@ func newLogFormat(format string) (all logFormat, err error) {
 	return append(all, piece{before: []byte(format[end:])}), err
 }
 
+// kindOf returns whose log format it is.
+func kindOf(format string) string {
+	switch {
+	case format == "":
+		return ""
+	case strings.Contains(format, "$"):
+		return "nginx"
+	case strings.Contains(format, "%DURATION%") || strings.Contains(format, "%START_TIME"):
+		return "envoy"
+	}
+	return "haproxy"
+}
+
 func (f logFormat) has(c column) bool {
 	return slices.ContainsFunc(f, func(p piece) bool { return p.column == c })
 }
@@ -127,15 +141,21 @@ func (f logFormat) split(line []byte, fields *[columns][]byte) bool {
 	return true
 }
 
+// fits reports whether line may have the format.
+func (f logFormat) fits(line []byte) bool {
+	var fields [columns][]byte
+	found := f.split(afterSyslog(line), &fields)
+	at := bytes.TrimLeft(slices.Concat(fields[ended], fields[began]), "[")
+	_, ok := outcomeOf(fields[status])
+	return found && ok && len(at) > 8 && isDigits(at[:2])
+}
+
 // readLines reads a log with a format of its own.
 func (r *rows) readLines(text *bufio.Reader) error {
 	kind := r.c.kind
 	formats, want := logFormats[kind], "the line is not one of "+kind
-	if r.LogFormat != "" {
-		f, err := newLogFormat(r.LogFormat)
-		if err != nil {
-			return err
-		}
+	if kindOf(r.LogFormat) == kind {
+		f, _ := newLogFormat(r.LogFormat)
 		if !f.has(took) && !(f.has(ended) && f.has(began)) {
 			return &NoDuration{Source: r.name, Line: adviceFor(kind)}
 		}

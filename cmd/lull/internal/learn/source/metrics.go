@@ -38,6 +38,18 @@ type sample struct {
 // An edge is how many were at most upper.
 type edge struct{ upper, n float64 }
 
+// addBar adds a bar of a native histogram, which leaves out what is empty.
+func addBar(bars []edge, lower, upper, n float64) []edge {
+	last := edge{math.Inf(-1), 0}
+	if len(bars) > 0 {
+		last = bars[len(bars)-1]
+	}
+	if lower > last.upper*(1+1e-9) {
+		bars = append(bars, edge{lower, last.n})
+	}
+	return append(bars, edge{upper, last.n + n})
+}
+
 // addSample adds what a source has of a metric at a time. Of a classic histogram each bucket, the count and the sum come alone.
 func (r *reader) addSample(name string, labels map[string]string, s sample) {
 	base, part, unit := ruleName(name)

@@ -102,17 +102,11 @@ func (r *reader) addMetric(m *metricspb.Metric, process map[string]string) {
 	}
 	for _, p := range m.GetExponentialHistogram().GetDataPoints() {
 		s := sample{n: float64(p.Count), sum: p.GetSum(), bars: []edge{{p.ZeroThreshold, float64(p.ZeroCount)}}}
-		base, below := math.Exp2(math.Exp2(-float64(p.Scale))), p.ZeroCount
+		base := math.Exp2(math.Exp2(-float64(p.Scale)))
 		for i, n := range p.GetPositive().GetBucketCounts() {
-			if n == 0 {
-				continue
+			if at := float64(p.Positive.Offset) + float64(i); n > 0 {
+				s.bars = addBar(s.bars, math.Pow(base, at), math.Pow(base, at+1), float64(n))
 			}
-			at := float64(p.Positive.Offset) + float64(i)
-			if lower := math.Pow(base, at); lower > s.bars[len(s.bars)-1].upper*(1+1e-9) {
-				s.bars = append(s.bars, edge{lower, float64(below)})
-			}
-			below += n
-			s.bars = append(s.bars, edge{math.Pow(base, at+1), float64(below)})
 		}
 		add(p.Attributes, p.TimeUnixNano, p.StartTimeUnixNano, m.GetExponentialHistogram().AggregationTemporality, s)
 	}

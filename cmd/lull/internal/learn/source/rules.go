@@ -112,9 +112,9 @@ func outcomeWord(s string) string {
 }
 
 // plainName returns a name of OpenTelemetry as Prometheus writes it.
-func plainName(name string) string {
-	return strings.NewReplacer(".", "_", "-", "_", "/", "_").Replace(name)
-}
+func plainName(name string) string { return underscores.Replace(name) }
+
+var underscores = strings.NewReplacer(".", "_", "-", "_", "/", "_")
 
 // ruleName returns the name of a metric without endings, the ending that it had in a histogram, and the seconds of its unit, 0 if it
 // has none.

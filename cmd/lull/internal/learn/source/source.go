@@ -5,7 +5,8 @@
 // order. A mistake in a line never ends the reading. It is counted in Data.Problems, whose texts may quote the source: show
 // them, but store them nowhere.
 //
-// Series of the same source, side and service have different hosts, and together all requests.
+// Logs of the same format are taken to be of alike processes, which had different requests: read those of a proxy and of the server
+// behind it one at a time. Series of the same source, side and service have different hosts, and together all requests.
 package source
 
 import (
@@ -96,6 +97,9 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 			return nil, err
 		}
 	}
+	if kind := kindOf(o.LogFormat); kind != "" && r.logs[kind] == nil {
+		return nil, fmt.Errorf("no source is a log of %s: want one, or no log format", kind)
+	}
 	if len(r.data.Series) == 0 {
 		why := append(r.data.Problems, observed.Problem{Text: "want one of " + strings.Join(slices.Sorted(maps.Keys(rules)), ", ")})[0]
 		return nil, fmt.Errorf("%s: no metric has requests: %s", strings.Join(names, ", "), why.Text)
@@ -113,6 +117,17 @@ func (o *Options) check(names []string) error {
 		return fmt.Errorf("step is %v: want at least 100ms", o.Step)
 	case !o.From.IsZero() && !o.To.IsZero() && !o.From.Before(o.To):
 		return fmt.Errorf("from is %v: want a time before %v", o.From, o.To)
+	}
+	if strings.HasPrefix(o.LogFormat, "combined") {
+		o.LogFormat = combined + `"` + o.LogFormat[len("combined"):]
+	}
+	if o.LogFormat != "" {
+		if _, err := newLogFormat(o.LogFormat); err != nil {
+			return err
+		}
+		if kind := kindOf(o.LogFormat); o.Format != "" && o.Format != kind {
+			return fmt.Errorf("format is %q, and the log format is one of %s: want one of both", o.Format, kind)
+		}
 	}
 	for key, value := range o.Fields {
 		_, isColumn := fieldColumns[key]
@@ -219,36 +234,31 @@ func (r *reader) readFile(name string) error {
 // recognise returns the format of a source that begins with head. It looks at the first 20 lines: one that is damaged does not hide
 // the others.
 func (r *reader) recognise(head []byte) string {
-	switch f := r.LogFormat; {
-	case strings.Contains(f, "$"):
-		return "nginx"
-	case strings.Contains(f, "%DURATION%") || strings.Contains(f, "%START_TIME"):
-		return "envoy"
-	case f != "":
-		return "haproxy"
-	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"resourceMetrics"`)):
+	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"resourceMetrics"`)) {
 		return "otlp"
 	}
+	own, _ := newLogFormat(r.LogFormat)
 	lines := bytes.SplitN(head, []byte("\n"), 21)
 	for _, line := range lines[:min(20, len(lines))] {
-		if kind := recogniseLine(bytes.TrimRight(line, "\r")); kind != "" {
+		line = bytes.TrimRight(line, "\r")
+		kind := recogniseLine(line)
+		if r.LogFormat != "" && own.fits(line) {
+			kind = kindOf(r.LogFormat)
+		}
+		if kind != "" {
 			return kind
 		}
 	}
 	if names := strings.Split(string(lines[0]), ","); len(names) > 1 && (r.Fields != nil || slices.ContainsFunc(names, isKnown)) {
 		return "csv"
 	}
-	return ""
+	return kindOf(r.LogFormat)
 }
 
 func recogniseLine(line []byte) string {
 	for _, kind := range []string{"alb", "envoy", "nginx", "haproxy"} {
-		var fields [columns][]byte
-		if logFormats[kind][0].split(afterSyslog(line), &fields) {
-			at := slices.Concat(fields[ended], fields[began])
-			if _, ok := outcomeOf(fields[status]); ok && len(at) > 10 && isDigits(at[:2]) {
-				return kind
-			}
+		if logFormats[kind][0].fits(line) {
+			return kind
 		}
 	}
 	if _, _, _, ok := parseSample(line, nil); ok || bytes.HasPrefix(line, []byte("# TYPE ")) || bytes.HasPrefix(line, []byte("# HELP ")) {

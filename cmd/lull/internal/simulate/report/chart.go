@@ -270,10 +270,7 @@ func drawChart(q quantity, p Page, cs []contender, steps int, step time.Duration
 	var medians [][]float64
 	something := false
 	for i, s := range p.Summaries {
-		var seeds [][]float64
-		for _, r := range s.Results {
-			seeds = append(seeds, q.of(r.Series))
-		}
+		seeds := choice.Each(s.Results, func(r sim.Result) []float64 { return q.of(r.Series) })
 		median, low, high := medianOf(seeds)
 		medians = append(medians, median)
 		l := line{contender: cs[i], Telling: "–"}
@@ -297,7 +294,7 @@ func drawChart(q quantity, p Page, cs []contender, steps int, step time.Duration
 	}
 	c.Scale = c.fit(q)
 	c.Matrix = c.matrix()
-	told := choice.Names(c.Lines, func(l line) string { return l.Name + " " + l.Telling })
+	told := choice.Each(c.Lines, func(l line) string { return l.Name + " " + l.Telling })
 	c.Label = fmt.Sprintf("%s through time, a line for each contender; %s: %s", c.Title, c.Telling, strings.Join(told, ", "))
 	c.Table = c.table(q, medians, step)
 	return c, true

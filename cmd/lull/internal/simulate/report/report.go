@@ -255,10 +255,7 @@ type placedWindow struct {
 
 // When returns the time of the window in words.
 func (w Window) When() string {
-	if w.From == w.To {
-		return span(w.From)
-	}
-	return span(w.From) + " to " + span(w.To)
+	return choice.Either(w.From == w.To, span(w.From), span(w.From)+" to "+span(w.To))
 }
 
 // RowY returns the baseline of the mark.

@@ -49,11 +49,7 @@ func (c chart) table(q quantity, lines [][]float64, step time.Duration) table {
 }
 
 func powers(logs []float64) []float64 {
-	s := make([]float64, len(logs))
-	for i, v := range logs {
-		s[i] = math.Pow(10, v)
-	}
-	return s
+	return choice.Each(logs, func(v float64) float64 { return math.Pow(10, v) })
 }
 
 // numbers are all totals of each contender, means over the seeds.
@@ -108,19 +104,12 @@ var totals = []struct {
 }
 
 func newNumbers(p Page, cs []contender) *numbers {
-	n := &numbers{}
-	for _, c := range cs {
-		n.Names = append(n.Names, c.Name)
-	}
+	n := &numbers{Names: choice.Each(cs, func(c contender) string { return c.Name })}
 	for _, t := range totals {
 		line := row{Name: t.name, About: t.about}
 		any := false
 		for _, s := range p.Summaries {
-			var values []float64
-			for _, r := range s.Results {
-				values = append(values, t.of(r))
-			}
-			v, ok := aggregated(mean, values)
+			v, ok := aggregated(mean, choice.Each(s.Results, t.of))
 			text := "–"
 			if ok {
 				text = t.text(v)
