@@ -65,11 +65,10 @@ func (e *estimator) timeout(h hist, what string) {
 	if from > 0 {
 		low = h.Edges[from-1]
 	}
-	switch {
-	case to <= len(h.Edges):
+	if to <= len(h.Edges) {
 		high = h.Edges[to-1]
-	case h.Exact: // nothing took longer than its last bar
-		high = h.Edges[len(h.Edges)-1] * 1.02
+	} else if h.Exact && h.counts[len(h.Edges)] == 0 { // there is no bar above the longest time
+		high = 1.01 * h.Edges[len(h.Edges)-1]
 	}
 	e.seen(what, duration(low, -1), duration(high, 1), "%s of %s that were cut off took so long", whole(in), whole(h.n))
 }

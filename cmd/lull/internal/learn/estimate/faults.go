@@ -37,7 +37,11 @@ func (e *estimator) faults(g *group) {
 		since := s.Start.Sub(e.zero).Seconds()
 		from, to := moment(s.at(r.from)+since), moment(s.at(r.to)+since)
 		if hosts == 0 && s.grew(r) {
-			e.happen("more requests came, up to %s times as many, and it was slow or failed from %s to %s", number(digits(quantileOf(s.arrived()[r.from:r.to], 1)/s.rate, 2), 0), from, to)
+			most := 1.0
+			for _, p := range e.fleet().Arrivals.Ramp {
+				most = max(most, p.Factor)
+			}
+			e.happen("more calls came, up to %s times as many, and it was slow or failed from %s to %s", number(digits(most, 2), 0), from, to)
 			continue
 		}
 		f, ok := e.explain(s, r)
