@@ -21,7 +21,7 @@ type Options struct {
 	// Virtual: the store's clock is that of package time, and it waits for nothing outside of
 	// the process. Then each test runs in a bubble of testing/synctest, and takes no time.
 	Virtual bool
-	// MaxRecord is the longest record that the store must keep. Zero: 1 MiB and 64 KiB,
+	// MaxRecord is the longest record that the store must keep. Zero: 1088 KiB,
 	// what the middleware writes at most by default.
 	MaxRecord int
 	// Concurrent is how many claims are made at once. Zero: 200.
