@@ -93,7 +93,7 @@ func (x *exchange) bodyFlags() uint32 {
 // of a dial shows it unless the base transport has looked for a trace: then it dials for this
 // request, maybe a proxy.
 func (x *exchange) isAboutOtherHost(err error) bool {
-	reports := x.out == nil || x.out.progress.hasTracer()
+	reports := x.out == nil || x.out.progress.tracer.Load() != nil // the base transport, or one beneath it, looks for a trace
 	return neterr.AnyOf(err, func(err error) bool {
 		switch e := err.(type) {
 		case *url.Error:

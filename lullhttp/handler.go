@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull/driver/inbound"
@@ -149,12 +150,10 @@ func (h *handler) timeLeft(r *http.Request, believed bool) (d time.Duration, bou
 
 // stopRetries asks the client not to retry, unless the handler has set a header about that.
 func stopRetries(h http.Header) {
-	for _, key := range [...]string{hdrShouldRetry, hdrStripeShouldRetry, hdrPushback, "Retry-After"} {
-		if len(h[key]) > 0 {
-			return
-		}
+	headers := []string{hdrShouldRetry, hdrStripeShouldRetry, hdrPushback, "Retry-After"}
+	if !slices.ContainsFunc(headers, func(key string) bool { return len(h[key]) > 0 }) {
+		h[hdrShouldRetry] = []string{"false"}
 	}
-	h[hdrShouldRetry] = []string{"false"}
 }
 
 // WithTrust makes a handler believe the claims of a request (its attempt's number, and how long its

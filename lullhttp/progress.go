@@ -137,10 +137,6 @@ func afterFunc(ctx context.Context, f func()) (stop func() bool) {
 	return context.AfterFunc(ctx, f)
 }
 
-// hasTracer reports whether the base transport has looked for a trace. Then it reports, or a
-// transport beneath it does.
-func (w *requestProgress) hasTracer() bool { return w.tracer.Load() != nil }
-
 // nothingSent reports whether nothing of the request was sent: the base transport has asked for a
 // connection, and had none.
 func (w *requestProgress) nothingSent() bool {

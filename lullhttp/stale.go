@@ -218,12 +218,8 @@ func failedOutcome(e *lull.Error) (o Outcome) {
 
 // isConditional reports whether the answer to a request with the header h may be none of its own.
 func isConditional(h http.Header) bool {
-	for _, key := range [...]string{"Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"} {
-		if len(h[key]) > 0 {
-			return true
-		}
-	}
-	return false
+	headers := []string{"Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range"}
+	return slices.ContainsFunc(headers, func(key string) bool { return len(h[key]) > 0 })
 }
 
 // invalidate drops what a request that is not safe may have changed (RFC 9111, 4.4).

@@ -90,9 +90,3 @@ func (c *callerCreds) GetRequestMetadata(ctx context.Context, uri ...string) (ma
 	}
 	return md, err
 }
-
-// wereMissing reports whether an attempt without a connection failed because the credentials could not
-// be had.
-func (c *callerCreds) wereMissing(neverSent bool) bool {
-	return neverSent && c != nil && c.failed.Load()
-}

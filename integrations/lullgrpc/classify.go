@@ -83,7 +83,7 @@ func verdict(kind engine.VerdictKind, name string, f Failure, st *status.Status)
 // whether the connection was ready all along with time left. An attempt that got no stream on a
 // ready connection lacked the connection's credentials, or the load balancer's policy dropped it.
 func (o *options) verdictOf(r *rule, f Failure, creds *callerCreds, connected bool) lull.Verdict {
-	if creds.wereMissing(f.NeverSent) {
+	if f.NeverSent && creds != nil && creds.failed.Load() { // there was no connection, as the credentials could not be had
 		return notRepeated(true)
 	}
 	v := o.classify(r, f)

@@ -52,10 +52,5 @@ func asProto(m any) (proto.Message, bool) {
 	return nil, false
 }
 
-func (r *replay) add(c replayMessage) {
-	r.messages = append(r.messages, c)
-	r.size += len(c.bytes) + frameBytes
-}
-
 // forget drops the messages. It keeps closed.
 func (r *replay) forget() { r.messages, r.size = nil, 0 }

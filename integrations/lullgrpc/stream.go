@@ -265,10 +265,11 @@ func (s *stream) SendMsg(m any) error {
 			return nil
 		case s.committed:
 			return s.send(a, m)
-		case !copied || !s.mayKeep():
+		case !copied, s.sent.closed, !s.desc.ClientStreams && len(s.sent.messages) > 0: // gRPC returns the error for what must not be sent
 			s.commit(a)
 		default:
-			s.sent.add(c)
+			s.sent.messages = append(s.sent.messages, c)
+			s.sent.size += len(c.bytes) + frameBytes
 			kept = true
 			err := s.send(a, m)
 			if err == nil {
@@ -283,13 +284,6 @@ func (s *stream) SendMsg(m any) error {
 			ours = err != io.EOF
 		}
 	}
-}
-
-// mayKeep reports whether the message may be kept for another attempt. It may not if a stream
-// without client streaming sends twice, or a closed stream sends at all. gRPC returns the error for
-// these.
-func (s *stream) mayKeep() bool {
-	return !s.sent.closed && (s.desc.ClientStreams || len(s.sent.messages) == 0)
 }
 
 // send sends on a. It releases the lock meanwhile. If sending fails it starts the inspection of the

@@ -54,7 +54,8 @@ func classify(err error) (c Class, known bool) {
 	case code != "":
 		return classifyState(code), true
 	}
-	if nothingSent(err) || errors.Is(err, driver.ErrBadConn) {
+	var safe interface{ SafeToRetry() bool } // the driver knows that nothing was sent
+	if errors.As(err, &safe) && safe.SafeToRetry() || errors.Is(err, driver.ErrBadConn) {
 		return Class{Verdict: engine.Verdict{Kind: engine.KindTransient, NeverSent: !neterr.AnyOf(err, isConnLockError), Code: "bad_connection"}}, true
 	}
 	if errors.Is(err, sql.ErrNoRows) {
@@ -74,12 +75,6 @@ func State(err error) string {
 		return e.SQLState()
 	}
 	return ""
-}
-
-// nothingSent reports whether the driver knows that nothing was sent.
-func nothingSent(err error) bool {
-	var e interface{ SafeToRetry() bool }
-	return errors.As(err, &e) && e.SafeToRetry()
 }
 
 // isConnLockError reports whether err is pgx's "conn closed". Pgx promises that nothing was sent, but it

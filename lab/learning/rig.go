@@ -103,7 +103,14 @@ server { listen 127.0.0.1:%[5]d backlog=4096; location / { proxy_pass http://api
 `, folder, incidentFormat, accessLog, strings.Join(hosts, " max_fails=0; server "), port)
 	file := filepath.Join(folder, "nginx.conf")
 	must.Succeed(os.WriteFile(file, []byte(config), 0o600))
-	return startServer(port, "", "/usr/sbin/nginx", "-e", "/dev/null", "-c", file)
+	return startServer(port, "", nginxProgram, "-e", "/dev/null", "-c", file)
+}
+
+const nginxProgram = "/usr/sbin/nginx" // as Debian has it
+
+// prometheusProgram is where .ci/install-prometheus puts it.
+func prometheusProgram() string {
+	return filepath.Join(must.Have(os.UserCacheDir()), "lull", "prometheus", "prometheus")
 }
 
 // startPrometheus starts one on the data in a folder, which scrapes f unless it is nil.
@@ -116,10 +123,9 @@ func startPrometheus(folder string, f *fleet) (*child.Child, string) {
 	}
 	file := filepath.Join(folder, "prometheus.yml")
 	must.Succeed(os.WriteFile(file, fmt.Appendf(nil, "global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs: [{job_name: shop, static_configs: [{targets: [%s]}]}]\n", strings.Join(targets, ", ")), 0o600))
-	cache := must.Have(os.UserCacheDir())
 	var port int
 	must.Succeed(ports.Free(&port))
-	return startServer(port, "/-/ready", filepath.Join(cache, "lull", "prometheus", "prometheus"), "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"), fmt.Sprint("--web.listen-address=127.0.0.1:", port))
+	return startServer(port, "/-/ready", prometheusProgram(), "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"), fmt.Sprint("--web.listen-address=127.0.0.1:", port))
 }
 
 // startServer starts a program that answers at a port, and returns its address.

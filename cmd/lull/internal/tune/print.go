@@ -223,10 +223,10 @@ func (t *task) check(env cli.Env) error {
 		switch {
 		case r.Outside:
 			outside = true
-			fmt.Fprintf(env.Stdout, "%s: %s is %s: the world allows %s\n", t.Policy, r.Field, r.InUse, r.Allowed)
+			fmt.Fprintf(env.Stdout, "%s: %s is %s: want %s\n", t.Policy, r.Field, r.InUse, r.Allowed)
 			fmt.Fprint(env.Stdout, term.Fill("  ", "Data: "+r.Data+"."))
 		case r.Allowed != "":
-			fmt.Fprintf(env.Stdout, "%s: %s fits (%s)\n", r.Field, r.InUse, r.Allowed)
+			fmt.Fprintf(env.Stdout, "%s: %s; the world allows %s\n", r.Field, r.InUse, r.Allowed)
 		default:
 			fmt.Fprint(env.Stdout, term.Fill("", r.Field+": "+r.InUse+", not checked: "+cmp.Or(r.Why, "the data has no interval")))
 		}

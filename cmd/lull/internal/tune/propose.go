@@ -297,7 +297,7 @@ func (f *facts) stock(p lull.Policy) proposal {
 func (f *facts) hedge(p lull.Policy, g goals) proposal {
 	now := "off"
 	if p.Hedge.Attempts > 1 {
-		now = fmt.Sprintf("%d attempts", p.Hedge.Attempts)
+		now = fmt.Sprintf("%d attempts, delay %v", p.Hedge.Attempts, p.Hedge.Delay) // 0s: learned
 	}
 	r := inUse("hedge", p.Hedge.Attempts > 1, now)
 	low, high, ok := f.times.Above(g.hedgeLoad)

@@ -33,15 +33,15 @@ func (e *estimator) arrivals() error {
 	}
 	quiet := slices.Clone(counts)
 	for i := range counts {
-		r, disturbed := e.disturbed(s.At(i), s.At(i+1))
+		of, r, disturbed := e.disturbed(s.At(i), s.At(i+1))
 		if !disturbed {
 			continue
 		}
 		quiet[i] = math.NaN()
 		switch {
 		case pure:
-		case e.main.grew(r): // what comes before anything fails is calls
-			counts[i] = min(counts[i], s.unfailed(s.step(e.main.At(r.from-1)), i))
+		case of.grew(r): // what comes before anything fails is calls
+			counts[i] = min(counts[i], s.unfailed(s.step(of.At(r.from-1)), i))
 		default:
 			e.hidden = true
 			counts[i] = math.NaN()
@@ -132,13 +132,13 @@ func (s *steps) unfailed(first, last int) float64 {
 	return most
 }
 
-// grew reports whether more came in the incident than retries explain: each of them follows a failure.
+// grew reports whether more came in the incident than retries explain: each of them follows a failure, which may be counted a step later.
 func (s *steps) grew(r run) bool {
 	usual := s.rate / (1 - s.failing)
 	extra, lost := 0.0, 0.0
 	for i := max(r.from-3, 0); i < min(r.to, r.from+20); i++ {
 		extra += or(s.arrived()[i], usual) - usual
-		lost += or(s.lost[i], 0)
+		lost = sum(s.lost, run{r.from - 3, i + 2})
 		n := float64(i - r.from + 4)
 		if i >= r.from && extra-lost > max(5*math.Sqrt(usual*n), 0.3*usual*min(n-3, 3)) {
 			return true

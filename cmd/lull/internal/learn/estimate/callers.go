@@ -12,7 +12,7 @@ import (
 func (e *estimator) callers() {
 	f := e.fleet()
 	for _, side := range []observed.Side{observed.Attempts, observed.Calls} {
-		if s := e.sum[side]; s != nil && s.Processes > 0 {
+		if s := e.sum[side]; s != nil && s.Side != observed.Served && s.Processes > 0 {
 			f.Processes = s.Processes
 		}
 	}
@@ -27,7 +27,7 @@ func (e *estimator) callers() {
 		code []string
 	}{
 		{observed.Calls, "deadline of calls", []string{"timeout", "canceled"}},
-		{observed.Attempts, "attempt timeout", []string{"timeout", "canceled"}},
+		{observed.Attempts, "attempt timeout", []string{"timeout", "canceled", "499"}},
 		{observed.Served, "attempt timeout", []string{"499", "canceled"}},
 		{observed.Served, "timeout of the proxy", []string{"504", "408", "timeout"}},
 	} {
@@ -67,6 +67,8 @@ func (e *estimator) timeout(h hist, what string) {
 	}
 	if to <= len(h.Edges) {
 		high = h.Edges[to-1]
+	} else if h.Exact && h.counts[len(h.Edges)] == 0 { // there is no bar above the longest time
+		high = 1.01 * h.Edges[len(h.Edges)-1]
 	}
 	e.seen(what, duration(low, -1), duration(high, 1), "%s of %s that were cut off took so long", whole(in), whole(h.n))
 }

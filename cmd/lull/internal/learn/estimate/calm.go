@@ -155,7 +155,7 @@ func (s *steps) forgive() {
 		}
 	}
 	s.leaveOut(func(r run) bool {
-		mild := r.to-r.from < 8 && quantileOf(s.p[1][r.from:r.to], 1) < 5*s.median
+		mild := r.to-r.from < 8 && s.at(r.to-r.from) < 8 && quantileOf(s.p[1][r.from:r.to], 1) < 5*s.median
 		return slow(r) && (mild || len(lengths) > 2 && float64(r.to-r.from) <= 3*quantileOf(lengths, 0.5))
 	})
 }

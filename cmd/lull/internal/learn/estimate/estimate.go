@@ -115,18 +115,35 @@ type estimator struct {
 func (e *estimator) learn(g *group) error {
 	e.sum, e.hidden = [3]*steps{}, false
 	for side, parts := range g.side {
-		alike := slices.DeleteFunc(slices.Clone(parts), func(p *observed.Series) bool { return !slices.Equal(p.Edges, parts[0].Edges) })
-		if n := len(parts) - len(alike); n > 0 {
-			e.problem(parts[0], "%d series have other buckets than the rest, and are left out", n)
+		var places []*steps // that measured, the innermost first: it does not see that callers go
+		for len(parts) > 0 {
+			first, rest := parts[0], []*observed.Series(nil)
+			alike := slices.DeleteFunc(slices.Clone(parts), func(p *observed.Series) bool {
+				other := p.Source != first.Source || !slices.Equal(p.Edges, first.Edges)
+				if other && p.Source == first.Source {
+					e.problem(p, "a series has other buckets than the rest, and is left out")
+				} else if other {
+					rest = append(rest, p)
+				}
+				return other
+			})
+			places, parts = append(places, coarse(alike)), rest
 		}
-		if len(alike) > 0 {
-			e.sum[side] = coarse(alike)
-			e.main = e.sum[side] // Served is the last
+		slices.SortStableFunc(places, func(a, b *steps) int {
+			return cmp.Compare(sum(a.cut, a.whole())/sum(a.all, a.whole()), sum(b.cut, b.whole())/sum(b.all, b.whole()))
+		})
+		if len(places) == 0 {
+			continue
 		}
-	}
-	// A proxy that logs its own attempts, too, is no caller: those who call it repeat what it cannot tell from calls.
-	if a, s := e.sum[observed.Attempts], e.sum[observed.Served]; a != nil && s != nil && a.Source == s.Source {
-		e.sum[observed.Attempts] = nil
+		e.sum[side] = places[0]
+		e.main = places[0] // Served is the last
+		// A proxy that logs its own attempts, too, is no caller: those who call it repeat what it cannot tell from calls.
+		if a := e.sum[observed.Attempts]; a != nil && slices.ContainsFunc(places, func(s *steps) bool { return s.Side == observed.Served && s.Source == a.Source }) {
+			e.sum[observed.Attempts] = nil
+		}
+		if last := places[len(places)-1]; len(places) > 1 && last.Side == observed.Served && e.sum[observed.Attempts] == nil {
+			e.sum[observed.Attempts] = last // it saw what the callers made
+		}
 	}
 	m := e.main
 	e.what = [...]string{"calls with all their attempts", "attempts, as the caller saw them", "requests, as the server saw them"}[m.Side]
@@ -134,6 +151,9 @@ func (e *estimator) learn(g *group) error {
 		return fmt.Errorf("%d steps of %v were measured: want at least 10", n, m.Step)
 	}
 	m.findCalm()
+	if a := e.sum[observed.Attempts]; a != nil && a != m { // a server that is down does not log it
+		a.findCalm()
+	}
 	sc := &e.w.Scenario
 	if e.i == 0 {
 		e.frame()
@@ -209,19 +229,24 @@ func (e *estimator) world(s *steps) run {
 }
 
 // disturbed returns the incident that touches the time, or the step before or after it, which may have a part of it; false: none does.
-func (e *estimator) disturbed(from, to time.Time) (run, bool) {
-	m := e.main
-	i := slices.IndexFunc(m.incidents, func(r run) bool { return m.At(r.from-1).Before(to) && m.At(r.to+1).After(from) })
-	if i < 0 {
-		return run{}, false
+func (e *estimator) disturbed(from, to time.Time) (*steps, run, bool) {
+	for _, s := range e.sum {
+		if s == nil {
+			continue
+		}
+		for _, r := range s.incidents {
+			if s.At(r.from-1).Before(to) && s.At(r.to+1).After(from) {
+				return s, r, true
+			}
+		}
 	}
-	return m.incidents[i], true
+	return nil, run{}, false
 }
 
 // calmIn reports whether a step of s lies outside of all incidents, at whatever time.
 func (e *estimator) calmIn(s *steps) func(i int) bool {
 	return func(i int) bool {
-		_, disturbed := e.disturbed(s.At(i), s.At(i+1))
+		_, _, disturbed := e.disturbed(s.At(i), s.At(i+1))
 		return i > 0 && i < len(s.Points)-1 && !s.Points[i].Missing && !disturbed
 	}
 }
@@ -323,22 +348,25 @@ func (e *estimator) compare() {
 	if a == nil || s == nil {
 		return
 	}
-	total := func(x, other *steps) (sum float64) {
+	in := func(x, other *steps) (n, seconds float64) {
 		good := e.calmIn(x)
-		for i, n := range x.arrived() {
-			if good(i) && !x.At(i).Before(other.At(1)) && !x.At(i+1).After(other.At(len(other.Points)-1)) {
-				sum += or(n, 0)
+		for i, k := range x.arrived() {
+			if good(i) && !x.At(i).Before(other.At(1)) && !x.At(i+1).After(other.At(len(other.Points)-1)) && !math.IsNaN(k) {
+				n, seconds = n+k, seconds+x.length
 			}
 		}
-		return sum
+		return n, max(seconds, x.length)
 	}
-	if made, got := total(a, s), total(s, a); made > 0 && got > 0 && math.Abs(got/made-1) > 0.05 && math.Abs(got-made) > 6*math.Sqrt(got+made) {
-		e.problem(s.Series, "the server had %s requests while all was normal, and the callers made %s attempts: one of them does not see all", whole(got), whole(made))
-		e.seen("requests at the server for each attempt", number(got/made, -1), number(got/made, 1), "%s requests and %s attempts while all was normal", whole(got), whole(made))
+	made, took := in(a, s)
+	got, long := in(s, a)
+	ratio := got / long / (made / took)
+	if made > 0 && got > 0 && math.Abs(ratio-1) > 0.05 && math.Abs(ratio-1) > 6*math.Sqrt(1/made+1/got) {
+		e.problem(s.Series, "while all was normal the server had %s requests a second, and the callers made %s attempts: one of them does not see all", number(got/long, 0), number(made/took, 0))
+		e.seen("requests at the server for each attempt", number(ratio, -1), number(ratio, 1), "%s requests in %s, and %s attempts in %s", whole(got), duration(long, 0), whole(made), duration(took, 0))
 	}
 }
 
-// observe fills Learned.Observed: what the callers see, as a simulation counts it. A server may have worked for callers that had gone.
+// observe fills Learned.Observed, as the callers saw it.
 func (e *estimator) observe() {
 	o := &e.w.Learned.Observed
 	best := cmp.Or(e.sum[observed.Calls], e.sum[observed.Attempts], e.main)
@@ -357,7 +385,7 @@ func (e *estimator) observe() {
 			}
 		}
 		o.Calls = append(o.Calls, known(rateIn(e.sum[observed.Calls], s.At(i), s.At(i+1))))
-		o.Attempts = append(o.Attempts, known(rateIn(cmp.Or(e.sum[observed.Served], e.sum[observed.Attempts]), s.At(i), s.At(i+1))))
+		o.Attempts = append(o.Attempts, known(rateIn(cmp.Or(e.sum[observed.Attempts], e.sum[observed.Served]), s.At(i), s.At(i+1))))
 		o.Failed = append(o.Failed, known(s.lost[i]/s.all[i]))
 		o.P50, o.P99 = append(o.P50, known(h.quantile(0.5))), append(o.P99, known(h.quantile(0.99)))
 	}

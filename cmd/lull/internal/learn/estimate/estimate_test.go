@@ -138,7 +138,7 @@ func TestArrivals(t *testing.T) {
 	if a := w.Scenario.Fleets[0].Arrivals; len(a.Ramp) != 5 || a.Ramp[2].At.Round(time.Second) != 59*time.Second || a.Ramp[4].At.Round(time.Second) != 79*time.Second {
 		t.Errorf("ramp %v", a.Ramp)
 	}
-	if !strings.HasPrefix(w.Happened, "This happened: more requests came, up to 3") || len(w.Scenario.Services[0].Faults) > 0 {
+	if !strings.HasPrefix(w.Happened, "This happened: more calls came, up to 3") || len(w.Scenario.Services[0].Faults) > 0 {
 		t.Error(w.Happened)
 	}
 }
@@ -159,6 +159,38 @@ func TestRetries(t *testing.T) {
 		}
 	}
 	check.Equal(t, both.Scenario.Fleets[0].Processes, 1, "processes")
+}
+
+// A proxy sees callers go, and the service behind it does the work for them all the same: together they show how long it really stood still.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.workers, m.timeout, m.stall, m.inside = 14, 1, [2]float64{60.3, 70.3}, true
+	w := learned(t, m.fly())
+	w.within(t, map[string]float64{"services.0.faults.0.at": 59.3, "services.0.faults.0.for": 10, "services.0.workers": 14, "attempt timeout": 1, "fleets.0.arrivals.rate": 200})
+	if f := w.Scenario.Services[0].Faults; len(f) != 1 || f[0].For < 9*time.Second || f[0].For > 11*time.Second || len(w.Problems) > 0 {
+		t.Errorf("%v %v", f, w.Problems)
+	}
+	if o := w.Learned.Observed; o.Failed[70] != 1 {
+		t.Errorf("%v failed for the callers while it worked off what waited", o.Failed[70])
+	}
+}
+
+// When more come than it can do, what is cut off and refused shows whom it works for, and how many can wait.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.step, m.most, m.workers, m.timeout, m.limit, m.rate = 0.2, 500, 14, 1, 600, func(at float64) float64 {
+		if at > 60 && at < 90 {
+			return 500
+		}
+		return 200
+	}
+	w := learned(t, m.fly())
+	w.within(t, map[string]float64{"services.0.queue.limit": 600, "services.0.workers": 14, "capacity": 280})
+	if w.Scenario.Services[0].CancelWork || w.asked("services.0.cancel_work") || w.asked("services.0.queue.limit") {
+		t.Errorf("%+v\n%v", w.Scenario.Services[0].Queue, w.Learned.Unknown)
+	}
 }
 
 func TestHosts(t *testing.T) {

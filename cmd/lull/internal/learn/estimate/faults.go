@@ -3,6 +3,7 @@ package estimate
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,14 +21,27 @@ type fault struct {
 // faults learns what went wrong in each incident. If there are series by host and only some of the hosts have incidents, it looks at these alone.
 func (e *estimator) faults(g *group) {
 	s, hosts := e.sick(g)
+	var known []run                                             // in steps of s
+	if a := e.sum[observed.Attempts]; a != nil && a != e.main { // a server that is down does not log it
+		for _, r := range a.incidents {
+			if f, ok := e.explain(a, r); ok && f.Kind == sim.Crash && e.inFrame(a, r) {
+				e.write(a, f)
+				known = append(known, run{s.step(a.At(r.from)), s.step(a.At(r.to))})
+			}
+		}
+	}
 	for _, r := range s.incidents {
-		if s.At(r.to).Before(e.zero) || !s.At(r.from).Before(e.zero.Add(e.w.Scenario.Horizon)) {
+		if !e.inFrame(s, r) || slices.ContainsFunc(known, func(k run) bool { return k.from < r.to && r.from < k.to }) {
 			continue
 		}
 		since := s.Start.Sub(e.zero).Seconds()
 		from, to := moment(s.at(r.from)+since), moment(s.at(r.to)+since)
 		if hosts == 0 && s.grew(r) {
-			e.happen("more requests came, up to %s times as many, and it was slow or failed from %s to %s", number(digits(quantileOf(s.arrived()[r.from:r.to], 1)/s.rate, 2), 0), from, to)
+			most := 1.0
+			for _, p := range e.fleet().Arrivals.Ramp {
+				most = max(most, p.Factor)
+			}
+			e.happen("more calls came, up to %s times as many, and it was slow or failed from %s to %s", number(digits(most, 2), 0), from, to)
 			continue
 		}
 		f, ok := e.explain(s, r)
@@ -39,6 +53,10 @@ func (e *estimator) faults(g *group) {
 		f.Hosts = hosts
 		e.write(s, f)
 	}
+}
+
+func (e *estimator) inFrame(s *steps, r run) bool {
+	return s.At(r.to).After(e.zero) && s.At(r.from).Before(e.zero.Add(e.w.Scenario.Horizon))
 }
 
 func (e *estimator) happen(text string, args ...any) {

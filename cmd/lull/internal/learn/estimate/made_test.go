@@ -26,6 +26,8 @@ type made struct {
 	step    float64
 	calls   bool // the callers were measured, by call, too
 	counted bool // by counters: nobody knows what began
+	inside  bool // the service was measured, too, which does not see that callers go
+	limit   int  // how many wait at most; 0: as many as come
 
 	stall    [2]float64
 	erring   [2]float64
@@ -104,7 +106,8 @@ func (m *made) fly() *observed.Data {
 		}
 		return s
 	}
-	served, calls := series(observed.Served), series(observed.Calls)
+	served, calls, inside := series(observed.Served), series(observed.Calls), series(observed.Served)
+	served.Source, inside.Source = "proxy", "service"
 	note := func(s *observed.Series, from, to float64, code string) {
 		if i := int(from / step.Seconds()); i < len(s.Points) {
 			s.Points[i].Began++
@@ -153,6 +156,7 @@ func (m *made) fly() *observed.Data {
 				note(served, a.from, now, "200")
 				end(true)
 			}
+			note(inside, a.from, now, "200")
 			free()
 		})
 	}
@@ -200,6 +204,8 @@ func (m *made) fly() *observed.Data {
 			quick("503", 0.002)
 		case r.Float64() < m.errors:
 			quick("500", m.after)
+		case m.limit > 0 && len(waiting) >= m.limit:
+			quick("503", 0.001)
 		case m.workers > 0 && busy >= limit:
 			waiting = append(waiting, a)
 		default:
@@ -239,6 +245,9 @@ func (m *made) fly() *observed.Data {
 		}
 	}
 	d := &observed.Data{Series: []*observed.Series{served}, Sources: []observed.Source{{Kind: "made"}}}
+	if m.inside {
+		d.Series = append(d.Series, inside)
+	}
 	if m.calls {
 		d.Series = append(d.Series, calls)
 	}

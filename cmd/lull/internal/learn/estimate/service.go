@@ -121,13 +121,19 @@ func (e *estimator) capacity() {
 	if can := float64(sv.Workers) * e.hosts() / mean; math.Abs(can*s.length/level-1) > 0.05 {
 		e.ask("workers", "", "the service's configuration", "How many requests does it work on at a time? %d workers could answer %s a second, and it answered %s.", sv.Workers, number(can, 0), number(level/s.length, 0))
 	}
-	// At least as many wait as were ever in hand. No more do if some were refused only then.
+	e.queue(level)
+}
+
+// queue learns how many wait at most, and whether work goes on for callers that have gone, from times in which more came than the service can do, if some were
+// refused or cut off then. Otherwise at least as many wait as were ever in hand.
+func (e *estimator) queue(level float64) {
+	s, sv := e.main, e.service()
 	most, held := 0.0, make([]float64, len(s.all)+1)
 	for i := range s.all {
 		held[i+1] = max(held[i]+or(s.began[i]-s.all[i], 0), 0)
 		most = max(most, held[i+1])
 	}
-	then, otherwise := 0.0, 0.0
+	var then, otherwise float64 // refused while the most were in hand
 	for i := range s.all {
 		if refused := or(s.failed[i]-s.failing*s.all[i], 0); max(held[i], held[i+1]) > 0.9*most {
 			then += refused
@@ -135,15 +141,44 @@ func (e *estimator) capacity() {
 			otherwise += max(refused, 0)
 		}
 	}
+	var cut, ok, full float64
+	var limit, n float64
+	for _, r := range s.incidents {
+		if !s.grew(r) {
+			continue
+		}
+		waits := 0.0
+		for i := r.from - 1; i < r.to; i++ {
+			if s.cut[i] > 0.3*s.all[i] && s.began[i] > level {
+				cut, ok, full = cut+s.cut[i], ok+s.ok[i], full+level
+			}
+			if waits += max(or(s.began[i], level)-level, 0); s.failed[i] > 0.05*s.all[i] && surprise(s.failed[i], s.failing*s.all[i]) > certain {
+				limit, n = waits, n+1
+				break
+			}
+		}
+	}
+	if full > 0 && (ok > 0.7*full || ok < 0.2*full) {
+		sv.CancelWork = ok > full/2
+		text := fmt.Sprint(sv.CancelWork)
+		e.value("cancel_work", text, text, "%s were cut off while more came than it can do, and it answered %s of the %s that it can", whole(cut), whole(ok), whole(full))
+	} else {
+		e.ask("cancel_work", "", "the service's code", "Does it stop to work for a caller that has gone? Assumed: no.")
+	}
 	waited := max(math.Ceil(most/e.hosts())-float64(sv.Workers), 0)
-	if full := waited >= 10 && then > 20 && then > 10*otherwise; full {
+	if waited >= 10 && then > 20 && then > 10*otherwise {
 		sv.Queue.Limit = int(waited)
 		e.value("queue.limit", number(math.Floor(0.95*waited), 0), number(math.Ceil(1.05*waited), 0), "%s were refused while that many waited, and nearly none otherwise", whole(then))
-	} else {
-		sv.Queue.Limit = int(cmp.Or(digits(10*waited, 1), 1000))
-		e.ask("queue.limit", number(waited, 0), "the service's configuration", "How many requests can wait for a worker? At least %s waited. Assumed: %d.", whole(waited), sv.Queue.Limit)
+		return
 	}
-	e.ask("cancel_work", "", "the service's code", "Does it stop to work for a caller that has gone? Assumed: no.")
+	if n == 1 && (full == 0 || !sv.CancelWork) {
+		limit = max(limit/e.hosts(), waited)
+		sv.Queue.Limit = int(max(digits(limit, 2), 1))
+		e.value("queue.limit", number(max(math.Floor(0.7*limit), 1), 0), number(math.Ceil(1.3*limit), 0), "%s more had come than it can do when it began to refuse", whole(limit*e.hosts()))
+		return
+	}
+	sv.Queue.Limit = int(cmp.Or(digits(10*waited, 1), 1000))
+	e.ask("queue.limit", number(waited, 0), "the service's configuration", "How many requests can wait for a worker? At least %s waited. Assumed: %d.", whole(waited), sv.Queue.Limit)
 }
 
 // full returns what was answered in the steps in which requests waited: in five steps or more one after another, more was answered than usual, slowly or beside

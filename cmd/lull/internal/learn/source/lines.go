@@ -194,7 +194,7 @@ var guesses = map[string]column{"rt": took, "request_time": took, "req_time": to
 var appended = regexp.MustCompile(`(\w*=)?("[^"]*"|(?:[^ "]+(?:, | : ))*[^ "]+)`)
 
 // guess finds the times in what was appended to "combined". Of numbers with three decimals and without a name the first is $request_time,
-// the second $upstream_response_time.
+// the second $upstream_response_time; one with ten digits before them is $msec.
 func (r *rows) guess(text []byte) {
 	if r.fields[took] = bytes.TrimSpace(text); len(r.fields[took]) < 9 && digitsOf(r.fields[took], 1000) == 1 {
 		return // most often it is that alone
@@ -206,6 +206,8 @@ func (r *rows) guess(text []byte) {
 		if list := splitList(value); c == skipped && len(name) == 0 && len(list) > 0 {
 			_, _, isTime := parseDecimal(list[0], time.Second)
 			switch isTime = isTime && digitsOf(list[0], 1000) == 1; {
+			case isTime && len(list) == 1 && len(value) == len("1700000000.000"):
+				c = ended
 			case isTime && len(list) == 1 && r.fields[took] == nil:
 				c = took
 			case isTime && r.fields[listTook] == nil:
