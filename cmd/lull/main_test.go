@@ -324,3 +324,34 @@ func cannotBeWritten(t *testing.T, args string) {
 		}
 	}
 }
+
+// The incident of docs/learn.md is learnt and replayed as the page says.
+func TestTheIncidentOfTheDocs(t *testing.T) {
+	page := string(must.Have(os.ReadFile("../../docs/learn.md")))
+	const folder = "../../docs/examples/incident/"
+	world := filepath.Join(t.TempDir(), "incident.yaml")
+	code, learnt, stderr := lullProgram(t.Context(), "learn", folder+"service.jsonl.gz", folder+"callers.om.gz", "-o", world)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	code, replayed, stderr := lullProgram(t.Context(), "replay", world, "--policy", folder+"policies.yaml,lull")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	all := learnt + replayed + string(must.Have(os.ReadFile(world)))
+	blocks := 0
+	for _, kind := range []string{"text", "yaml"} {
+		for _, after := range strings.Split(page, "```"+kind+"\n")[1:] {
+			block, _, _ := strings.Cut(after, "```")
+			blocks++
+			for line := range strings.Lines(block) {
+				if !strings.Contains(all, line) {
+					t.Errorf("docs/learn.md has %q, and lull printed\n%s", line, all)
+				}
+			}
+		}
+	}
+	if blocks < 3 {
+		t.Errorf("docs/learn.md has %d blocks of output", blocks)
+	}
+}

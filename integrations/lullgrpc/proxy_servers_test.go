@@ -264,13 +264,14 @@ func TestProxyDeadlineAndCancel(t *testing.T) {
 		return "", status.FromContextError(ctx.Err()).Err()
 	}}
 	cc, _, records := throughProxy(t, e, quick())
-	ctx, cancel := context.WithTimeout(t.Context(), pace.Stretch(10*time.Second))
+	within := pace.Stretch(10 * time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	if _, err := call(ctx, cc, "retry"); err != nil {
 		t.Fatal(err)
 	}
 	first, second := <-left, <-left
-	if first > pace.Stretch(10*time.Second) || first <= 0 || second > first-50*time.Millisecond {
+	if first > within || first <= 0 || second > first-50*time.Millisecond {
 		t.Errorf("the server had %v, and for the second attempt %v", first, second)
 	}
 	<-records
