@@ -24,9 +24,8 @@ type Draw struct {
 // Draws returns n scenarios with values from the intervals that l has of those of s: a Latin hypercube (McKay, Beckman and Conover,
 // "A comparison of three methods for selecting values of input variables", 1979). Each interval is cut into n equal pieces, and
 // each piece is drawn from once, in an order of its own. Values between two positive ones are drawn evenly on a logarithmic scale,
-// as rates and times are. A value without an interval stays. What is only known to be at least something is that in half of the
-// draws, since what was reached is often the limit, and up to ten times that in the others, unless the scenario cannot have it. All
-// draws are valid.
+// as rates and times are. A value without an interval stays. What is only known to be at least something is that in a third of the
+// draws, since what was reached is often the limit, up to ten times that in another, and stays in the last. All draws are valid.
 //
 // The ends of an interval are as in a file: a duration such as 95ms, a share such as 0.9%, a number such as 1200 or 12k. Between
 // two whole numbers there are whole numbers only.
@@ -50,8 +49,10 @@ func (l *Learned) Draws(s sim.Scenario, n int, seed uint64) ([]Draw, error) {
 		}
 		for i, k := range random.Perm(n) {
 			at := (float64(k) + random.Float64()) / float64(n)
-			if v.High == "" {
-				at = max(2*at-1, 0)
+			if v.High == "" && at > 2./3 {
+				continue
+			} else if v.High == "" {
+				at = max(3*at-1, 0)
 			}
 			x := low + (high-low)*at
 			if low > 0 {

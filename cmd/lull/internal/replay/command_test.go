@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,8 +71,10 @@ func TestJSONAndPage(t *testing.T) {
 		Policies []struct {
 			Name    string
 			Flights []struct {
+				Back     float64
 				Recovery struct {
-					Back float64 `json:"time_s"`
+					From float64 `json:"from_s"`
+					Time float64 `json:"time_s"`
 				}
 			}
 		}
@@ -79,6 +82,11 @@ func TestJSONAndPage(t *testing.T) {
 	must.Succeed(json.Unmarshal([]byte(out), &got))
 	if code != cli.OK || errs != "" || got.Ran != "now" || !got.Reproduced || len(got.Distances) != figures || len(got.Policies) != 2 || len(got.Draws) == 0 {
 		t.Errorf("exit code %d, %s, ran %s, reproduced %v, %d policies", code, errs, got.Ran, got.Reproduced, len(got.Policies))
+	}
+	for _, f := range got.Policies[0].Flights {
+		if back := f.Recovery.From + f.Recovery.Time - 60; math.Abs(f.Back-back) > 1e-6 || back < 15 {
+			t.Errorf("back after %v s, want %v: the incident begins after 60 s", f.Back, back)
+		}
 	}
 	if times := got.Distances[p50].Observed; len(times) != 180 || times[3] != nil || times[4] == nil {
 		t.Errorf("%d observed times, want 180, and null where none is known", len(times))

@@ -60,6 +60,7 @@ type flight struct {
 	Seed     uint64
 	Totals   sim.Totals
 	Recovery sim.Recovery
+	Back     float64  // seconds from the beginning of the incident, as the file has it, to recovery; NaN: never
 	Held     float64  // calls in progress, on average
 	views    []course // as scenario.Observed.Simulate has them
 	course            // that which is compared

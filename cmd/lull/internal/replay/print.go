@@ -60,10 +60,16 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 	fmt.Fprintln(&b, "\nDistance from what was observed: 0 is alike, 1 has nothing in common")
 	term.Table(&b, rows, term.Width)
 	b.WriteByte('\n')
+	var most []string // of what is drawn
+	for _, d := range r.Draws {
+		if len(d) > len(most) {
+			most = d
+		}
+	}
 	if r.FileOff != "" {
 		say("%s", r.FileOff)
 		b.WriteByte('\n')
-		say("That is so with the values of the file. Of %d draws of what is not known exactly %d do what was observed, such as the one with %s. %s", r.Drawn, len(r.Draws), strings.Join(r.Draws[0], ", "), r.verdict())
+		say("That is so with the values of the file. Of %d draws of what is not known exactly %d do what was observed, such as the one with %s. %s", r.Drawn, len(r.Draws), strings.Join(most, ", "), r.verdict())
 	} else {
 		say("%s", r.verdict())
 	}
@@ -82,9 +88,9 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 	}
 	n := len(r.Draws)
 	b.WriteByte('\n')
-	say("What the policies do in it. Figures are from the lowest to the highest of %d flights; another one lies between them with %.0f %%.", n, 100*float64(n-1)/float64(n+1))
-	if values := r.Draws[0]; values != nil {
-		say("Each flight has a draw of its own of %s. %d of %d draws are left out: with them %s does not do what was observed.", term.Counted(len(values), "uncertain value"), r.Drawn-n, r.Drawn, r.Ran)
+	say("What the policies do in it. Figures are from the lowest to the highest of %d flights; another one lies between them with %.0f %%. They are back some time after the beginning of the incident.", n, 100*float64(n-1)/float64(n+1))
+	if most != nil {
+		say("Each flight has a draw of its own of %s. %d of %d draws are left out: with them %s does not do what was observed.", term.Counted(len(most), "uncertain value"), r.Drawn-n, r.Drawn, r.Ran)
 	}
 	b.WriteByte('\n')
 	rows = [][]string{append([]string{""}, columns...)}
@@ -96,7 +102,7 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 	for i := range r.Policies {
 		b.WriteString(term.Fill(fmt.Sprintf("%2d. ", i+1), r.place(i)))
 	}
-	list("Not varied, for it is not known:", r.Questions)
+	list("What the file does not know:", r.Questions)
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -162,13 +168,13 @@ func drawn(bars term.Bars, values []float64, top float64) string {
 
 var columns = []string{"back after", "success", "attempts a call", "calls held"}
 
-// cells are the figures of a policy. It is back some time after the end of the last fault.
+// cells are the figures of a policy.
 func (a answer) cells() []string {
 	back := "cannot be said"
 	recovered := slices.DeleteFunc(slices.Clone(a.Flights), func(f flight) bool { return !f.Recovery.Recovered })
 	switch never := len(a.Flights) - len(recovered); {
 	case len(recovered) > 0:
-		back = ranged(recovered, func(f *flight) float64 { return f.Recovery.Time.Seconds() }, func(v float64) string { return text(p50, v) })
+		back = ranged(recovered, func(f *flight) float64 { return f.Back }, func(v float64) string { return text(p50, v) })
 		if never > 0 {
 			back += fmt.Sprintf("; never in %d of %d", never, len(a.Flights))
 		}

@@ -71,6 +71,7 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	if err != nil {
 		return nil, err
 	}
+	vary := slices.ContainsFunc(draws, func(d scenario.Draw) bool { return d.Values != nil })
 	all := t.seeds * (mostRounds + len(t.policies))
 	takes := time.Duration(0) // from above
 	for _, c := range t.policies {
@@ -84,6 +85,7 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	if took := takes / time.Duration(r.Smaller); took > 60*t.enough {
 		return nil, problem.List{{Field: "this replay", Value: fmt.Sprintf("%d flights, which take about %s", all, simulate.InWords(took)), Allowed: "fewer --seeds or policies, or a world of a shorter time"}}
 	}
+	begin, end := s.Disturbance()
 	var mu sync.Mutex
 	done, view := 0, 0
 	// fliesIn flies a policy in some of the draws, each with its own seed.
@@ -103,7 +105,10 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 				})
 			}}
 			x, seen, err := t.learned.Observed.Simulate(ctx, under(world, c), c, o)
-			f := flight{Seed: x.Seed, Totals: x.Totals, Recovery: x.Recovery, Held: x.HeldRate()}
+			f := flight{Seed: x.Seed, Totals: x.Totals, Recovery: x.Recovery, Back: math.NaN(), Held: x.HeldRate()}
+			if x.Recovery.Recovered { // draws differ in when the fault ends
+				f.Back = max(x.Recovery.From+x.Recovery.Time-begin, 0).Seconds()
+			}
 			for _, o := range seen {
 				f.views = append(f.views, newCourse(&o, steps(s), float64(r.Smaller)))
 			}
@@ -123,7 +128,6 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	if r.ran, err = fliesIn(t.policies[0], slices.Repeat([]scenario.Draw{{Scenario: s}}, t.seeds), every[:t.seeds]); err != nil {
 		return nil, err
 	}
-	begin, end := s.Disturbance()
 	end = cmp.Or(end, s.Horizon)
 	from, to := int(begin/s.Step), min(int((end+s.Step-1)/s.Step), steps(s))
 	warmup := min(int((s.Warmup+s.Step-1)/s.Step), from)
@@ -157,7 +161,7 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 		return true
 	}
 	now, kept := r.ran, every[:t.seeds]
-	for round := 0; round < mostRounds && draws[0].Values != nil; round++ {
+	for round := 0; round < mostRounds && vary; round++ {
 		if round == 0 {
 			now, kept = nil, nil
 		}
@@ -183,7 +187,7 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	if r.Drawn = len(now); len(kept) == t.seeds {
 		r.Drawn = kept[len(kept)-1] + 1
 	}
-	if !r.Reproduced && len(kept) >= fewDraws && draws[0].Values != nil {
+	if !r.Reproduced && len(kept) >= fewDraws && vary {
 		r.FileOff, r.Reproduced, r.AtService, r.ran = r.verdict(), true, view > 0, ran.Flights
 		r.Distances, _ = judges[view].distances(r.ran)
 	}
