@@ -128,7 +128,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 		}
 	}
 	if err == nil && len(r.Policies) == 0 {
-		return errors.New("the incident is not reproduced: there is no answer to what other policies would have done")
+		return errors.New(choice.Either(r.Reproduced, "too little is known of the service", "the incident is not reproduced") + ": there is no answer to what other policies would have done")
 	}
 	return err
 }

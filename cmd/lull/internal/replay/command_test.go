@@ -100,6 +100,21 @@ func TestJSONAndPage(t *testing.T) {
 	check.Equal(t, strings.Count(html, `<figure class="chart`), figures, "charts")
 }
 
+// After a stall the service's capacity decides who is back when: without it there is no answer. After errors that come at once there is.
+func TestCapacityMustBeKnown(t *testing.T) {
+	for kind, want := range map[sim.FaultKind]int{sim.Stall: cli.Failed, sim.Errors: cli.OK} {
+		world, policy := files(t, func(s *sim.Scenario, l *scenario.Learned) {
+			s.Services[0].Faults[0].Kind = kind
+			l.Observed = observe(*s, now, 77, time.Second, false)
+			l.Values, l.Unknown = nil, []scenario.Question{{Path: "services.0.workers", Least: "16", Ask: "How many requests can it work on at a time?"}}
+		})
+		code, out, errs := run(t.Context(), world, "--policy", "lull,"+policy, "--seeds", "4")
+		if open := strings.Contains(out, "services.0.workers: How many"); code != want || !open || strings.Contains(errs, "too little is known") != (want == cli.Failed) || !strings.Contains(out, "is reproduced") {
+			t.Errorf("%v: exit code %d, %s\n%s", kind, code, errs, out)
+		}
+	}
+}
+
 // The policy called now is the one that ran, wherever it stands.
 func TestTheOneThatRan(t *testing.T) {
 	world, policy := files(t, func(s *sim.Scenario, l *scenario.Learned) {})

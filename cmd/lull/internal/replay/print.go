@@ -73,7 +73,9 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 	} else {
 		say("%s", r.verdict())
 	}
-	if r.Reproduced && r.Policies == nil {
+	if r.Policies == nil && r.Reproduced && r.capacityOpen() {
+		say("But requests waited in it, and nobody knows how many the service can answer: that decides when each policy is back.")
+	} else if r.Policies == nil && r.Reproduced {
 		say("But the values that are not known exactly are too uncertain: it is reproduced with none of %s of them.", term.Counted(r.Drawn, "draw"))
 	}
 	if r.Policies == nil {

@@ -191,7 +191,7 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 		r.FileOff, r.Reproduced, r.AtService, r.ran = r.verdict(), true, view > 0, ran.Flights
 		r.Distances, _ = judges[view].distances(r.ran)
 	}
-	if !r.Reproduced || len(kept) == 0 {
+	if !r.Reproduced || len(kept) == 0 || t.capacityOpen() {
 		return r, nil
 	}
 	r.Policies = []answer{ran}
@@ -204,6 +204,21 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	}
 	rank(r.Policies)
 	return r, nil
+}
+
+// capacityOpen reports whether requests waited in the incident, and nobody knows how many the service can answer. That decides when
+// each policy is back, and no figure of the policy that ran shows whether the world has it right.
+func (t task) capacityOpen() bool {
+	for i, sv := range t.world.Services {
+		path := fmt.Sprintf("services.%d.workers", i)
+		waited := len(sv.Faults) == 0 || slices.ContainsFunc(sv.Faults, func(f sim.Fault) bool { return f.Kind != sim.Errors })
+		open := slices.ContainsFunc(t.learned.Unknown, func(q scenario.Question) bool { return q.Path == path })
+		known := slices.ContainsFunc(t.learned.Values, func(v scenario.Interval) bool { return v.Path == path })
+		if waited && open && !known {
+			return true
+		}
+	}
+	return false
 }
 
 // inView returns flights as callers see them (0), or as the service does.
