@@ -164,9 +164,12 @@ func Tx(ctx context.Context, d *lull.Dependency, opts []lull.CallOption, run fun
 	return Call(ctx, d, spec, func(ctx context.Context) (lull.Verdict, error) {
 		ctx = WithCall(ctx, d)
 		v, err := run(ctx, twice)
-		if class, _ := sqlerr.Classify(err); err == nil || !class.Conflict { // another transaction was in its way
-			return v, err
+		if err == nil {
+			return v, nil
 		}
+		if class, _ := sqlerr.Classify(err); !class.Conflict {
+			return v, err
+		} // another transaction was in its way
 		if conflicts++; conflicts > 1 || ctx.Err() != nil || v.Kind != lull.KindTransient {
 			return v, err
 		}

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/lullgo/lull/internal/choice"
 )
 
 // Faults makes requests fail by its rules, and records all that it sees. The zero value lets
@@ -122,7 +120,10 @@ func (f *Faults) callOf(r *http.Request) string {
 // matches reports whether On and When hold.
 func (f *Faults) matches(i int, r *http.Request) bool {
 	if m := f.patterns[i]; m != nil {
-		u := choice.Either(r.URL.Path == "", &url.URL{Path: "/"}, r.URL)
+		u := r.URL
+		if u.Path == "" {
+			u = &url.URL{Path: "/"}
+		}
 		_, pattern := m.Handler(&http.Request{Method: cmp.Or(r.Method, http.MethodGet), URL: u, Host: cmp.Or(r.Host, r.URL.Host)})
 		if pattern == "" {
 			return false
