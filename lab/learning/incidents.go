@@ -228,7 +228,7 @@ func runIncidents(ctx context.Context, out io.Writer) (err error) {
 		end := truth.From.Add(simulated[0].Recovery.From)
 		var predicted [sets][]answer
 		fmt.Fprintf(out, "\n%s\n\n", s.Name)
-		for k, sources := range [sets][]string{{access}, append([]string{access}, metrics...), append(append([]string{service}, metrics...), "--field", "side=served")} {
+		for k, sources := range [sets][]string{{access}, append([]string{access}, metrics...), append(append([]string{service}, metrics...), "--field", "side=served", "--field", "host=host")} {
 			r, failed := replay(ctx, folder, fmt.Sprint("world-", k), file, sources...)
 			switch {
 			case failed != nil:
