@@ -167,9 +167,11 @@ func Tx(ctx context.Context, d *lull.Dependency, opts []lull.CallOption, run fun
 		if err == nil {
 			return v, nil
 		}
-		if class, _ := sqlerr.Classify(err); !class.Conflict {
+		class, _ := sqlerr.Classify(err)
+		if !class.Conflict {
 			return v, err
-		} // another transaction was in its way
+		}
+		// Another transaction was in its way.
 		if conflicts++; conflicts > 1 || ctx.Err() != nil || v.Kind != lull.KindTransient {
 			return v, err
 		}

@@ -238,7 +238,8 @@ func (c *call) enter(w http.ResponseWriter, r *http.Request) *http.Request {
 		if c.above = c.door.proxy.layers.above(r); len(c.above) > 0 {
 			claim(r.Header, c.above)
 		}
-		left, _ := timeLeft(r.Header)
+		left, bounded := timeLeft(r.Header)
+		c.late = bounded && left <= 0
 		ctx, c.in = inbound.With(ctx, lullhttp.ParseAttempt(r.Header), left)
 	}
 	c.early.trace.Got1xxResponse = c.early.pass
@@ -251,12 +252,11 @@ func (c *call) enter(w http.ResponseWriter, r *http.Request) *http.Request {
 func (c *call) settles(r *http.Request) bool {
 	d, w := c.door, &c.writer
 	text := refusalOf(r)
-	left, bounded := timeLeft(r.Header)
 	most := d.limits.BodyBytes
 	switch {
 	case text != "":
 		fail(w, r, http.StatusBadRequest, errors.New(text), "http_request_error")
-	case c.in != nil && bounded && left <= 0:
+	case c.late:
 		answer(w, r, &lull.Error{Dependency: d.name, Reason: engine.Deadline})
 	case loops(r.Header):
 		w.Header()["X-Should-Retry"] = []string{"false"}

@@ -54,6 +54,7 @@ type call struct {
 	above []layer          // for which it may be made
 	once  bool             // it has one attempt
 	in    *inbound.Request // nil: the ingress door's has another one
+	late  bool             // it came when its time was over
 
 	early   early
 	flusher flusher

@@ -1,7 +1,7 @@
 // Package replay is the command lull replay: it flies the policy that ran through a world that lull learn has made, compares
 // that with what was observed, and, if it is near enough, flies other policies through the same incident.
 //
-// distance.go says what near is, world.go how the uncertain values of a world are drawn.
+// distance.go says what near is. Package scenario draws the uncertain values of a world.
 package replay
 
 import (
@@ -39,8 +39,9 @@ func (Command) Help() string {
 	return `Would another policy have brought you back sooner? First the policy that ran
 flies through the world that was learned. The output says how far each figure is
 from what was observed: 0 is alike, 1 has nothing in common. If one is further off
-than --tolerance, there is no answer: the output says what would have to be known,
-and the exit code is 1. Otherwise all policies fly through the same incident, with
+than --tolerance, or requests waited and nobody knows how many the service can
+answer, there is no answer: the output says what would have to be known, and the
+exit code is 1. Otherwise all policies fly through the same incident, with
 draws of the values that are not known exactly. A policy with an attempt timeout of
 its own has it. Others have the one of the world.
 
