@@ -488,9 +488,9 @@ func TestTheBodyThatTheBaseTakesMakesProgress(t *testing.T) {
 func TestCookiesOfDiscardedAnswers(t *testing.T) {
 	for how, p := range map[string]lull.Policy{"plain": eager, "hedged": hedging} {
 		run(t, how, func(t *testing.T) {
-			n := 0
+			var sent atomic.Int64
 			s, _ := server(t, func(w http.ResponseWriter, r *http.Request) {
-				n++
+				n := sent.Add(1)
 				http.SetCookie(w, &http.Cookie{Name: "lb", Value: fmt.Sprint(n), Path: "/"})
 				http.SetCookie(w, &http.Cookie{Name: fmt.Sprint("c", n), Value: "1", Path: "/"})
 				if n == 1 {

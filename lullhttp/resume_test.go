@@ -139,9 +139,9 @@ func TestARestThatMayBeAnotherIsRefused(t *testing.T) {
 		"fewer bytes than a range": answer(206, rest[:10], "Etag", contentTag, "Content-Range", full),
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := 0
+			var sent atomic.Int64
 			handler := func(w http.ResponseWriter, r *http.Request) {
-				if n++; n == 1 {
+				if n := sent.Add(1); n == 1 {
 					sendCut(w, r, cut)
 				}
 				second(w, r)
@@ -156,7 +156,7 @@ func TestARestThatMayBeAnotherIsRefused(t *testing.T) {
 					t.Errorf("the next Read returns %v", again)
 				}
 				resp.Body.Close()
-				check.Equal(t, n, 2, "attempts")
+				check.Equal(t, int(sent.Load()), 2, "attempts")
 			}, lullhttp.WithResume())
 		})
 	}
@@ -164,9 +164,9 @@ func TestARestThatMayBeAnotherIsRefused(t *testing.T) {
 
 // A rest without a length of its own may be longer than its Content-Range, or shorter.
 func TestARestHasTheLengthOfItsRange(t *testing.T) {
-	n := 0
+	var sent atomic.Int64
 	handler := func(w http.ResponseWriter, r *http.Request) {
-		if n++; n == 1 {
+		if n := sent.Add(1); n == 1 {
 			sendCut(w, r, 40_000)
 		}
 		w.Header().Set("Etag", contentTag)
@@ -174,7 +174,7 @@ func TestARestHasTheLengthOfItsRange(t *testing.T) {
 		w.WriteHeader(206)
 		var from int
 		fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
-		if n == 2 {
+		if sent.Load() == 2 {
 			w.Write(content[from : from+10]) // and a regular end
 			w.(http.Flusher).Flush()
 			return
@@ -190,7 +190,7 @@ func TestARestHasTheLengthOfItsRange(t *testing.T) {
 		if !errors.Is(err, io.ErrUnexpectedEOF) && err != nil || !bytes.Equal(body, content) {
 			t.Errorf("%d bytes, %v", len(body), err)
 		}
-		check.Equal(t, n, 3, "attempts")
+		check.Equal(t, int(sent.Load()), 3, "attempts")
 	}, lullhttp.WithResume())
 }
 
@@ -271,12 +271,12 @@ func TestAHeadIsNotResumed(t *testing.T) {
 
 // A body that the caller has asked for compressed, and decompresses itself, has an ETag of its own.
 func TestACompressedBodyIsResumedAsItIs(t *testing.T) {
-	n := 0
+	var sent atomic.Int64
 	handler := func(w http.ResponseWriter, r *http.Request) {
-		n++
+		n := sent.Add(1)
 		check.Equal(t, r.Header.Get("Accept-Encoding"), "gzip", "Accept-Encoding")
 		w.Header().Set("Content-Encoding", "gzip")
-		sendCut(w, r, 100_000-70_000*n)
+		sendCut(w, r, 100_000-70_000*int(n))
 	}
 	inBubble(t, eager, handler, func(t *testing.T, c *http.Client, _ *atomic.Int64) {
 		req := must(http.NewRequest("GET", host, nil))
@@ -284,8 +284,8 @@ func TestACompressedBodyIsResumedAsItIs(t *testing.T) {
 		resp := must(c.Do(req))
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if err != nil || !bytes.Equal(body, content) || n != 2 {
-			t.Errorf("%d bytes in %d attempts, %v", len(body), n, err)
+		if err != nil || !bytes.Equal(body, content) || sent.Load() != 2 {
+			t.Errorf("%d bytes in %d attempts, %v", len(body), sent.Load(), err)
 		}
 	}, lullhttp.WithResume())
 }
@@ -297,9 +297,9 @@ func TestNoByteTwiceOrMissing(t *testing.T) {
 	p := eager
 	p.Attempts = 6
 	for range 200 {
-		n := 0
+		var sent atomic.Int64
 		handler := func(w http.ResponseWriter, r *http.Request) {
-			n++
+			sent.Add(1)
 			switch rnd.IntN(8) {
 			case 0:
 				http.Error(w, "", http.StatusServiceUnavailable)
@@ -320,10 +320,10 @@ func TestNoByteTwiceOrMissing(t *testing.T) {
 				t.Errorf("%d bytes, %v", len(body), err)
 			}
 			if err != nil {
-				check.Equal(t, n, p.Attempts, "attempts of a call that failed")
+				check.Equal(t, int(sent.Load()), p.Attempts, "attempts of a call that failed")
 			}
-			if n > p.Attempts {
-				t.Errorf("%d attempts", n)
+			if int(sent.Load()) > p.Attempts {
+				t.Errorf("%d attempts", sent.Load())
 			}
 		}, lullhttp.WithResume())
 	}
@@ -368,11 +368,11 @@ func TestNoRestAfterTheDeadline(t *testing.T) {
 		"the policy's is nearer": {time.Minute, time.Hour, 61 * time.Second, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := 0
+			var sent atomic.Int64
 			p := eager
 			p.Deadline = c.policy
 			handler := func(w http.ResponseWriter, r *http.Request) {
-				if n++; n == 1 {
+				if n := sent.Add(1); n == 1 {
 					w.Header().Set("Etag", contentTag)
 					w.Write(content[:10])
 					w.(http.Flusher).Flush()
@@ -391,8 +391,8 @@ func TestNoRestAfterTheDeadline(t *testing.T) {
 				resp := must(client.Do(must(http.NewRequestWithContext(ctx, "GET", host, nil))))
 				body, err := io.ReadAll(resp.Body)
 				resp.Body.Close()
-				check.Equal(t, n, c.attempts, "attempts")
-				if (err == nil) != (n == 2) || n == 2 && !bytes.Equal(body, content) {
+				check.Equal(t, int(sent.Load()), c.attempts, "attempts")
+				if (err == nil) != (sent.Load() == 2) || sent.Load() == 2 && !bytes.Equal(body, content) {
 					t.Errorf("%d bytes, %v", len(body), err)
 				}
 			}, lullhttp.WithResume(), lullhttp.WithBodyIdleTimeout(0))
@@ -405,9 +405,9 @@ func TestNoRestAfterTheDeadline(t *testing.T) {
 func TestTheEndOfACallThatIsNotResumed(t *testing.T) {
 	p := eager
 	p.Attempts, p.Deadline = 2, 2*time.Second
-	n := 0
+	var sent atomic.Int64
 	handler := func(w http.ResponseWriter, r *http.Request) {
-		if n++; n == 1 {
+		if n := sent.Add(1); n == 1 {
 			sendCut(w, r, 10)
 		}
 		time.Sleep(1900 * time.Millisecond)
@@ -429,10 +429,10 @@ func TestTheEndOfACallThatIsNotResumed(t *testing.T) {
 		check.Equal(t, time.Since(began), p.Deadline, "the time of the call")
 	}, lullhttp.WithResume())
 
-	n = 0
+	sent.Store(0)
 	own := errors.New("own")
 	base := roundTrip(func(*http.Request) (*http.Response, error) {
-		if n++; n == 1 {
+		if n := sent.Add(1); n == 1 {
 			return &http.Response{StatusCode: 200, ContentLength: 9, Header: http.Header{"Etag": {contentTag}}, Body: io.NopCloser(strings.NewReader("part"))}, nil
 		}
 		return nil, own
@@ -451,9 +451,9 @@ func TestTheEndOfACallThatIsNotResumed(t *testing.T) {
 
 // A body that falls silent is continued, too, by the rule for timeouts.
 func TestASilentBodyIsResumed(t *testing.T) {
-	n := 0
+	var sent atomic.Int64
 	handler := func(w http.ResponseWriter, r *http.Request) {
-		if n++; n == 1 {
+		if n := sent.Add(1); n == 1 {
 			w.Header().Set("Etag", contentTag)
 			w.Write(content[:10])
 			w.(http.Flusher).Flush()
@@ -475,9 +475,9 @@ func TestASilentBodyIsResumed(t *testing.T) {
 // Close ends the wait for the rest, and the caller's own end begins none.
 func TestCloseEndsTheWaitForTheRest(t *testing.T) {
 	for _, how := range []string{"Close", "cancel"} {
-		n := 0
+		var sent atomic.Int64
 		handler := func(w http.ResponseWriter, r *http.Request) {
-			if n++; n == 1 {
+			if n := sent.Add(1); n == 1 {
 				sendCut(w, r, 10)
 			}
 			<-r.Context().Done()
@@ -494,7 +494,7 @@ func TestCloseEndsTheWaitForTheRest(t *testing.T) {
 				read <- err
 			}()
 			synctest.Wait()
-			check.Equal(t, n, 2, "attempts")
+			check.Equal(t, sent.Load(), 2, "attempts")
 			if how == "Close" {
 				resp.Body.Close()
 			} else {
@@ -504,7 +504,7 @@ func TestCloseEndsTheWaitForTheRest(t *testing.T) {
 				t.Errorf("%s: the Read succeeds", how)
 			}
 			resp.Body.Close()
-			check.Equal(t, n, 2, "attempts after %s", how)
+			check.Equal(t, sent.Load(), 2, "attempts after %s", how)
 		}, lullhttp.WithResume())
 	}
 }

@@ -63,9 +63,9 @@ type staleCase struct {
 
 func (c staleCase) check(t *testing.T, name string) {
 	t.Helper()
-	n := 0
+	var sent atomic.Int64
 	handler := func(w http.ResponseWriter, r *http.Request) {
-		if n++; n > 1 {
+		if n := sent.Add(1); n > 1 {
 			if c.status == 0 {
 				panic(http.ErrAbortHandler)
 			}
@@ -182,9 +182,9 @@ func TestTheCasesOfTheCacheTests(t *testing.T) {
 // The Age of what is served is that of RFC 9111, 4.2.3. Cookies and the fields of the connection are
 // left out, other fields are as they came.
 func TestTheHeaderOfAStaleResponse(t *testing.T) {
-	n := 0
+	var sent atomic.Int64
 	handler := func(w http.ResponseWriter, r *http.Request) {
-		if n++; n > 1 {
+		if n := sent.Add(1); n > 1 {
 			panic(http.ErrAbortHandler)
 		}
 		time.Sleep(2 * time.Second)
@@ -217,9 +217,9 @@ func TestAStaleResponseInsteadOfAnAnswer(t *testing.T) {
 	p := eager
 	p.Deadline, p.Attempts = 2*time.Second, 1
 	synctest.Test(t, func(t *testing.T) {
-		n := 0
+		var sent atomic.Int64
 		base := roundTrip(func(*http.Request) (*http.Response, error) {
-			if n++; n == 1 {
+			if n := sent.Add(1); n == 1 {
 				return &http.Response{StatusCode: 204, Header: http.Header{}, Body: http.NoBody}, nil
 			}
 			time.Sleep(1900 * time.Millisecond)
@@ -254,9 +254,9 @@ func TestUnsafeRequestsInvalidate(t *testing.T) {
 		{"POST", host + "other", 201, "Location: /", true}, {"POST", host + "other", 200, "Content-Location: " + host, true},
 		{"POST", "http://elsewhere.test/other", 200, "Location: " + host, false},
 	} {
-		n := 0
+		var sent atomic.Int64
 		handler := func(w http.ResponseWriter, r *http.Request) {
-			switch n++; {
+			switch n := sent.Add(1); {
 			case r.Method == c.method:
 				setHeader(w.Header(), c.header)
 				w.WriteHeader(c.status)
@@ -334,9 +334,9 @@ func TestWhatIsGoneIsDropped(t *testing.T) {
 		{method: "POST"}, {method: "OPTIONS"},
 		{method: "HEAD", opts: []lullhttp.Option{lullhttp.WithStatus(404, lull.KindTransient)}},
 	} {
-		n := 0
+		var sent atomic.Int64
 		handler := func(w http.ResponseWriter, r *http.Request) {
-			switch n++; {
+			switch n := sent.Add(1); {
 			case n == 1:
 				io.WriteString(w, "stored")
 			case r.Header.Get("Lull-Fail") == "":
@@ -359,9 +359,9 @@ func TestWhatIsGoneIsDropped(t *testing.T) {
 
 // A base transport may return no header at all, as test doubles do.
 func TestAResponseWithoutAHeaderIsStored(t *testing.T) {
-	n := 0
+	var sent atomic.Int64
 	base := roundTrip(func(*http.Request) (*http.Response, error) {
-		if n++; n > 1 {
+		if n := sent.Add(1); n > 1 {
 			return nil, io.ErrUnexpectedEOF
 		}
 		return &http.Response{StatusCode: 200, ContentLength: 2, Body: io.NopCloser(strings.NewReader("ok"))}, nil
@@ -379,9 +379,9 @@ func TestKeysThatAreNotCanonicalAreNotOverlooked(t *testing.T) {
 	for name, c := range map[string]struct{ request, response string }{
 		"the request's": {request: "authorization"}, "the response's": {response: "cache-control"},
 	} {
-		n := 0
+		var sent atomic.Int64
 		base := roundTrip(func(*http.Request) (*http.Response, error) {
-			if n++; n > 1 {
+			if n := sent.Add(1); n > 1 {
 				return nil, io.ErrUnexpectedEOF
 			}
 			h := http.Header{}
@@ -414,9 +414,9 @@ func TestALaterAnswerReplaces(t *testing.T) {
 		{200, "", "new"}, {200, "Cache-Control: no-store", ""}, {404, "", ""}, {410, "", ""}, {403, "", "old"}, {500, "", "old"},
 		{200, "Vary: Foo", "new"}, {200, "Vary: *", ""}, {206, "", ""},
 	} {
-		n := 0
+		var sent atomic.Int64
 		handler := func(w http.ResponseWriter, r *http.Request) {
-			switch n++; {
+			switch n := sent.Add(1); {
 			case n == 1:
 				io.WriteString(w, "old")
 			case r.Header.Get("Lull-Fail") != "":
@@ -440,9 +440,9 @@ func TestALaterAnswerReplaces(t *testing.T) {
 
 // Two hosts that one server tells apart by the Host field have responses of their own.
 func TestVirtualHostsAreStoredApart(t *testing.T) {
-	n := 0
+	var sent atomic.Int64
 	handler := func(w http.ResponseWriter, r *http.Request) {
-		if n++; n > 1 {
+		if n := sent.Add(1); n > 1 {
 			panic(http.ErrAbortHandler)
 		}
 		io.WriteString(w, r.Host)
@@ -465,9 +465,9 @@ func TestVirtualHostsAreStoredApart(t *testing.T) {
 
 // A body that http.Transport has decompressed is stored so, and says so again.
 func TestADecompressedBodyIsStored(t *testing.T) {
-	n := 0
+	var sent atomic.Int64
 	handler := func(w http.ResponseWriter, r *http.Request) {
-		if n++; n > 1 {
+		if n := sent.Add(1); n > 1 {
 			panic(http.ErrAbortHandler)
 		}
 		setHeader(w.Header(), "Content-Encoding: gzip", "Vary: Accept-Encoding")
@@ -493,9 +493,9 @@ func TestStaleBesideHedgesAndResume(t *testing.T) {
 	p := eager
 	p.Attempts, p.Hedge = 0, hedge.Config{Attempts: 2}
 	for name, p := range map[string]lull.Policy{"hedged": p, "plain": eager} {
-		n := 0
+		var sent atomic.Int64
 		handler := func(w http.ResponseWriter, r *http.Request) {
-			switch n++; n {
+			switch n := sent.Add(1); n {
 			case 1:
 				sendCut(w, r, 10)
 			case 2:
@@ -612,9 +612,9 @@ func TestWhenAStaleResponseIsServed(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := 0
+			var sent atomic.Int64
 			handler := func(w http.ResponseWriter, r *http.Request) {
-				if n++; n == 1 {
+				if n := sent.Add(1); n == 1 {
 					io.WriteString(w, "stored")
 					return
 				}
@@ -746,9 +746,9 @@ func TestOnlyWholeBodiesAreStored(t *testing.T) {
 		"empty": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := 0
+			var sent atomic.Int64
 			handler := func(w http.ResponseWriter, r *http.Request) {
-				if n++; n > 1 {
+				if n := sent.Add(1); n > 1 {
 					panic(http.ErrAbortHandler)
 				}
 				c.handler(w, r)
@@ -792,9 +792,9 @@ func (s *mapStore) Delete(key string) {
 // A store of others' keeps what is stored for several transports. What it returns may be anything.
 func TestAStoreOfOthers(t *testing.T) {
 	store := &mapStore{values: map[string][]byte{}}
-	n := 0
+	var sent atomic.Int64
 	handler := func(w http.ResponseWriter, r *http.Request) {
-		if n++; n > 1 {
+		if n := sent.Add(1); n > 1 {
 			panic(http.ErrAbortHandler)
 		}
 		io.WriteString(w, "stored")
@@ -886,9 +886,9 @@ func TestStaleIsValidated(t *testing.T) {
 
 // The error of the call is that of the layer next to the failure.
 func TestStaleOverALayerBelow(t *testing.T) {
-	n := 0
+	var sent atomic.Int64
 	base := roundTrip(func(*http.Request) (*http.Response, error) {
-		if n++; n > 1 {
+		if n := sent.Add(1); n > 1 {
 			return nil, io.ErrUnexpectedEOF
 		}
 		return &http.Response{StatusCode: 200, ContentLength: 2, Body: io.NopCloser(strings.NewReader("ok")), Header: http.Header{}}, nil
@@ -901,8 +901,8 @@ func TestStaleOverALayerBelow(t *testing.T) {
 		t.Fatalf("%q, %v", body, err)
 	}
 	check.Equal(t, lullhttp.OutcomeOf(resp).Reason, engine.AttemptsExhausted, "reason")
-	if errors.Is(err, io.ErrUnexpectedEOF) || n != 4 {
-		t.Errorf("%d attempts, %v", n, err)
+	if errors.Is(err, io.ErrUnexpectedEOF) || sent.Load() != 4 {
+		t.Errorf("%d attempts, %v", sent.Load(), err)
 	}
 }
 
