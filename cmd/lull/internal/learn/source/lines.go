@@ -179,14 +179,15 @@ func afterSyslog(line []byte) []byte {
 // a name the first are $request_time, and the second $upstream_response_time; those since 1970 are $msec.
 func (w *row) guess(text []byte) {
 	for text = bytes.TrimLeft(text, " "); len(text) > 0; text = bytes.TrimLeft(text, " ") {
-		f, named := field{}, bytes.IndexAny(text, `= "`)
+		f, named := field{}, -1
+		if text[0] >= 'A' {
+			named = bytes.IndexAny(text, `= "`)
+		}
 		if named > 0 && text[named] == '=' {
-			if f = knownField(string(text[:named])); f.column != took && (f.column < listTook || f.column > listHost) && string(text[:named]) != "msec" {
-				f.column = skipped
+			if f = knownField(string(text[:named])); f.column == ended || f.column == began {
+				f, named = field{}, -1 // it may be a time, or a duration
 			}
-			text = text[named+1:]
-		} else {
-			named = 0
+			_, text, _ = bytes.Cut(text, []byte{'='})
 		}
 		var value []byte
 		if len(text) > 0 && text[0] == '"' {
@@ -202,7 +203,7 @@ func (w *row) guess(text []byte) {
 		switch {
 		case named > 0:
 		case isTime && len(more) == 0 && point == 10:
-			f = knownFields["msec"]
+			f = field{column: ended, rank: -1}
 		case isTime && len(more) == 0 && w.values[took] == nil:
 			f.column = took
 		case isTime:

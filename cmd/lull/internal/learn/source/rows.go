@@ -17,12 +17,12 @@ import (
 type rows struct {
 	*reader
 	row
-	c       *collector
-	clock   clock
-	side    observed.Side
-	file    file
-	before  time.Time // when the request of the line before ended
-	untimed int64     // rows without a duration
+	c          *collector
+	clock      clock
+	side       observed.Side
+	resolution time.Duration // of the times of day
+	before     time.Time     // when the request of the line before ended
+	untimed    int64         // rows without a duration
 }
 
 var sides = map[string]observed.Side{"calls": observed.Calls, "attempts": observed.Attempts, "served": observed.Served, "": observed.Served}
@@ -34,7 +34,7 @@ func (r *reader) readRows(text *bufio.Reader) (err error) {
 	if i < 0 {
 		i, r.logs = len(r.logs), append(r.logs, newCollector(kind, r.Step))
 	}
-	all := &rows{reader: r, c: r.logs[i], clock: clock{zone: r.Zone}, side: sides[r.Fields["side"]], file: file{resolution: time.Hour}}
+	all := &rows{reader: r, c: r.logs[i], clock: clock{zone: r.Zone}, side: sides[r.Fields["side"]], resolution: time.Hour}
 	switch kind {
 	case "json":
 		err = all.readJSON(text)
@@ -115,7 +115,7 @@ func (r *rows) setTimes(q *request) (ok bool, err error) {
 		r.wrong("time", text, wantTime)
 		return false, nil
 	}
-	r.file.resolution = min(r.file.resolution, resolution)
+	r.resolution = min(r.resolution, resolution)
 	if duration == nil && r.values[ended] != nil && r.values[began] != nil {
 		from, precision, err := r.clock.parse(r.values[began])
 		if q.took, q.precision = q.ended.Sub(from), max(precision, resolution); err != nil || q.took < 0 {
@@ -159,8 +159,7 @@ func (r *rows) add(side observed.Side, service, host []byte, q *request) {
 // end ends a source.
 func (r *rows) end() error {
 	if r.src.Used > 0 {
-		r.file.from, r.file.to = r.src.From, r.src.To
-		r.c.files = append(r.c.files, r.file)
+		r.c.resolution = max(r.c.resolution, r.resolution)
 		return nil
 	}
 	if r.untimed > 0 {
