@@ -182,7 +182,7 @@ func (r *rows) header(names []string, err error) (all []field, _ error) {
 		err = fmt.Errorf("no column has the %s: want %s, or the field %[1]s with the name of the column", what,
 			map[string]string{"time": "time, start or timestamp", "status": "status or code"}[what])
 	case !timed:
-		return nil, &NoDuration{Source: r.name, Line: adviceFor("csv")}
+		return nil, r.noDuration()
 	default:
 		return all, nil
 	}

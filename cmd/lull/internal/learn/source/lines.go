@@ -143,16 +143,23 @@ func (f *logFormat) fits(line []byte) bool {
 	return found && ok && len(at) > 8 && isDigits(at[:2])
 }
 
+// formatsOf returns the formats that the lines of a log may have.
+func (r *reader) formatsOf(kind string) []logFormat {
+	if kindOf(r.LogFormat) == kind {
+		return []logFormat{mustFormat(r.LogFormat)} // it was checked
+	}
+	return logFormats[kind]
+}
+
 // readLines reads a log with a format of its own.
 func (r *rows) readLines(text *bufio.Reader) error {
 	kind := r.c.kind
-	formats, want := logFormats[kind], "the line is not one of "+kind
+	formats, want := r.formatsOf(kind), "the line is not one of "+kind
 	if kindOf(r.LogFormat) == kind {
-		f, _ := newLogFormat(r.LogFormat)
-		if _, timed := lacking(f.fields); !timed {
-			return &NoDuration{Source: r.name, Line: adviceFor(kind)}
+		if _, timed := lacking(formats[0].fields); !timed {
+			return r.noDuration()
 		}
-		formats, want = []logFormat{f}, want+" in the log format"
+		want += " in the log format"
 	}
 	return r.eachLine(text, nil, func(line []byte) error {
 		if kind == "haproxy" {

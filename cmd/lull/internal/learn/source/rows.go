@@ -163,18 +163,13 @@ func (r *rows) end() error {
 		return nil
 	}
 	if r.untimed > 0 {
-		return &NoDuration{Source: r.name, Line: adviceFor(r.c.kind)}
+		return r.noDuration()
 	}
 	first := "there is none"
 	if i := slices.IndexFunc(r.data.Problems, func(p observed.Problem) bool { return p.Source == r.name }); i >= 0 {
 		first = fmt.Sprintf("line %d: %s", r.data.Problems[i].Line, r.data.Problems[i].Text)
 	}
 	return fmt.Errorf("%s: no line can be used as %s: %s", r.name, r.c.kind, first)
-}
-
-func adviceFor(kind string) string {
-	return cmp.Or(map[string]string{"nginx": "log_format timed '" + advised + "';\naccess_log /var/log/nginx/access.log timed;", "envoy": "%DURATION% in text_format of the access log",
-		"haproxy": "option httplog"}[kind], "a field with the duration of each request. Its name has the unit (duration_ms), or the field unit")
 }
 
 // shortName returns the name of a service. That of a cluster of Istio, such as "outbound|80||shop.default.svc.cluster.local", is "shop".

@@ -63,8 +63,11 @@ var rules = map[string][]rule{
 
 // outcome returns how the requests with these labels ended; "": the metric is not used.
 func (u rule) outcome(labels map[string]string) string {
-	if u.all != "" || u.label != "" && labels[u.label] != u.value {
-		return map[bool]string{true: u.all}[labels[u.label] == u.value]
+	if labels[u.label] != u.value {
+		return ""
+	}
+	if u.all != "" {
+		return u.all
 	}
 	for _, flag := range strings.Split(labels["response_flags"], ",") {
 		if outcome := istioFlags[flag]; outcome != "" {
