@@ -206,12 +206,13 @@ func (w *row) guess(text []byte) {
 		first, more, _ := bytes.Cut(value, []byte{' '})
 		first = bytes.TrimSuffix(first, []byte{','})
 		point := bytes.IndexByte(first, '.')
+		millis, isMillis := bytes.CutSuffix(first, []byte("ms")) // of Traefik
 		isTime := point > 0 && point == len(first)-4 && isDigits(first[:point]) && isDigits(first[point+1:])
 		switch {
 		case named > 0:
 		case isTime && len(more) == 0 && point == 10:
 			f = field{column: ended, rank: -1}
-		case isTime && len(more) == 0 && w.values[took] == nil:
+		case (isTime && len(more) == 0 || isMillis && isDigits(millis)) && w.values[took] == nil:
 			f.column = took
 		case isTime:
 			f.column = listTook

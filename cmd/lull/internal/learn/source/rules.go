@@ -93,7 +93,7 @@ func (u rule) outcome(labels map[string]string) string {
 // plainName returns a name of OpenTelemetry as Prometheus writes it.
 func plainName(name string) string { return underscores.Replace(name) }
 
-var underscores = strings.NewReplacer(".", "_", "-", "_", "/", "_")
+var underscores = strings.NewReplacer(".", "_", "-", "_", "/", "_", " ", "_")
 
 // ruleName returns the name of a metric without endings, the ending that it had in a histogram, and the seconds of its unit, 0 if it
 // has none.

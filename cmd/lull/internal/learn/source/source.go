@@ -50,7 +50,8 @@ var Formats = []string{"nginx", "envoy", "haproxy", "alb", "json", "csv", "prome
 
 // noDuration is the error for a log without durations. It has what is missing in the configuration of the server.
 func (r *reader) noDuration() error {
-	advice := map[string]string{"nginx": "log_format timed '" + advised + "';\naccess_log /var/log/nginx/access.log timed;",
+	advice := map[string]string{"nginx": "log_format timed '" + advised + "';\naccess_log /var/log/nginx/access.log timed;\n" +
+		"Or say where they are: --log-format 'combined $request_time_us' is the one of Apache with %D at the end.",
 		"envoy": "%DURATION% in text_format of the access log", "haproxy": "option httplog"}[r.src.Kind]
 	return fmt.Errorf("%s has no durations, and without them nothing can be learnt. Write them from now on:\n%s", r.name,
 		cmp.Or(advice, "a field with the duration of each request. Its name has the unit (duration_ms), or the field unit"))
@@ -261,7 +262,8 @@ func (r *reader) recognise(head []byte) string {
 			return "json"
 		}
 	}
-	if names := strings.Split(string(lines[0]), ","); len(names) > 1 && (r.Fields != nil || slices.ContainsFunc(names, func(n string) bool { return knownField(n) != field{} })) {
+	names := strings.Split(string(lines[0]), string(commaOf(lines[0])))
+	if isNamed := func(n string) bool { return knownField(n) != field{} }; len(names) > 1 && (len(r.Fields) > 0 || slices.ContainsFunc(names, isNamed)) {
 		return "csv"
 	}
 	return kindOf(r.LogFormat)
