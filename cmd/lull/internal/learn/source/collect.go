@@ -51,7 +51,9 @@ type request struct {
 	ended           time.Time
 	took, precision time.Duration
 	outcome         int
+	host            []byte
 	retry           bool
+	waited          time.Duration // after it
 }
 
 // Outcomes are statuses from 100 to 599, and these.

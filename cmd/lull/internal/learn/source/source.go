@@ -126,10 +126,8 @@ func (o *Options) check(names []string) error {
 		}
 	}
 	for key, value := range o.Fields {
-		_, isColumn := fieldColumns[key]
-		_, isUnit := units[value]
-		_, isSide := sides[value]
-		if !isColumn && !(key == "unit" && isUnit) && !(key == "side" && isSide) {
+		_, ok := fieldColumns[key]
+		if _, isSide := sides[value]; !ok && !(key == "side" && isSide) && !(key == "unit" && units[value] > 0) {
 			return fmt.Errorf("field %s=%s: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)", key, value)
 		}
 	}
