@@ -36,12 +36,10 @@ func (r *reader) readAPI(address string) error {
 	names := strings.ReplaceAll(strings.Join(slices.Sorted(maps.Keys(rules)), "|"), "_", "[._]")
 	names = `{__name__=~"(` + names + `)(_seconds|_milliseconds)?(_bucket|_count|_sum|_total)?"}`
 	for from := r.From; from.Before(r.To); from = from.Add(window) {
-		to := from.Add(window)
-		if to.After(r.To) {
-			to = r.To
-		}
+		length := min(window, r.To.Sub(from))
 		at := *base.JoinPath("api/v1/query")
-		at.RawQuery = url.Values{"query": {fmt.Sprintf("%s[%dms]", names, to.Sub(from).Milliseconds())}, "time": {fmt.Sprintf("%.3f", float64(to.UnixMilli())/1000)}}.Encode()
+		at.RawQuery = url.Values{"query": {fmt.Sprintf("%s[%dms]", names, length.Milliseconds())},
+			"time": {fmt.Sprintf("%.3f", float64(from.Add(length).UnixMilli())/1000)}}.Encode()
 		if err := r.readQuery(at.String()); err != nil {
 			return fmt.Errorf("%s: %w", address, err)
 		}

@@ -172,6 +172,12 @@ func (c *collector) finish(r *reader) error {
 			p.Ended[name].N += float64(n)
 		}
 	}
+	var spans []span
+	for _, log := range r.data.Sources {
+		if log.Kind == c.kind {
+			spans = append(spans, span{log.From, log.To.Add(c.resolution)})
+		}
+	}
 	for _, s := range all {
 		until := s.At(len(s.Points)).Add(-longest) // of what began later, some has not ended, and is in no log
 		for j := range s.Points {
@@ -183,7 +189,7 @@ func (c *collector) finish(r *reader) error {
 				p.Retries = -1
 			}
 		}
-		c.setMissing(s, r.data.Sources)
+		setMissing(s, spans)
 	}
 	slices.SortFunc(all, func(a, b *observed.Series) int {
 		return cmp.Or(cmp.Compare(a.Side, b.Side), cmp.Compare(a.Service, b.Service), cmp.Compare(len(a.Host), len(b.Host)), cmp.Compare(a.Host, b.Host))
@@ -234,23 +240,23 @@ func (c *collector) extent() (first, last int64, histograms int) {
 	return first, last, len(all)
 }
 
-// missing is a step that nothing is known of.
-var missing = observed.Point{Missing: true, Began: -1, Retries: -1}
+// A span is a time that one process, or one sample, covers.
+type span struct{ from, to time.Time }
 
-// setMissing marks the steps that not all processes cover from their beginning to their end. Logs that cover the same time are of
-// several processes.
-func (c *collector) setMissing(s *observed.Series, logs []observed.Source) {
+// setMissing marks the steps that not all processes cover from their beginning to their end. Spans at the same time are those of several
+// processes.
+func setMissing(s *observed.Series, spans []span) {
 	covered := make([]float64, len(s.Points))
-	for _, log := range logs {
-		from, to := log.From.Sub(s.Start), log.To.Add(c.resolution).Sub(s.Start)
-		for j := max(0, int(from/s.Step)); log.Kind == c.kind && j < len(covered) && time.Duration(j)*s.Step < to; j++ {
+	for _, p := range spans {
+		from, to := p.from.Sub(s.Start), p.to.Sub(s.Start)
+		for j := max(0, int(from/s.Step)); j < len(covered) && time.Duration(j)*s.Step < to; j++ {
 			covered[j] += float64(min(to, time.Duration(j+1)*s.Step)-max(from, time.Duration(j)*s.Step)) / float64(s.Step)
 		}
 	}
 	s.Processes = max(1, int(math.Round(slices.Max(covered))))
 	for j := range s.Points {
 		if len(s.Points) > 2 && covered[j] < float64(s.Processes)-.1 {
-			s.Points[j] = missing
+			s.Points[j] = observed.Point{Missing: true, Began: -1, Retries: -1}
 		}
 	}
 }

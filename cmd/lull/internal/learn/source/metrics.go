@@ -177,6 +177,12 @@ func (m *metrics) finish(r *reader) error {
 	}
 	slices.Sort(times)
 	times = slices.Compact(times)
+	var spans []span
+	for i, at := range times[1:] {
+		if at-times[i] <= interval*7/2 {
+			spans = append(spans, span{time.Unix(0, times[i]), time.Unix(0, at)})
+		}
+	}
 	step := max(r.Step, time.Duration(interval).Round(time.Second), time.Second)
 	if r.Step != 0 && step > r.Step {
 		r.problem("step", fmt.Sprintf("step is %v: metrics have %v, since their samples are that far apart", r.Step, step))
@@ -189,7 +195,7 @@ func (m *metrics) finish(r *reader) error {
 	for _, who := range slices.SortedFunc(maps.Keys(groups), func(a, b seriesOf) int { return cmp.Or(cmp.Compare(a.side, b.side), cmp.Compare(a.service, b.service)) }) {
 		g := group{reader: r, all: groups[who], interval: interval, s: &observed.Series{Side: who.side, Service: who.service, Source: "metrics", Start: start, Step: step,
 			Resolution: time.Duration(interval), Points: make([]observed.Point, n)}}
-		if g.make(times) {
+		if g.make(spans) {
 			r.data.Series = append(r.data.Series, g.s)
 		}
 	}
@@ -204,7 +210,7 @@ type group struct {
 	s        *observed.Series
 }
 
-func (g *group) make(times []int64) bool {
+func (g *group) make(spans []span) bool {
 	processes, has := map[string]bool{}, map[string]bool{}
 	for i := range g.s.Points {
 		g.s.Points[i] = observed.Point{Began: -1, Retries: -1, Ended: map[string]*observed.Bars{}}
@@ -216,9 +222,6 @@ func (g *group) make(times []int64) bool {
 			g.use(m, i)
 		}
 	}
-	if !processes["\x00\x00"] { // they have names
-		g.s.Processes = len(processes)
-	}
 	for i := range g.s.Points {
 		p := &g.s.Points[i]
 		if has[retried] {
@@ -229,26 +232,14 @@ func (g *group) make(times []int64) bool {
 		}
 		delete(p.Ended, retried)
 		g.divide(p)
-		if !covered(times, g.s.At(i).UnixNano(), g.s.At(i+1).UnixNano(), g.interval*7/2) {
-			*p = missing
-		}
+	}
+	setMissing(g.s, spans)
+	g.s.Processes = len(processes)
+	if processes["\x00\x00"] { // it has no name
+		g.s.Processes = 0
 	}
 	delete(has, retried)
 	return len(has) > 0
-}
-
-// covered reports whether there are times before from, at to or after it, and between them with no gap that is longer than most.
-func covered(times []int64, from, to, most int64) bool {
-	i, _ := slices.BinarySearch(times, from+1) // the first after from
-	if i == 0 || to > times[len(times)-1] {
-		return false
-	}
-	for ; times[i-1] < to; i++ {
-		if times[i]-times[i-1] > most {
-			return false
-		}
-	}
-	return true
 }
 
 // setEdges sets the edges that all classic histograms have, or any of native ones, which leave out what is empty.
