@@ -30,8 +30,8 @@ type seriesOf struct {
 	service, host string
 }
 
-// A bin is what is counted as one number: the step since epoch (35 bits: a century of 100 ms), the number of the series (8), the outcome of what ended
-// in it (10), and the bar of observed.ExactEdges (11). What began has no bar, and beginnings or resends for an outcome.
+// A bin is what is counted as one number: the step since epoch (35 bits: a century of 100 ms), the number of the series (8), the outcome
+// of what ended in it (10), and the bar of observed.ExactEdges (11). What began has no bar, and beginnings or resends for an outcome.
 type bin uint64
 
 var epoch = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -220,8 +220,8 @@ func (c *collector) leaveStrays(r *reader) {
 	maps.DeleteFunc(c.counts, func(at bin, n uint32) bool {
 		stray := at.step() > last || at.step() < first
 		for i := uint32(0); i < n && stray && at.ended(); i++ {
-			r.problem("stray", "requests ended more than a day before or after most others, and are not used: the clock may have jumped, or the logs are of "+
-				"several days: choose a part of the time (from, to)")
+			r.problem("stray", "requests ended more than a day before or after most others, and are not used: the clock may have jumped, "+
+				"or the logs are of several days: choose a part of the time (from, to)")
 		}
 		return stray
 	})

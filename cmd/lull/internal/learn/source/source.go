@@ -62,7 +62,8 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	if err := o.check(names); err != nil {
 		return nil, err
 	}
-	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, addresses: map[string]string{}, metrics: metrics{map[string]*metric{}, map[string]int64{}}}
+	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, addresses: map[string]string{},
+		metrics: metrics{map[string]*metric{}, map[string]int64{}}}
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
 			r.total += info.Size()

@@ -291,3 +291,22 @@ func TestSteps(t *testing.T) {
 		}
 	}
 }
+
+// A log of Monday and one of Thursday are not one stretch of time with steps of minutes: the one with more requests is read, and the
+// other is counted.
+func TestTwoDays(t *testing.T) {
+	var log strings.Builder
+	for day, n := range map[int]int{23: 300, 26: 600} {
+		for i := range n {
+			fmt.Fprintf(&log, "2026-11-%dT12:%02d:%02d.000Z,5,200\n", day, i/60, i%60)
+		}
+	}
+	d := mustRead(t, "time,ms,status\n"+log.String(), Options{})
+	s := d.Series[0]
+	if n, _ := total(s); s.Step > time.Second || s.Start.Day() != 26 || len(s.Points) != 600 || n != "map[200:599]" { // the last second is not whole
+		t.Errorf("%v from %v, %d points, %s", s.Step, s.Start, len(s.Points), n)
+	}
+	if got := problems(d); !strings.Contains(got, "300× line 0: requests ended more than a day before or after most others") {
+		t.Error(got)
+	}
+}
