@@ -211,6 +211,9 @@ func (r *rows) readJSON(text *bufio.Reader) error {
 	known := map[string]field{}
 	return r.eachLine(text, json.Valid, func(line []byte) error {
 		r.row = row{}
+		if line = bytes.Trim(line, "[], \t"); len(line) == 0 { // an array with an object in each line
+			return nil
+		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(line, &object); err != nil {
 			r.problem("json", "the line is not an object of JSON: "+err.Error())

@@ -53,14 +53,18 @@ func addBar(bars []edge, lower, upper, n float64) []edge {
 // addSample adds what a source has of a metric at a time. Of a classic histogram each bucket and the count come alone.
 func (r *reader) addSample(name string, labels map[string]string, s sample) {
 	base, part, unit := ruleName(name)
-	if rules[base] == nil || part == "_sum" || r.outside(time.Unix(0, s.at)) {
+	if rules[base] == nil || part == "_sum" {
+		return
+	}
+	at := time.Unix(0, s.at)
+	if r.leavesOut(at, "") {
 		return
 	}
 	if !(s.n >= 0 && s.n <= math.MaxFloat64) {
 		r.wrong(name, fmt.Append(nil, s.n), "a number that is not negative")
 		return
 	}
-	r.used(time.Unix(0, s.at))
+	r.used(at)
 	process := labels["job"] + "\x00" + labels["instance"] + "\x00" + labels["pod"]
 	if first, ok := r.metrics.started[process]; !ok || s.at < first {
 		r.metrics.started[process] = s.at
@@ -83,9 +87,8 @@ func (r *reader) addSample(name string, labels map[string]string, s sample) {
 		key := fmt.Sprint(whole, i)
 		m := r.metrics.all[key]
 		if m == nil {
-			service, ok := r.serviceOf(rule.service, labels)
-			m = &metric{who: seriesOf{side: rule.side, service: service}, outcome: rule.outcome(labels), process: process}
-			if !ok || m.outcome == "" {
+			m = &metric{who: seriesOf{side: rule.side, service: r.serviceOf(rule.service, labels)}, outcome: rule.outcome(labels), process: process}
+			if m.outcome == "" || r.leavesOut(at, m.who.service) {
 				continue
 			}
 			r.metrics.all[key] = m
@@ -95,18 +98,19 @@ func (r *reader) addSample(name string, labels map[string]string, s sample) {
 }
 
 // serviceOf returns the name of a service; of an address one that tells nothing, unless the user has named it.
-func (r *reader) serviceOf(names []string, labels map[string]string) (name string, wanted bool) {
+func (r *reader) serviceOf(names []string, labels map[string]string) string {
 	i := slices.IndexFunc(names, func(label string) bool { return labels[label] != "" })
 	if i < 0 {
-		return r.Service, true
+		return r.Service
 	}
-	if name = labels[names[i]]; r.Service == "" && slices.Contains(addresses, names[i]) {
-		if r.addresses[name] == "" {
-			r.addresses[name] = fmt.Sprintf("service-%d", len(r.addresses)+1)
-		}
-		name = r.addresses[name]
+	name := labels[names[i]]
+	if r.Service != "" || !slices.Contains(addresses, names[i]) {
+		return name
 	}
-	return name, !r.isOther(name)
+	if r.addresses[name] == "" {
+		r.addresses[name] = fmt.Sprintf("service-%d", len(r.addresses)+1)
+	}
+	return r.addresses[name]
 }
 
 // put adds a sample, or a part of one.

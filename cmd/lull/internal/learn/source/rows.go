@@ -81,7 +81,7 @@ func (r *rows) use() error {
 		q.outcome = canceled // the client has left
 	}
 	name := shortName(r.values[service])
-	if r.outside(q.ended) || len(name) > 0 && r.isOther(string(name)) {
+	if r.leavesOut(q.ended, string(name)) {
 		return nil
 	}
 	if q.ended.Before(r.before.Add(-10 * time.Second)) {

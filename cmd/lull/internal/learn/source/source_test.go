@@ -235,6 +235,11 @@ func TestSeveralFiles(t *testing.T) {
 	if len(d.Series) != 1 || len(s.Points) != 200 || s.Points[99].Missing || !s.Points[110].Missing || s.Points[120].Missing || s.Processes != 1 {
 		t.Errorf("%d series, %d points, %d processes", len(d.Series), len(s.Points), s.Processes)
 	}
+	must.Succeed(os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600)) // was rotated a moment ago
+	d = must.Have(Read(t.Context(), []string{file("access.log", 0, 100), filepath.Join(dir, "empty")}, Options{}))
+	if s = d.Series[0]; len(s.Points) != 100 || s.Points[0].Missing || s.Processes != 1 || problems(d) != "1× line 0: the source is empty" {
+		t.Errorf("with an empty one: %d points, %s", len(s.Points), problems(d))
+	}
 	var done, all int64
 	d = must.Have(Read(t.Context(), []string{file("a", 0, 100), file("b", 10, 110)}, Options{Progress: func(d, t int64) { done, all = d, t }}))
 	s = d.Series[0]
