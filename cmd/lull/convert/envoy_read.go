@@ -210,7 +210,7 @@ func (e *envoyReader) retryAlone(o *tree.Object, name string) {
 	policy := e.r.base.of(Envoy).policy
 	e.d.assume(true, "",
 		"the route that it is of is not in these files, nor the cluster: Envoy ends a call after 15s, and lets three retries be under way, where nothing is said")
-	retry.apply(e.d, &policy, 0)
+	retry.apply(&policy, 0)
 	e.retryBudgetUnknown(&policy)
 	e.d.noteSelection(retry.onPath, retry.why, name)
 	extras := Envoy.known()
@@ -340,7 +340,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 		"a policy has no priorities; the thresholds of DEFAULT count")
 	e.buffers(o)
 	if retry != nil {
-		retry.apply(e.d, &policy, policy.Deadline)
+		retry.apply(&policy, policy.Deadline)
 	}
 	if hedging != nil {
 		hedging.apply(e.d, &policy, retry)
@@ -353,7 +353,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 		rest := []source{e.d.source(cmp.Or(r.path, o.Path))}
 		facts := e.called(name)
 		facts.Methods = r.methods
-		retry.longIn(e.d, &facts)
+		retry.longIn(&facts)
 		if c := e.find(name); c != nil {
 			c.edit(&p)
 			if p.MaxAttempts() < policy.MaxAttempts() {
@@ -431,7 +431,10 @@ func (e *envoyReader) targets(o *tree.Object, otherwise []string) []string {
 	return names
 }
 
+// An envoyRetry is how a proxy that is Envoy, or configures it, retries.
 type envoyRetry struct {
+	d            *document
+	of           Format
 	path, onPath string
 	on           failures
 	given        bool // retry_on has words
@@ -445,6 +448,7 @@ type envoyRetry struct {
 	idle         []string // paths of fields without effect if there are no retries
 	safe         bool     // it has the requests that lull repeats, and no others
 	hosts        hosts
+	chosen       bool     // a field says whether hosts has others
 	hosted       []string // paths of the fields that hosts came from
 	implied      []string // what Envoy does by default
 	applied      bool
@@ -457,15 +461,15 @@ func (r *envoyRetry) addTo(extras *foreign) {
 }
 
 // longIn records in facts an attempt's time that has no effect in the call to which r was applied last.
-func (r *envoyRetry) longIn(d *document, facts *Facts) {
+func (r *envoyRetry) longIn(facts *Facts) {
 	if r != nil && r.long {
-		facts.LongAttempt, facts.LongAttemptAt = r.perTry, d.at(r.perTryPath).Position
+		facts.LongAttempt, facts.LongAttemptAt = r.perTry, r.d.at(r.perTryPath).Position
 	}
 }
 
 func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 	d := e.d
-	r := &envoyRetry{path: o.Path, retries: 1, onPath: o.Path, numPath: o.At("num_retries")}
+	r := &envoyRetry{d: d, of: Envoy, path: o.Path, retries: 1, onPath: o.Path, numPath: o.At("num_retries")}
 	if n, path := o.Get("retry_on"); n != nil && d.Check(n.Kind == tree.Text, n, path, "a text such as connect-failure,refused-stream") {
 		var unknown []string
 		r.on.on, unknown = parseRetryOn(n.Text)
@@ -674,7 +678,9 @@ func (r *envoyRetry) failures() *failures {
 	return &r.on
 }
 
-func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
+// apply sets in p, of a call with that timeout, what it can express of r.
+func (r *envoyRetry) apply(p *lull.Policy, timeout time.Duration) {
+	d := r.d
 	r.applied, r.long = true, false
 	p.Attempts = d.attempts(r.retries, r.numPath)
 	if r.waits != nil {
@@ -702,7 +708,7 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 	}
 	if r.hint > 0 {
 		p.HintLimit = r.hint
-	} else if p.Attempts > 1 && p.HintLimit == anyHint {
+	} else if p.Attempts > 1 && p.HintLimit == anyHint && r.of != Istio {
 		p.HintLimit = engine.DefaultHintLimit
 		d.noteAbout(true, hints, Changed, r.path,
 			"Envoy does not look at Retry-After without rate_limited_retry_back_off; lull does, and waits for up to 30s")
@@ -710,7 +716,8 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 	switch {
 	case r.perTry == 0:
 	case timeout > 0 && r.perTry >= timeout:
-		d.note(Changed, r.perTryPath, "it has no effect in Envoy, since it is not less than the timeout of the route")
+		d.note(Changed, r.perTryPath, choice.Either(r.of == Istio, "it has no effect in Istio, since it is not less than the timeout",
+			"it has no effect in Envoy, since it is not less than the timeout of the route"))
 		p.AttemptTimeout, r.long = lull.NoTimeout, true
 	default:
 		p.AttemptTimeout = r.perTry

@@ -68,8 +68,8 @@ func (g *gatewayReader) backendTraffic(spec *tree.Object, name string) {
 }
 
 func (d *document) triggeredRetry(o *tree.Object) *envoyRetry {
-	e := &envoyRetry{node: o.Node, path: o.Path, onPath: o.Path, numPath: o.At("numRetries"), retries: 2, given: true, hosts: hosts{others: true, more: 4},
-		on: failures{on: []string{"connect-failure", "refused-stream", "unavailable", "cancelled", statusCodes}, statuses: []int{503}}}
+	e := &envoyRetry{d: d, of: EnvoyGateway, node: o.Node, path: o.Path, onPath: o.Path, numPath: o.At("numRetries"),
+		retries: 2, given: true, hosts: istioHosts, on: failures{on: istioDefault.on, statuses: []int{503}}}
 	if n, ok := o.Whole("numRetries", 0, math.MaxInt32, "a whole number from 0"); ok {
 		e.retries = n
 	} else {
@@ -243,7 +243,7 @@ func (t *trafficPolicy) finish(p *lull.Policy, retried *failures) known {
 	extras := known{foreign: foreign{of: EnvoyGateway, retried: retried, retries: t.retries, ejection: t.ejection, ignoresHints: true}}
 	if t.retry != nil {
 		extras.hosts = t.retry.hosts
-		t.retry.longIn(t.d, &extras.facts)
+		t.retry.longIn(&extras.facts)
 	}
 	extras.places = t.d.fieldsOf(EnvoyGateway, t.path)
 	return extras
@@ -305,7 +305,7 @@ func (g *gatewayReader) targeted(t *trafficPolicy) bool {
 		p := g.r.base.of(EnvoyGateway).policy
 		t.start(&p, false)
 		if t.retry != nil {
-			t.retry.apply(t.d, &p, p.Deadline)
+			t.retry.apply(&p, p.Deadline)
 			t.d.noteSelection(t.retry.onPath, t.retry.why, name)
 		}
 		extras := t.finish(&p, t.retry.failures())

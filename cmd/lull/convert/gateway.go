@@ -218,7 +218,7 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 		heedHints(&policy)
 	} else if traffic != nil && traffic.retry != nil {
 		attempt := policy.AttemptTimeout
-		traffic.retry.apply(traffic.d, &policy, policy.Deadline)
+		traffic.retry.apply(&policy, policy.Deadline)
 		if traffic.retry.perTry == 0 {
 			policy.AttemptTimeout = attempt
 		}

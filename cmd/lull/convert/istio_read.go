@@ -20,7 +20,7 @@ import (
 
 const allowedMillis = "a duration of at least 1ms in whole milliseconds, such as 250ms or 2s"
 
-// istioDefault are the failures that Istio has Envoy retry by default (pilot/pkg/networking/core/route/retry).
+// istioDefault are the failures that Istio has Envoy retry by default, and Envoy Gateway beside 503 (pilot/pkg/networking/core/route/retry).
 var istioDefault = failures{on: []string{"connect-failure", "refused-stream", "unavailable", "cancelled", statusCodes}}
 
 // istioVersions are the known versions of the resources. They have the same fields, as far as they are read.
@@ -266,7 +266,7 @@ func (i *istioReader) connect(to *tree.Node, namespace string) {
 type istioCall struct {
 	methods []Method      // that the route names
 	timeout time.Duration // zero: none
-	retry   *istioRetry   // nil: none
+	retry   *envoyRetry   // nil: none
 }
 
 type destination struct {
@@ -280,8 +280,7 @@ func (i *istioReader) httpRoute(o *tree.Object, name string, s *service, from *i
 	var c istioCall
 	c.timeout, _ = d.millis(o, "timeout")
 	if retries := o.Object("retries"); retries != nil {
-		r := i.retries(retries, istioDefault)
-		c.retry = &r
+		c.retry = i.retries(retries, istioDefault)
 	}
 	for _, m := range o.Node.Get("match").Elements() {
 		if uri := m.Get("uri"); !isGRPCPath(textOf(uri.Get("exact"))) && !isGRPCPath(textOf(uri.Get("prefix"))) {
@@ -326,15 +325,13 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 	policy.Deadline = cmp.Or(c.timeout, policy.Deadline)
 	d.assume(c.timeout == 0, path, "without timeout Istio bounds no call")
 	var f *failures
-	var long Facts
 	why, on, at := "", d, path
 	if r := c.retry; r != nil {
-		f, on, at = r.apply(&policy, &long), r.d, r.onPath
+		r.apply(&policy, policy.Deadline)
+		f, why, on, at = r.failures(), r.why, r.d, r.onPath
 	} else if !d.based {
 		f = &istioDefault
 		d.note(Assumed, path, "without retries Istio makes two, within 25ms and 50ms, each to another host if there is one, after "+f.String())
-	}
-	if f != nil {
 		why = f.apply(&policy)
 	}
 	if policy.Attempts > 1 && policy.HintLimit == anyHint {
@@ -356,10 +353,16 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 			rest = append(rest, c.retry.d.source(c.retry.path))
 		}
 		extras.retried, extras.ignoresHints = f, true
-		extras.hosts = c.retry.hosts(hash)
+		if extras.hosts = istioHosts; c.retry != nil {
+			extras.hosts = c.retry.hosts
+		}
+		if hash && (c.retry == nil || !c.retry.chosen) { // each request has a host of its own
+			extras.hosts.others = false
+		}
 		facts := &extras.facts
 		*facts = each.facts
-		facts.Methods, facts.LongAttempt, facts.LongAttemptAt = c.methods, long.LongAttempt, long.LongAttemptAt
+		facts.Methods = c.methods
+		c.retry.longIn(facts)
 		if each.rule == nil {
 			d.unknown(facts, "breaker", "budget", "limit")
 		}
@@ -416,62 +419,12 @@ func (d *document) millis(o *tree.Object, name string) (time.Duration, bool) {
 	return t, ok
 }
 
-type istioRetry struct {
-	d                  *document
-	path               string
-	retries            int
-	on                 failures
-	onPath, perTryPath string
-	perTry, base       time.Duration
-	implied            []string // what Istio does by default
-
-	same, others bool // retries go to any host, or to others
-	remote       bool // in other localities
-}
-
-// apply sets the retries in p, which has the route's timeout, and returns what is retried. facts get a time without effect.
-func (r *istioRetry) apply(p *lull.Policy, facts *Facts) *failures {
-	p.Attempts = r.retries + 1
-	if r.base > 0 {
-		p.Backoff = proxyWaits(r.base, min(r.base, math.MaxInt64/proxyGrowth)*proxyGrowth)
-	}
-	switch {
-	case r.perTry > 0 && p.Deadline > 0 && r.perTry >= p.Deadline:
-		r.d.note(Changed, r.perTryPath, "it has no effect in Istio, since it is not less than the timeout")
-		p.AttemptTimeout = lull.NoTimeout
-		facts.LongAttempt, facts.LongAttemptAt = r.perTry, r.d.at(r.perTryPath).Position
-	case r.perTry > 0:
-		p.AttemptTimeout = r.perTry
-	}
-	if r.retries == 0 {
-		return nil
-	}
-	for _, unsaid := range r.implied {
-		r.d.note(Assumed, r.path, unsaid)
-	}
-	return &r.on
-}
-
-// hosts are those to which a retry goes. hash: each request has a host of its own.
-func (r *istioRetry) hosts(hash bool) hosts {
-	h := istioHosts
-	if r == nil {
-		r = &istioRetry{}
-	}
-	if h.others = r.others || !hash && !r.same; r.remote {
-		h.priorities = 2
-	}
-	return h
-}
-
 // retries reads an HTTPRetry, by the rules of Istio's validation. otherwise has the failures that it retries by default.
-func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
+func (i *istioReader) retries(o *tree.Object, otherwise failures) *envoyRetry {
 	d := i.d
-	r := istioRetry{d: d, path: o.Path, on: otherwise, onPath: o.Path, perTryPath: o.At("perTryTimeout")}
+	r := &envoyRetry{d: d, of: Istio, path: o.Path, on: otherwise, onPath: o.Path, numPath: o.At("attempts"), hosts: istioHosts}
 	n, ok := o.Whole("attempts", 0, math.MaxInt32, "a whole number from 0")
-	if ok {
-		r.retries = d.attempts(n, o.At("attempts")) - 1
-	}
+	r.retries, r.given = n, n > 0
 	if r.retries == 0 && (ok || !o.Has("attempts")) {
 		for _, name := range []string{"perTryTimeout", "retryOn", "retryRemoteLocalities"} {
 			if o.Has(name) {
@@ -479,8 +432,9 @@ func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 			}
 		}
 	}
+	r.perTryPath = o.At("perTryTimeout")
 	r.perTry, _ = d.millis(o, "perTryTimeout")
-	r.base, _ = d.millis(o, "backoff")
+	base, _ := d.millis(o, "backoff")
 	if n, path := o.Get("retryOn"); n != nil && d.Check(n.Kind == tree.Text, n, path, "a text such as connect-failure,refused-stream,503") && n.Text != "" {
 		words := slices.Concat(onHTTP, onGRPC)
 		for _, word := range strings.Split(n.Text, ",") {
@@ -494,14 +448,17 @@ func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 	} else {
 		r.implied = append(r.implied, "without retryOn Istio retries after "+otherwise.String())
 	}
-	if r.base == 0 && !d.based {
+	if base > 0 {
+		r.waits = new(proxyWaits(base, min(base, math.MaxInt64/proxyGrowth)*proxyGrowth))
+	} else if !d.based {
 		r.implied = append(r.implied, "without backoff Istio waits for up to 25ms before the first retry, and for up to 250ms at most")
 	}
 	if others, ok := o.Bool("retryIgnorePreviousHosts"); ok {
-		r.others, r.same = others, !others
-		d.noteAbout(r.same, hosted, Lost, o.At("retryIgnorePreviousHosts"), hostsWhy)
+		r.hosts.others, r.chosen = others, true
+		d.noteAbout(!others, hosted, Lost, o.At("retryIgnorePreviousHosts"), hostsWhy)
 	}
-	if r.remote, _ = o.Bool("retryRemoteLocalities"); r.remote {
+	if remote, _ := o.Bool("retryRemoteLocalities"); remote {
+		r.hosts.priorities = 2
 		d.noteAbout(true, hosted, Lost, o.At("retryRemoteLocalities"), "a policy does not know localities")
 	}
 	o.NoMore("attempts", "perTryTimeout", "retryOn", "backoff", "retryIgnorePreviousHosts", "retryRemoteLocalities")
