@@ -124,20 +124,15 @@ func (all *daprReader) read(d *document, policies *tree.Object, field string, re
 }
 
 func (d *document) daprDuration(n *tree.Node, path string) (time.Duration, bool) {
+	if n == nil {
+		return 0, false
+	}
 	if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil && n.Scalar() && i >= 0 && i < math.MaxInt64/int64(time.Millisecond) {
 		n.Use = max(n.Use, tree.Read)
 		d.noteIf(i > 0, Assumed, path, "a number without a unit is of milliseconds")
 		return time.Duration(i) * time.Millisecond, true
 	}
 	return d.Duration(n, path, 0, allowedDapr, tree.ParseGo)
-}
-
-func (d *document) daprSpan(o *tree.Object, name string) (time.Duration, bool) {
-	n, path := o.Get(name)
-	if n == nil {
-		return 0, false
-	}
-	return d.daprDuration(n, path)
 }
 
 func (d *document) daprRetry(o *tree.Object) *daprRetry {
@@ -156,8 +151,8 @@ func (d *document) daprRetry(o *tree.Object) *daprRetry {
 		exponential = strings.EqualFold(n.Text, "exponential")
 		d.Check(exponential || strings.EqualFold(n.Text, "constant"), n, path, "constant or exponential")
 	}
-	each, constant := d.daprSpan(o, "duration")
-	longest, capped := d.daprSpan(o, "maxInterval")
+	each, constant := d.daprDuration(o.Get("duration"))
+	longest, capped := d.daprDuration(o.Get("maxInterval"))
 	if !exponential {
 		if !constant {
 			each = daprConstant
@@ -258,13 +253,13 @@ func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
 		c.Probes = int(min(n, 1000))
 		d.noteIf(n > 1000, Changed, o.At("maxRequests"), "at most 1000 probes")
 	}
-	if t, ok := d.daprSpan(o, "timeout"); ok && t > 0 {
+	if t, ok := d.daprDuration(o.Get("timeout")); ok && t > 0 {
 		c.OpenFor = atLeastMillisecond(t)
 	} else {
 		d.note(Assumed, o.Path, "without timeout Dapr's breaker is open for a minute")
 	}
 	c.OpenMax = c.OpenFor
-	if t, ok := d.daprSpan(o, "interval"); ok {
+	if t, ok := d.daprDuration(o.Get("interval")); ok {
 		d.noteIf(t == 0, Aside, o.At("interval"), offWhy)
 		d.noteIf(t > 0, Lost, o.At("interval"),
 			"the counts start anew after each interval; a breaker of lull has none for failures in a row")
@@ -336,7 +331,7 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 	r := all.r
 	p := r.base.of(Dapr).policy
 	extras := Dapr.known()
-	extras.ignoresHints, extras.places = true, map[string]config.Position{}
+	extras.ignoresHints = true
 	if app {
 		extras.facts.Service, extras.facts.Namespace = name, textOf(d.root.Get("metadata").Get("namespace"))
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/bulkhead"
-	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/choice"
@@ -46,8 +45,7 @@ type cluster struct {
 	routed bool   // a route for requests leads there
 	tcp    bool   // connections are led there
 
-	bounds    string // the path of the bound of retries; empty: it has none
-	boundsWhy string
+	bound bound // of retries
 }
 
 func (r *reading) envoy(docs []*document) {
@@ -85,7 +83,7 @@ func (r *reading) envoy(docs []*document) {
 		e.r.add(e.d, c.name, nil, c.path, policy, extras)
 	}
 	for _, c := range e.order {
-		c.d.unbounded(c.bounds)
+		c.bound.unused()
 	}
 }
 
@@ -94,11 +92,25 @@ const (
 	noLimitWhy = "it says that there is no limit"
 )
 
-func (d *document) bounded(path, why string) { d.noteAbout(path != "", bounds, Changed, path, why) }
+// A bound is a setting that bounds retries. There is none without a path, or once it was recorded.
+type bound struct {
+	d         *document
+	path, why string
+}
 
-func (d *document) unbounded(path string) {
-	d.noteAbout(path != "", bounds, Lost, path,
-		"nothing that leads there in these files is retried, so there is nothing to bound")
+// on records that the bound became the budget of p, if p has retries.
+func (b *bound) on(p *lull.Policy) {
+	if b.path != "" && p.MaxAttempts() > 1 {
+		b.d.noteAbout(true, bounds, Changed, b.path, b.why)
+		b.path = ""
+	}
+}
+
+func (b *bound) unused() {
+	if b.path != "" {
+		b.d.noteAbout(true, bounds, Lost, b.path,
+			"nothing that leads there in these files is retried, so there is nothing to bound")
+	}
 }
 
 // unknown records fields of the policy that something else decides, unless there is a base.
@@ -376,7 +388,8 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 			e.d.noteSelection(retry.onPath, retry.why, name)
 			retry.addTo(&extras.foreign)
 			if retry.given && r.inherit != nil && o.Field("retry_policy") == nil { // of the virtual host
-				extras.places = located(maps.Clone(extras.places), map[string]config.Position{"attempts": e.d.at(retry.path).Position})
+				extras.places = maps.Clone(extras.places)
+				extras.places["attempts"] = e.d.at(retry.path).Position
 				if retry.perTry > 0 {
 					extras.places["attempt_timeout"] = e.d.at(retry.perTryPath).Position
 				}
@@ -764,7 +777,6 @@ func (e *envoyReader) cluster(o *tree.Object) {
 	}
 	o.Get("@type")
 	c.extras = Envoy.known()
-	c.extras.places = map[string]config.Position{}
 	limits := e.breakers(o, o.Object("circuit_breakers"), c)
 	var ejects func(*lull.Policy)
 	below, path := e.panicBelow(o)
@@ -860,9 +872,9 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 		b = e.retryBudget(rb)
 		budgetPath = rb.Path
 		c.extras.places["budget"] = d.at(budgetPath).Position
-		c.bounds, c.boundsWhy = rb.Path, budgetWhy
+		c.bound = bound{d, rb.Path, budgetWhy}
 	} else if bounded && !own.Has("retry_budget") && !d.noLimit(budgetPath, retries) {
-		c.bounds, c.boundsWhy = budgetPath, stockWhy
+		c.bound = bound{d, budgetPath, stockWhy}
 	}
 	d.connectionLimits(own, "max_connections", "max_pending_requests", "max_connection_pools")
 	d.lost(own, Aside, "it counts, and bounds nothing", "track_remaining")
@@ -874,10 +886,7 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 		if limited || !d.based {
 			p.Limit = limitOf(limit)
 		}
-		if p.MaxAttempts() > 1 {
-			d.bounded(c.bounds, c.boundsWhy)
-			c.bounds = ""
-		}
+		c.bound.on(p)
 		if b != nil {
 			b.bound(p)
 		} else if budgetPath != "" || !d.based {
@@ -980,21 +989,20 @@ func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*
 	if n, _ := o.PathOf("max_ejection_time"); x.max < x.base {
 		d.Wrong(o.Node, n, tree.Seconds(x.max), "at least base_ejection_time, "+tree.Seconds(x.base), "")
 	}
-	if n := upTo(unlimited, o, "consecutive_5xx", 5); enforced("enforcing_consecutive_5xx", 100) {
-		x.five = int(min(n, math.MaxInt32))
+	if n := count(o, "consecutive_5xx", 5); enforced("enforcing_consecutive_5xx", 100) {
+		x.five = n
 		if !o.Has("consecutive_5xx") {
 			implied = append(implied, "consecutive_5xx 5")
 		}
 	}
-	if n := upTo(unlimited, o, "consecutive_gateway_failure", 5); enforced("enforcing_consecutive_gateway_failure", 0) {
-		x.gateway = int(min(n, math.MaxInt32))
+	if n := count(o, "consecutive_gateway_failure", 5); enforced("enforcing_consecutive_gateway_failure", 0) {
+		x.gateway = n
 	}
 	x.read(d, o.At("consecutive_5xx"), o.At("consecutive_gateway_failure"))
-	threshold, volume := upTo(100, o, "failure_percentage_threshold", 85), upTo(unlimited, o, "failure_percentage_request_volume", 50)
-	hosts := upTo(unlimited, o, "failure_percentage_minimum_hosts", 5)
+	threshold, volume := upTo(100, o, "failure_percentage_threshold", 85), count(o, "failure_percentage_request_volume", 50)
+	hosts := count(o, "failure_percentage_minimum_hosts", 5)
 	if enforced("enforcing_failure_percentage", 0) {
-		x.percent, x.volume = int(max(threshold, 1)), int(min(max(volume, 1), math.MaxInt32))
-		x.hosts = int(min(hosts, math.MaxInt32))
+		x.percent, x.volume, x.hosts = int(max(threshold, 1)), max(volume, 1), hosts
 		d.noteAbout(x.hosts > 1, ejected, Lost, o.At("failure_percentage_minimum_hosts"), "a breaker has no other endpoints")
 	}
 	without := func(on bool, enforcing string, names ...string) {

@@ -35,10 +35,10 @@ type trafficPolicy struct {
 	limit    int64
 	limited  bool
 	retries  int64 // at a time
-	bounds   string
+	bound    bound
 	ejection *ejection
 
-	used, retried bool
+	used bool
 }
 
 type routeTarget struct{ kind, namespace, name, section string }
@@ -158,7 +158,7 @@ func (t *trafficPolicy) circuitBreaker(o *tree.Object) {
 	t.limit, t.limited = t.d.limit(o, "maxParallelRequests", t.limit)
 	if n, ok := o.Whole("maxParallelRetries", 0, unlimited, allowedUint32); ok {
 		if t.retries = n; !t.d.noLimit(o.At("maxParallelRetries"), n) {
-			t.bounds = o.At("maxParallelRetries")
+			t.bound = bound{t.d, o.At("maxParallelRetries"), stockWhy}
 		}
 	}
 	t.d.connectionLimits(o, "maxConnections", "maxPendingRequests", "maxRequestsPerConnection")
@@ -193,19 +193,17 @@ func (t *trafficPolicy) passive(o *tree.Object, below int) {
 	}
 	x.base, x.interval = span("baseEjectionTime", 30*time.Second), span("interval", 3*time.Second)
 	x.max = max(300*time.Second, x.base)
-	const count, most = "consecutive5XxErrors", "maxEjectionPercent"
-	x.five = int(min(upTo(unlimited, o, count, 5), math.MaxInt32))
-	if !o.Has(count) {
-		implied = append(implied, count+" 5")
+	const failures, most = "consecutive5XxErrors", "maxEjectionPercent"
+	if x.five = count(o, failures, 5); !o.Has(failures) {
+		implied = append(implied, failures+" 5")
 	}
-	x.most = int(upTo(100, o, most, 10))
-	if !o.Has(most) {
+	if x.most = int(upTo(100, o, most, 10)); !o.Has(most) {
 		implied = append(implied, most+" 10")
 	}
 	d.lost(o, Lost, "a breaker has one number, and gateway errors count as 5xx", "consecutiveGatewayErrors")
 	d.lost(o, Lost, "a breaker does not know endpoints; outlier.Config of lullhttp.NewEndpoints does", "splitExternalLocalOriginErrors", "consecutiveLocalOriginFailures", "failurePercentageThreshold", "alwaysEjectOneEndpoint")
 	if !x.ejects() {
-		d.idle(o, nothingOpens, "interval", "baseEjectionTime", most, count)
+		d.idle(o, nothingOpens, "interval", "baseEjectionTime", most, failures)
 		return
 	}
 	d.noteAbout(o.Has("interval"), ejected, Lost, o.At("interval"), sweepWhy)
@@ -230,13 +228,10 @@ func (t *trafficPolicy) finish(p *lull.Policy, retried *failures) known {
 		p.Limit = limitOf(t.limit)
 	}
 	t.d.assume(!t.limited, t.path, "without maxParallelRequests Envoy lets 1024 requests be under way")
-	t.d.assume(t.bounds == "" && p.MaxAttempts() > 1, t.path,
+	t.d.assume(t.bound.why == "" && p.MaxAttempts() > 1, t.path,
 		"without maxParallelRetries Envoy Gateway lets 1024 retries be under way")
-	if p.MaxAttempts() > 1 {
-		t.d.bounded(t.bounds, stockWhy)
-		t.retried = true
-		boundRetries(p, t.retries)
-	}
+	t.bound.on(p)
+	boundRetries(p, t.retries)
 	if t.ejection != nil {
 		p.Breaker = t.ejection.policy()
 	}
@@ -279,9 +274,7 @@ func (g *gatewayReader) leftTraffic() {
 		if t.used && t.retry != nil && !t.retry.applied {
 			t.d.noteWhole(Lost, t.retry.node, t.retry.path, "each rule there has its own")
 		}
-		if !t.retried {
-			t.d.unbounded(t.bounds)
-		}
+		t.bound.unused()
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
@@ -59,7 +58,7 @@ type rule struct {
 	extras     known // with the places of the fields
 	hash       bool  // each request has its own host
 
-	bound     *bound // of retries; nil: there is none, or it was recorded
+	bound     *bound // of retries; that of the host may be a subset's, too
 	retriesAt string // the path of maxRetries
 	retriesIn *document
 	subsets   map[string]*rule
@@ -69,19 +68,12 @@ type rule struct {
 }
 
 func (t *rule) has(field string, d *document, path string) {
-	t.extras.places = located(maps.Clone(t.extras.places), map[string]config.Position{field: d.at(path).Position}) // a subset begins with those of its host
-}
-
-type bound struct {
-	d         *document
-	path, why string
+	t.extras.places = maps.Clone(t.extras.places) // a subset begins with those of its host
+	t.extras.places[field] = d.at(path).Position
 }
 
 func (t *rule) edit(p *lull.Policy) {
-	if t.bound != nil && p.MaxAttempts() > 1 {
-		t.bound.d.bounded(t.bound.path, t.bound.why)
-		t.bound.path = ""
-	}
+	t.bound.on(p)
 	for _, edit := range []func(*lull.Policy){t.pool, t.ejec, t.paid} {
 		if edit != nil {
 			edit(p)
@@ -157,9 +149,7 @@ func (r *reading) istio(docs []*document) {
 		}
 	}
 	for _, t := range i.order {
-		if t.bound != nil {
-			t.bound.d.unbounded(t.bound.path)
-		}
+		t.bound.unused()
 	}
 }
 
@@ -278,7 +268,7 @@ type destination struct {
 func (i *istioReader) httpRoute(o *tree.Object, name string, s *service, from *istioCall) {
 	d := i.d
 	var c istioCall
-	c.timeout, _ = d.millis(o, "timeout")
+	c.timeout, _ = millisIn(o, "timeout")
 	if retries := o.Object("retries"); retries != nil {
 		c.retry = i.retries(retries, istioDefault)
 	}
@@ -406,17 +396,11 @@ func (i *istioReader) destinations(o *tree.Object, namespace string) (all []dest
 	return all
 }
 
-func (d *document) millis(o *tree.Object, name string) (time.Duration, bool) {
-	n, path := o.Get(name)
-	if n == nil {
-		return 0, false
-	}
-	t, ok := d.Duration(n, path, time.Millisecond, allowedMillis, tree.ParseGo)
-	if ok && t%time.Millisecond != 0 {
-		d.Wrong(n, path, n.Found(), allowedMillis, "")
-		return 0, false
-	}
-	return t, ok
+func millisIn(o *tree.Object, name string) (time.Duration, bool) {
+	return o.Duration(name, time.Millisecond, allowedMillis, func(text string) (time.Duration, bool) {
+		t, ok := tree.ParseGo(text)
+		return t, ok && t%time.Millisecond == 0
+	})
 }
 
 // retries reads an HTTPRetry, by the rules of Istio's validation. otherwise has the failures that it retries by default.
@@ -433,8 +417,8 @@ func (i *istioReader) retries(o *tree.Object, otherwise failures) *envoyRetry {
 		}
 	}
 	r.perTryPath = o.At("perTryTimeout")
-	r.perTry, _ = d.millis(o, "perTryTimeout")
-	base, _ := d.millis(o, "backoff")
+	r.perTry, _ = millisIn(o, "perTryTimeout")
+	base, _ := millisIn(o, "backoff")
 	if n, path := o.Get("retryOn"); n != nil && d.Check(n.Kind == tree.Text, n, path, "a text such as connect-failure,refused-stream,503") && n.Text != "" {
 		words := slices.Concat(onHTTP, onGRPC)
 		for _, word := range strings.Split(n.Text, ",") {
@@ -475,8 +459,9 @@ type spec struct {
 
 // destinationRules reads what several rules set for a host and its subsets. Istio takes the first policy of each.
 func (i *istioReader) destinationRules(full string, specs []spec) {
-	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, namespace: specs[0].namespace, extras: known{foreign: foreign{of: Istio, retries: unlimited}},
-		subsets: map[string]*rule{}, labels: map[string]*tree.Node{}}
+	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, namespace: specs[0].namespace,
+		extras: Istio.known(), bound: &bound{}, subsets: map[string]*rule{}, labels: map[string]*tree.Node{}}
+	whole.extras.retries = unlimited
 	i.rules[full] = whole
 	var taken *tree.Object
 	for _, s := range specs {
@@ -614,23 +599,17 @@ var istioOutlierFields = []string{"consecutiveErrors", "splitExternalLocalOrigin
 func (i *istioReader) outlier(o *tree.Object, extras *foreign) func(*lull.Policy) {
 	d := i.d
 	const allowed = "a whole number from 0"
-	count := func(name string, otherwise int64) int {
-		if n, ok := o.Whole(name, 0, unlimited, allowed); ok {
-			otherwise = n
-		}
-		return int(min(otherwise, math.MaxInt32))
-	}
-	x := ejection{five: count("consecutive5xxErrors", 5), gateway: count("consecutiveGatewayErrors", 0), base: 30 * time.Second}
+	x := ejection{five: count(o, "consecutive5xxErrors", 5), gateway: count(o, "consecutiveGatewayErrors", 0), base: 30 * time.Second}
 	if old, ok := o.Whole("consecutiveErrors", 0, math.MaxInt32, allowed); ok && x.gateway == 0 {
 		x.gateway = int(old)
 		d.note(Assumed, o.At("consecutiveErrors"), "Istio has done away with it; it is read as consecutiveGatewayErrors")
 	}
 	x.read(d, o.At("consecutive5xxErrors"), o.At("consecutiveGatewayErrors"))
-	if t, ok := d.millis(o, "baseEjectionTime"); ok {
+	if t, ok := millisIn(o, "baseEjectionTime"); ok {
 		x.base = t
 	}
 	x.max = max(300*time.Second, x.base)
-	if x.interval, _ = d.millis(o, "interval"); x.interval > 0 && x.ejects() {
+	if x.interval, _ = millisIn(o, "interval"); x.interval > 0 && x.ejects() {
 		d.noteAbout(true, ejected, Lost, o.At("interval"), sweepWhy)
 	}
 	x.most = int(upTo(100, o, "maxEjectionPercent", 10))

@@ -11,7 +11,6 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -82,23 +81,23 @@ func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 		d.lost(route, Aside, "which requests are meant", "condition")
 		d.lost(route, Lost, "lull decides by the status what has failed", "responseClasses")
 		p := r.base.of(Linkerd).policy
-		fields := map[string]config.Position{"deadline": d.at(route.Path).Position}
+		extras := Linkerd.known()
+		extras.ignoresHints, extras.facts = true, facts
+		extras.places["deadline"] = d.at(route.Path).Position
 		p.Deadline = linkerdTimeout
 		if t, ok := route.Duration("timeout", 0, allowedLinkerd, tree.ParseGo); ok {
 			p.Deadline = cmp.Or(atLeastMillisecond(t), lull.NoTimeout)
-			fields["deadline"] = d.at(route.At("timeout")).Position
+			extras.places["deadline"] = d.at(route.At("timeout")).Position
 		} else {
 			d.note(Assumed, route.Path, "without timeout Linkerd ends a call after 10s")
 		}
 		retried, given := route.Bool("isRetryable")
 		d.noteIf(given && !retried, Aside, route.At("isRetryable"), offWhy)
-		extras := Linkerd.known()
-		extras.ignoresHints, extras.facts, extras.places = true, facts, fields
 		if at := route.At("isRetryable"); retried {
-			fields["attempts"] = d.at(at).Position
+			extras.places["attempts"] = d.at(at).Position
 			p.Attempts, p.Backoff, p.Timeouts, p.Budget = mostAttempts, backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None}, lull.TimeoutsNever, pays
 			if spec.Field("retryBudget") != nil {
-				fields["budget"] = d.at(spec.At("retryBudget")).Position
+				extras.places["budget"] = d.at(spec.At("retryBudget")).Position
 			}
 			d.note(Changed, at, "Linkerd retries at once and as often as its budget pays; here up to 1000 attempts")
 			d.note(Changed, at, "Linkerd retries every status from 500, and nothing without an answer; lull what may be transient, and connections that were refused")
@@ -191,7 +190,7 @@ func (r *reading) linkerdService(d *document, o *tree.Object, profiles map[strin
 	}
 	p := r.base.of(Linkerd).policy
 	extras := Linkerd.known()
-	extras.ignoresHints, extras.places = true, map[string]config.Position{}
+	extras.ignoresHints = true
 	span := func(annotation, field string, into *time.Duration) {
 		if t, ok := all.Duration(annotation, 0, allowedLinkerd, tree.ParseGo); ok {
 			*into = cmp.Or(atLeastMillisecond(t), lull.NoTimeout)

@@ -107,6 +107,11 @@ func upTo(most int64, o *tree.Object, name string, otherwise int64) int64 {
 	return otherwise
 }
 
+// count is a number of failures, calls or endpoints.
+func count(o *tree.Object, name string, otherwise int64) int {
+	return int(min(upTo(unlimited, o, name, otherwise), math.MaxInt32))
+}
+
 // pathIn is the path of a field of o, or that of o if it has none.
 func pathIn(o *tree.Object, name string) string {
 	path, _ := o.PathOf(name)

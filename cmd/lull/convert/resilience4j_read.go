@@ -15,7 +15,6 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/bulkhead"
-	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/internal/waits"
@@ -350,7 +349,7 @@ func springDuration(text string) (time.Duration, bool) {
 
 func (r *reading) instance(a *application, d *document, profiles []string, name string, all *registries4j) {
 	p, extras := r.base.of(Resilience4j).policy, Resilience4j.known()
-	extras.ignoresHints, extras.facts, extras.places = true, Facts{Service: name}, map[string]config.Position{}
+	extras.ignoresHints, extras.facts = true, Facts{Service: name}
 	var rest []source
 	var first string
 	for _, kind := range registries {
