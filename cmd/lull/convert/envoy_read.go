@@ -11,8 +11,6 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
-	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/choice"
@@ -37,15 +35,13 @@ type envoyReader struct {
 type cluster struct {
 	d      *document
 	path   string
-	edit   func(*lull.Policy)
+	guard  guard
 	extras known
 	node   *tree.Node
 	name   string
 	text   string // its content
 	routed bool   // a route for requests leads there
 	tcp    bool   // connections are led there
-
-	bound bound // of retries
 }
 
 func (r *reading) envoy(docs []*document) {
@@ -76,14 +72,14 @@ func (r *reading) envoy(docs []*document) {
 		policy := r.base.of(Envoy).policy
 		e.d.assume(true, c.path,
 			"no route in these files leads to it: one attempt, and 15s for a call, as Envoy has it for a route that says nothing")
-		c.edit(&policy)
+		c.guard.apply(&policy)
 		extras := c.extras
 		extras.facts = e.called(c.name)
 		e.d.unknown(&extras.facts, "attempts", "attempt_timeout", "backoff", "deadline")
 		e.r.add(e.d, c.name, nil, c.path, policy, extras)
 	}
 	for _, c := range e.order {
-		c.bound.unused()
+		c.guard.bound.unused()
 	}
 }
 
@@ -91,27 +87,6 @@ const (
 	stockWhy   = budgetWhy + ": it is the stock here, beside a tenth of the calls"
 	noLimitWhy = "it says that there is no limit"
 )
-
-// A bound is a setting that bounds retries. There is none without a path, or once it was recorded.
-type bound struct {
-	d         *document
-	path, why string
-}
-
-// on records that the bound became the budget of p, if p has retries.
-func (b *bound) on(p *lull.Policy) {
-	if b.path != "" && p.MaxAttempts() > 1 {
-		b.d.noteAbout(true, bounds, Changed, b.path, b.why)
-		b.path = ""
-	}
-}
-
-func (b *bound) unused() {
-	if b.path != "" {
-		b.d.noteAbout(true, bounds, Lost, b.path,
-			"nothing that leads there in these files is retried, so there is nothing to bound")
-	}
-}
 
 // unknown records fields of the policy that something else decides, unless there is a base.
 func (d *document) unknown(f *Facts, fields ...string) {
@@ -367,7 +342,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 		facts.Methods = r.methods
 		retry.longIn(&facts)
 		if c := e.find(name); c != nil {
-			c.edit(&p)
+			c.guard.apply(&p)
 			if p.MaxAttempts() < policy.MaxAttempts() {
 				at := o.Path
 				if retry != nil {
@@ -416,16 +391,6 @@ func (e *envoyReader) retryBudgetUnknown(p *lull.Policy) {
 	if !e.r.base.given && p.MaxAttempts() > 1 {
 		p.Budget = maxRetries(3)
 	}
-}
-
-func maxRetries(n int64) budget.Config {
-	switch {
-	case n >= math.MaxInt32:
-		return budget.Config{Unlimited: true}
-	case n == 0:
-		return budget.Config{Ratio: budget.MinRatio, Stock: 1}
-	}
-	return budget.Config{Stock: min(float64(n), budget.MaxStock), Earn: budget.Arrivals}
 }
 
 func (e *envoyReader) targets(o *tree.Object, otherwise []string) []string {
@@ -777,26 +742,20 @@ func (e *envoyReader) cluster(o *tree.Object) {
 	}
 	o.Get("@type")
 	c.extras = Envoy.known()
-	limits := e.breakers(o, o.Object("circuit_breakers"), c)
-	var ejects func(*lull.Policy)
+	e.breakers(o, o.Object("circuit_breakers"), c)
 	below, path := e.panicBelow(o)
 	if od := o.Object("outlier_detection"); od != nil {
 		c.extras.places["breaker"] = d.at(od.Path).Position
-		ejects = e.outlier(od, below, &c.extras.foreign)
+		c.guard.ejection = e.outlier(od, below)
 	}
-	if path != "" && ejects != nil {
+	c.guard.addTo(&c.extras.foreign)
+	if path != "" && c.guard.ejection != nil {
 		d.noteAbout(true, ejected, Lost, path, panicWhy)
 	} else if path != "" {
 		d.note(Aside, path, "without outlier_detection that a breaker can say it is about health checks")
 	}
 	d.lost(o, Lost, "it is that of the net.Dialer, not of a policy", "connect_timeout")
 	d.noteUnread(o, "connections and hosts, not how calls are made")
-	c.edit = func(p *lull.Policy) {
-		limits(p)
-		if ejects != nil {
-			ejects(p)
-		}
-	}
 	e.clusters[name] = append(e.clusters[name], c)
 	e.order = append(e.order, c)
 }
@@ -837,7 +796,7 @@ func folded(n *tree.Node) *tree.Node {
 
 var thresholdFields = []string{"priority", "max_connections", "max_pending_requests", "max_requests", "max_retries", "retry_budget", "track_remaining", "max_connection_pools"}
 
-func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.Policy) {
+func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) {
 	d := e.d
 	var own *tree.Object
 	for _, t := range o.Objects("thresholds") {
@@ -860,39 +819,29 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 	}
 	retries, bounded := own.Whole("max_retries", 0, unlimited, allowedUint32)
 	budgetPath := ""
+	c.guard.bound = &bound{}
 	if bounded {
 		budgetPath = own.At("max_retries")
 		c.extras.places["budget"] = d.at(budgetPath).Position
 	} else {
 		retries = 3
 	}
-	var b *proxyBudget
 	if rb := own.Object("retry_budget"); rb != nil {
 		d.noteIf(bounded, Lost, budgetPath, "a retry_budget takes its place, in Envoy as well")
-		b = e.retryBudget(rb)
+		c.guard.budget = e.retryBudget(rb)
 		budgetPath = rb.Path
 		c.extras.places["budget"] = d.at(budgetPath).Position
-		c.bound = bound{d, rb.Path, budgetWhy}
+		c.guard.bound = &bound{d, rb.Path, budgetWhy}
 	} else if bounded && !own.Has("retry_budget") && !d.noLimit(budgetPath, retries) {
-		c.bound = bound{d, budgetPath, stockWhy}
+		c.guard.bound = &bound{d, budgetPath, stockWhy}
 	}
 	d.connectionLimits(own, "max_connections", "max_pending_requests", "max_connection_pools")
 	d.lost(own, Aside, "it counts, and bounds nothing", "track_remaining")
 	own.NoMore(thresholdFields...)
 	d.assume(!limited, cluster.Path, "without max_requests Envoy lets 1024 requests be under way")
 	d.assume(budgetPath == "", cluster.Path, "without max_retries and retry_budget Envoy lets three retries be under way")
-	c.extras.budget, c.extras.retries = b, retries
-	return func(p *lull.Policy) {
-		if limited || !d.based {
-			p.Limit = limitOf(limit)
-		}
-		c.bound.on(p)
-		if b != nil {
-			b.bound(p)
-		} else if budgetPath != "" || !d.based {
-			boundRetries(p, retries)
-		}
-	}
+	c.guard.calls, c.guard.limited = limit, limited || !d.based
+	c.guard.retries, c.guard.bounded = retries, budgetPath != "" || !d.based
 }
 
 const allowedUint32 = "a whole number from 0 to 4294967295"
@@ -920,23 +869,6 @@ func (d *document) connectionLimits(o *tree.Object, names ...string) {
 }
 
 const connectionsWhy = "connections, and who waits for one, are the http.Transport's business (MaxConnsPerHost)"
-
-// boundRetries sets in p, which may have retries, that so many of them may be under way.
-func boundRetries(p *lull.Policy, retries int64) {
-	if p.MaxAttempts() < 2 {
-		return
-	}
-	if p.Budget = maxRetries(retries); retries == 0 {
-		p.Attempts, p.Hedge = 1, hedge.Config{}
-	}
-}
-
-func limitOf(n int64) bulkhead.Config {
-	if n > bulkhead.MaxLimit {
-		return bulkhead.Config{}
-	}
-	return bulkhead.Config{InFlight: max(int(n), 1)}
-}
 
 func (e *envoyReader) retryBudget(o *tree.Object) *proxyBudget {
 	b := &proxyBudget{percent: 20, least: 3}
@@ -966,7 +898,7 @@ var outlierFields = []string{"consecutive_5xx", "interval", "base_ejection_time"
 	"failure_percentage_minimum_hosts", "failure_percentage_request_volume", "max_ejection_time", "max_ejection_time_jitter",
 	"successful_active_health_check_uneject_host", "always_eject_one_host", "detect_degraded_hosts", "monitors"}
 
-func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*lull.Policy) {
+func (e *envoyReader) outlier(o *tree.Object, below int) *ejection {
 	d := e.d
 	var implied []string
 	// enforced reports whether a detector ejects hosts, in at least some of a hundred cases.
@@ -1028,6 +960,5 @@ func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*
 	}
 	d.noteAbout(o.Has("interval") && x.percent == 0, ejected, Lost, o.At("interval"), sweepWhy)
 	x.becomesBreaker(d, o.Path, "Envoy", implied)
-	extras.ejection = &x
-	return func(p *lull.Policy) { p.Breaker = x.policy() }
+	return &x
 }

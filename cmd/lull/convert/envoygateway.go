@@ -32,11 +32,8 @@ type trafficPolicy struct {
 	retry    *envoyRetry // nil: there are no retries
 	deadline time.Duration
 	timed    bool // it has a deadline
-	limit    int64
-	limited  bool
-	retries  int64 // at a time
-	bound    bound
-	ejection *ejection
+	guard    guard
+	limited  bool // it has a limit of calls
 
 	used bool
 }
@@ -45,7 +42,7 @@ type routeTarget struct{ kind, namespace, name, section string }
 
 func (g *gatewayReader) backendTraffic(spec *tree.Object, name string) {
 	d := g.d
-	t := &trafficPolicy{d: d, spec: spec.Node, path: spec.Path, name: name, limit: 1024, retries: 1024}
+	t := &trafficPolicy{d: d, spec: spec.Node, path: spec.Path, name: name}
 	refs := spec.Objects("targetRefs")
 	if ref := spec.Object("targetRef"); ref != nil {
 		refs = append(refs, ref)
@@ -155,10 +152,12 @@ func (t *trafficPolicy) timeouts(o *tree.Object) {
 }
 
 func (t *trafficPolicy) circuitBreaker(o *tree.Object) {
-	t.limit, t.limited = t.d.limit(o, "maxParallelRequests", t.limit)
+	t.guard = guard{retries: 1024, bounded: true, bound: &bound{}}
+	t.guard.calls, t.limited = t.d.limit(o, "maxParallelRequests", 1024)
+	t.guard.limited = t.limited || !t.d.based
 	if n, ok := o.Whole("maxParallelRetries", 0, unlimited, allowedUint32); ok {
-		if t.retries = n; !t.d.noLimit(o.At("maxParallelRetries"), n) {
-			t.bound = bound{t.d, o.At("maxParallelRetries"), stockWhy}
+		if t.guard.retries = n; !t.d.noLimit(o.At("maxParallelRetries"), n) {
+			t.guard.bound = &bound{t.d, o.At("maxParallelRetries"), stockWhy}
 		}
 	}
 	t.d.connectionLimits(o, "maxConnections", "maxPendingRequests", "maxRequestsPerConnection")
@@ -210,7 +209,7 @@ func (t *trafficPolicy) passive(o *tree.Object, below int) {
 	d.noteAbout(x.most < 100 && o.Has(most), ejected, Lost, o.At(most),
 		"not all endpoints are ejected; a breaker stops all calls")
 	x.becomesBreaker(d, o.Path, "Envoy Gateway", implied)
-	t.ejection = &x
+	t.guard.ejection = &x
 }
 
 // start sets in p what the policy says of a call, but for its retries. timed: the route's own timeout takes precedence.
@@ -224,18 +223,12 @@ func (t *trafficPolicy) start(p *lull.Policy, timed bool) {
 
 // finish sets in p, which has its retries, what bounds calls and retries, and returns what no policy can hold.
 func (t *trafficPolicy) finish(p *lull.Policy, retried *failures) known {
-	if t.limited || !t.d.based {
-		p.Limit = limitOf(t.limit)
-	}
 	t.d.assume(!t.limited, t.path, "without maxParallelRequests Envoy lets 1024 requests be under way")
-	t.d.assume(t.bound.why == "" && p.MaxAttempts() > 1, t.path,
+	t.d.assume(t.guard.bound.why == "" && p.MaxAttempts() > 1, t.path,
 		"without maxParallelRetries Envoy Gateway lets 1024 retries be under way")
-	t.bound.on(p)
-	boundRetries(p, t.retries)
-	if t.ejection != nil {
-		p.Breaker = t.ejection.policy()
-	}
-	extras := known{foreign: foreign{of: EnvoyGateway, retried: retried, retries: t.retries, ejection: t.ejection, ignoresHints: true}}
+	t.guard.apply(p)
+	extras := known{foreign: foreign{of: EnvoyGateway, retried: retried, ignoresHints: true}}
+	t.guard.addTo(&extras.foreign)
 	if t.retry != nil {
 		extras.hosts = t.retry.hosts
 		t.retry.longIn(&extras.facts)
@@ -274,7 +267,7 @@ func (g *gatewayReader) leftTraffic() {
 		if t.used && t.retry != nil && !t.retry.applied {
 			t.d.noteWhole(Lost, t.retry.node, t.retry.path, "each rule there has its own")
 		}
-		t.bound.unused()
+		t.guard.bound.unused()
 	}
 }
 

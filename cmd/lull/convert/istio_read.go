@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
@@ -52,13 +51,10 @@ type rule struct {
 	namespace  string
 	settings   *tree.Node
 	settingsAt string
-	pool       func(*lull.Policy)
-	ejec       func(*lull.Policy)
-	paid       func(*lull.Policy)
+	guard      guard
 	extras     known // with the places of the fields
 	hash       bool  // each request has its own host
 
-	bound     *bound // of retries; that of the host may be a subset's, too
 	retriesAt string // the path of maxRetries
 	retriesIn *document
 	subsets   map[string]*rule
@@ -70,15 +66,6 @@ type rule struct {
 func (t *rule) has(field string, d *document, path string) {
 	t.extras.places = maps.Clone(t.extras.places) // a subset begins with those of its host
 	t.extras.places[field] = d.at(path).Position
-}
-
-func (t *rule) edit(p *lull.Policy) {
-	t.bound.on(p)
-	for _, edit := range []func(*lull.Policy){t.pool, t.ejec, t.paid} {
-		if edit != nil {
-			edit(p)
-		}
-	}
 }
 
 func (r *reading) istio(docs []*document) {
@@ -149,7 +136,7 @@ func (r *reading) istio(docs []*document) {
 		}
 	}
 	for _, t := range i.order {
-		t.bound.unused()
+		t.guard.bound.unused()
 	}
 }
 
@@ -334,8 +321,9 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 		hash := false
 		var rest []source
 		if t := each.rule; t != nil {
-			t.edit(&p)
+			t.guard.apply(&p)
 			extras, hash = t.extras, t.hash
+			t.guard.addTo(&extras.foreign)
 			t.routed = true
 			rest = []source{t.d.source(t.path)}
 		}
@@ -460,8 +448,7 @@ type spec struct {
 // destinationRules reads what several rules set for a host and its subsets. Istio takes the first policy of each.
 func (i *istioReader) destinationRules(full string, specs []spec) {
 	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, namespace: specs[0].namespace,
-		extras: Istio.known(), bound: &bound{}, subsets: map[string]*rule{}, labels: map[string]*tree.Node{}}
-	whole.extras.retries = unlimited
+		extras: Istio.known(), guard: guard{retries: unlimited, bound: &bound{}}, subsets: map[string]*rule{}, labels: map[string]*tree.Node{}}
 	i.rules[full] = whole
 	var taken *tree.Object
 	for _, s := range specs {
@@ -505,22 +492,19 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 	d := i.d
 	t.settings, t.settingsAt = o.Node, o.Path
 	if pool := o.Object("connectionPool"); pool != nil {
-		t.pool = i.connectionPool(pool, t, o.Has("retryBudget"))
+		i.connectionPool(pool, t, o.Has("retryBudget"))
 	}
 	if od := o.Object("outlierDetection"); od != nil {
 		t.has("breaker", d, od.Path)
-		t.extras.ejection = nil
-		t.ejec = i.outlier(od, &t.extras.foreign)
+		t.guard.ejection = i.outlier(od)
+		t.guard.ejectsNone = t.guard.ejection == nil
 	}
 	if b := o.Object("retryBudget"); b != nil {
 		t.has("budget", d, b.Path)
-		budget := i.retryBudget(b)
-		t.bound = &bound{d, b.Path, budgetWhy}
-		t.extras.budget = &budget
+		t.guard.budget, t.guard.bound = i.retryBudget(b), &bound{d, b.Path, budgetWhy}
 		if n := t.retriesAt; n != "" && t.retriesIn == d {
 			d.note(Lost, n, "the retryBudget at "+d.shown(b.Path)+" takes its place, in Istio as well")
 		}
-		t.paid = budget.bound
 	}
 	if n, path := o.Get("portLevelSettings"); n != nil {
 		d.note(Lost, path, "a dependency has one policy for all its ports: name one for each in the policy file")
@@ -533,7 +517,7 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 
 const transportWhy = "connections, and who waits for one, are the http.Transport's business"
 
-func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*lull.Policy) {
+func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) {
 	d := i.d
 	const allowed = "a whole number from 0"
 	h, tcp := o.Object("http"), o.Object("tcp")
@@ -546,10 +530,10 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 		at := h.At("maxRetries")
 		t.has("budget", d, at)
 		t.retriesAt, t.retriesIn = at, d
-		inherited := !paid && t.extras.budget != nil
+		inherited := !paid && t.guard.budget != nil
 		d.noteIf(inherited, Lost, at, "the retryBudget of the host takes its place, in Istio as well")
 		if !d.noLimit(at, retries) && !paid && !inherited {
-			t.bound = &bound{d, at, stockWhy}
+			t.guard.bound = &bound{d, at, stockWhy}
 		}
 	}
 	for _, name := range []string{"http1MaxPendingRequests", "maxRequestsPerConnection", "maxConcurrentStreams"} {
@@ -564,20 +548,12 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 		"idleTimeout")
 	tcp.NoMore("maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration", "idleTimeout")
 	o.NoMore("http", "tcp")
-	atOnce := cmp.Or(retries, unlimited) // zero means no limit in Istio
-	t.extras.retries = atOnce
-	return func(p *lull.Policy) {
-		if limit > 0 || !d.based {
-			p.Limit = limitOf(cmp.Or(limit, unlimited))
-		}
-		if retries > 0 || !d.based {
-			boundRetries(p, atOnce)
-		}
-	}
+	t.guard.calls, t.guard.limited = cmp.Or(limit, unlimited), limit > 0 || !d.based // zero means no limit in Istio
+	t.guard.retries, t.guard.bounded = cmp.Or(retries, unlimited), retries > 0 || !d.based
 }
 
-func (i *istioReader) retryBudget(o *tree.Object) proxyBudget {
-	b := proxyBudget{percent: 20, least: 3}
+func (i *istioReader) retryBudget(o *tree.Object) *proxyBudget {
+	b := &proxyBudget{percent: 20, least: 3}
 	if f, ok := percentIn(o, "percent"); ok {
 		b.percent = f
 	}
@@ -596,7 +572,7 @@ var istioOutlierFields = []string{"consecutiveErrors", "splitExternalLocalOrigin
 	"consecutive5xxErrors", "interval", "baseEjectionTime", "maxEjectionPercent", "minHealthPercent", "outlierDetectionHttpErrorCodes"}
 
 // outlier reads outlierDetection. Istio switches Envoy's success rates off.
-func (i *istioReader) outlier(o *tree.Object, extras *foreign) func(*lull.Policy) {
+func (i *istioReader) outlier(o *tree.Object) *ejection {
 	d := i.d
 	const allowed = "a whole number from 0"
 	x := ejection{five: count(o, "consecutive5xxErrors", 5), gateway: count(o, "consecutiveGatewayErrors", 0), base: 30 * time.Second}
@@ -627,7 +603,7 @@ func (i *istioReader) outlier(o *tree.Object, extras *foreign) func(*lull.Policy
 	o.NoMore(istioOutlierFields...)
 	if !x.ejects() {
 		d.idle(o, nothingOpens, "baseEjectionTime", "maxEjectionPercent", "minHealthPercent", "interval")
-		return func(p *lull.Policy) { p.Breaker.Off = true }
+		return nil
 	}
 	var implied []string
 	for _, each := range [][2]string{{"baseEjectionTime", "30s"}, {"consecutive5xxErrors", "5"}} {
@@ -636,6 +612,5 @@ func (i *istioReader) outlier(o *tree.Object, extras *foreign) func(*lull.Policy
 		}
 	}
 	x.becomesBreaker(d, o.Path, "Istio", implied)
-	extras.ejection = &x
-	return func(p *lull.Policy) { p.Breaker = x.policy() }
+	return &x
 }
