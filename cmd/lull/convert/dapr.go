@@ -365,7 +365,6 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 		retry.d.noteAbout(p.Attempts > 1, hints, Changed, retry.path,
 			"Dapr does not look at Retry-After; lull does, and waits for up to 30s")
 	}
-	heedHints(&p)
 	if opens != nil && opens.opens != nil {
 		use(opens, "breaker")
 		p.Breaker = *opens.opens

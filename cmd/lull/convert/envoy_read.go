@@ -11,7 +11,6 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
-	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/pretty"
@@ -428,7 +427,7 @@ type envoyRetry struct {
 	hosts        hosts
 	chosen       bool     // a field says whether hosts has others
 	hosted       []string // paths of the fields that hosts came from
-	implied      []string // what Envoy does by default
+	implied      unsaid
 	applied      bool
 	long         bool       // perTry has no effect, since the timeout of the call is no longer
 	node         *tree.Node // of a BackendTrafficPolicy
@@ -447,7 +446,7 @@ func (r *envoyRetry) longIn(facts *Facts) {
 
 func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 	d := e.d
-	r := &envoyRetry{d: d, of: Envoy, path: o.Path, retries: 1, onPath: o.Path, numPath: o.At("num_retries")}
+	r := &envoyRetry{d: d, of: Envoy, path: o.Path, onPath: o.Path, numPath: o.At("num_retries")}
 	if n, path := o.Get("retry_on"); n != nil && d.Check(n.Kind == tree.Text, n, path, "a text such as connect-failure,refused-stream") {
 		var unknown []string
 		r.on.on, unknown = parseRetryOn(n.Text)
@@ -457,11 +456,9 @@ func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 		}
 	}
 	r.given = len(r.on.on) > 0
-	if n, ok := o.Whole("num_retries", 0, math.MaxUint32, "a whole number from 0"); ok {
-		r.retries = n
-	} else {
-		r.implied = append(r.implied, "without num_retries Envoy makes one")
-	}
+	n, ok := o.Whole("num_retries", 0, math.MaxUint32, "a whole number from 0")
+	r.retries = choice.Either(ok, n, 1)
+	r.implied.add(!ok, "without num_retries Envoy makes one")
 	r.perTryPath = o.At("per_try_timeout")
 	r.perTry, _ = d.envoyTimeout(o, "per_try_timeout")
 	items, path := o.List("retriable_status_codes")
@@ -604,12 +601,9 @@ func envoyMillis(d *document, path string, t time.Duration) time.Duration {
 }
 
 func (r *envoyRetry) rateLimited(d *document, b *tree.Object) {
-	r.hint = 300 * time.Second
-	if t, ok := b.Duration("max_interval", 1, allowedSeconds, tree.ParseSeconds); ok {
-		r.hint = t
-	} else {
-		r.implied = append(r.implied, "without max_interval in rate_limited_retry_back_off Envoy goes by hints of up to 300s")
-	}
+	t, ok := b.Duration("max_interval", 1, allowedSeconds, tree.ParseSeconds)
+	r.hint = choice.Either(ok, t, 300*time.Second)
+	r.implied.add(!ok, "without max_interval in rate_limited_retry_back_off Envoy goes by hints of up to 300s")
 	headers := b.Objects("reset_headers")
 	if !b.Has("reset_headers") {
 		d.Wrong(b.Node, b.At("reset_headers"), "missing", "at least one header, such as {name: Retry-After, format: SECONDS}", "")
@@ -686,9 +680,8 @@ func (r *envoyRetry) apply(p *lull.Policy, timeout time.Duration) {
 	}
 	if r.hint > 0 {
 		p.HintLimit = r.hint
-	} else if p.Attempts > 1 && p.HintLimit == anyHint && r.of != Istio {
-		p.HintLimit = engine.DefaultHintLimit
-		d.noteAbout(true, hints, Changed, r.path,
+	} else {
+		d.noteAbout(p.Attempts > 1 && p.HintLimit == anyHint && r.of != Istio, hints, Changed, r.path,
 			"Envoy does not look at Retry-After without rate_limited_retry_back_off; lull does, and waits for up to 30s")
 	}
 	switch {
@@ -900,7 +893,7 @@ var outlierFields = []string{"consecutive_5xx", "interval", "base_ejection_time"
 
 func (e *envoyReader) outlier(o *tree.Object, below int) *ejection {
 	d := e.d
-	var implied []string
+	var implied unsaid
 	// enforced reports whether a detector ejects hosts, in at least some of a hundred cases.
 	enforced := func(name string, otherwise int64) bool {
 		n := upTo(100, o, name, otherwise)
@@ -908,13 +901,9 @@ func (e *envoyReader) outlier(o *tree.Object, below int) *ejection {
 		return n > 0
 	}
 	span := func(name string, least, otherwise time.Duration) time.Duration {
-		if t, ok := o.Duration(name, least, allowedSeconds, tree.ParseSeconds); ok {
-			return t
-		}
-		if otherwise > 0 {
-			implied = append(implied, name+" "+tree.Seconds(otherwise))
-		}
-		return otherwise
+		t, ok := o.Duration(name, least, allowedSeconds, tree.ParseSeconds)
+		implied.add(!ok && otherwise > 0, name+" "+tree.Seconds(otherwise))
+		return choice.Either(ok, t, otherwise)
 	}
 	x := ejection{panic: below, base: span("base_ejection_time", 1, 30*time.Second), jitter: span("max_ejection_time_jitter", 0, 0), interval: span("interval", 1, 10*time.Second)}
 	x.max = span("max_ejection_time", 1, max(300*time.Second, x.base))
@@ -923,9 +912,7 @@ func (e *envoyReader) outlier(o *tree.Object, below int) *ejection {
 	}
 	if n := count(o, "consecutive_5xx", 5); enforced("enforcing_consecutive_5xx", 100) {
 		x.five = n
-		if !o.Has("consecutive_5xx") {
-			implied = append(implied, "consecutive_5xx 5")
-		}
+		implied.add(!o.Has("consecutive_5xx"), "consecutive_5xx 5")
 	}
 	if n := count(o, "consecutive_gateway_failure", 5); enforced("enforcing_consecutive_gateway_failure", 0) {
 		x.gateway = n

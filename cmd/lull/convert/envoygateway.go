@@ -66,12 +66,10 @@ func (g *gatewayReader) backendTraffic(spec *tree.Object, name string) {
 
 func (d *document) triggeredRetry(o *tree.Object) *envoyRetry {
 	e := &envoyRetry{d: d, of: EnvoyGateway, node: o.Node, path: o.Path, onPath: o.Path, numPath: o.At("numRetries"),
-		retries: 2, given: true, hosts: istioHosts, on: failures{on: istioDefault.on, statuses: []int{503}}}
-	if n, ok := o.Whole("numRetries", 0, math.MaxInt32, "a whole number from 0"); ok {
-		e.retries = n
-	} else {
-		e.implied = append(e.implied, "without numRetries Envoy Gateway makes two")
-	}
+		given: true, hosts: istioHosts, on: failures{on: istioDefault.on, statuses: []int{503}}}
+	n, ok := o.Whole("numRetries", 0, math.MaxInt32, "a whole number from 0")
+	e.retries = choice.Either(ok, n, 2)
+	e.implied.add(!ok, "without numRetries Envoy Gateway makes two")
 	if on := o.Object("retryOn"); on != nil {
 		e.onPath = on.Path
 		e.idle = append(e.idle, on.Path)
@@ -93,7 +91,7 @@ func (d *document) triggeredRetry(o *tree.Object) *envoyRetry {
 		e.implied = append(e.implied, "without backOff Envoy waits for up to 25ms before the first retry, and for up to 250ms at most")
 	}
 	const perPriority = "numAttemptsPerPriority"
-	n, ok := o.Whole(perPriority, 0, math.MaxInt32, "a whole number from 0")
+	n, ok = o.Whole(perPriority, 0, math.MaxInt32, "a whole number from 0")
 	if ok && n > 0 {
 		e.hosts.priorities = n
 		e.hosted = append(e.hosted, o.At(perPriority))
@@ -181,24 +179,19 @@ func (t *trafficPolicy) healthCheck(o *tree.Object) {
 
 func (t *trafficPolicy) passive(o *tree.Object, below int) {
 	d := t.d
-	var implied []string
+	var implied unsaid
 	x := ejection{panic: below}
 	span := func(name string, otherwise time.Duration) time.Duration {
-		if v, ok := o.Duration(name, time.Millisecond, allowedMillis, tree.ParseGo); ok {
-			return v
-		}
-		implied = append(implied, name+" "+formatGateway(otherwise))
-		return otherwise
+		t, ok := o.Duration(name, time.Millisecond, allowedMillis, tree.ParseGo)
+		implied.add(!ok, name+" "+formatGateway(otherwise))
+		return choice.Either(ok, t, otherwise)
 	}
 	x.base, x.interval = span("baseEjectionTime", 30*time.Second), span("interval", 3*time.Second)
 	x.max = max(300*time.Second, x.base)
 	const failures, most = "consecutive5XxErrors", "maxEjectionPercent"
-	if x.five = count(o, failures, 5); !o.Has(failures) {
-		implied = append(implied, failures+" 5")
-	}
-	if x.most = int(upTo(100, o, most, 10)); !o.Has(most) {
-		implied = append(implied, most+" 10")
-	}
+	x.five, x.most = count(o, failures, 5), int(upTo(100, o, most, 10))
+	implied.add(!o.Has(failures), failures+" 5")
+	implied.add(!o.Has(most), most+" 10")
 	d.lost(o, Lost, "a breaker has one number, and gateway errors count as 5xx", "consecutiveGatewayErrors")
 	d.lost(o, Lost, "a breaker does not know endpoints; outlier.Config of lullhttp.NewEndpoints does", "splitExternalLocalOriginErrors", "consecutiveLocalOriginFailures", "failurePercentageThreshold", "alwaysEjectOneEndpoint")
 	if !x.ejects() {

@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
@@ -215,7 +216,9 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 		f = g.retry(r, &policy)
 		path = r.At("codes")
 		why = f.apply(&policy)
-		heedHints(&policy)
+		if policy.HintLimit == anyHint {
+			policy.HintLimit = engine.DefaultHintLimit
+		}
 	} else if traffic != nil && traffic.retry != nil {
 		attempt := policy.AttemptTimeout
 		traffic.retry.apply(&policy, policy.Deadline)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 )
@@ -311,10 +310,8 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 		d.note(Assumed, path, "without retries Istio makes two, within 25ms and 50ms, each to another host if there is one, after "+f.String())
 		why = f.apply(&policy)
 	}
-	if policy.Attempts > 1 && policy.HintLimit == anyHint {
-		policy.HintLimit = engine.DefaultHintLimit
-		d.noteAbout(true, hints, Changed, path, "Istio does not look at Retry-After; lull does, and waits for up to 30s")
-	}
+	d.noteAbout(policy.Attempts > 1 && policy.HintLimit == anyHint, hints, Changed, path,
+		"Istio does not look at Retry-After; lull does, and waits for up to 30s")
 	for _, each := range to {
 		p, extras := policy, Istio.known()
 		extras.retries = unlimited
@@ -605,12 +602,9 @@ func (i *istioReader) outlier(o *tree.Object) *ejection {
 		d.idle(o, nothingOpens, "baseEjectionTime", "maxEjectionPercent", "minHealthPercent", "interval")
 		return nil
 	}
-	var implied []string
-	for _, each := range [][2]string{{"baseEjectionTime", "30s"}, {"consecutive5xxErrors", "5"}} {
-		if !o.Has(each[0]) {
-			implied = append(implied, each[0]+" "+each[1])
-		}
-	}
+	var implied unsaid
+	implied.add(!o.Has("baseEjectionTime"), "baseEjectionTime 30s")
+	implied.add(!o.Has("consecutive5xxErrors"), "consecutive5xxErrors 5")
 	x.becomesBreaker(d, o.Path, "Istio", implied)
 	return &x
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -103,7 +104,6 @@ func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 			d.note(Changed, at, "Linkerd retries every status from 500, and nothing without an answer; lull what may be transient, and connections that were refused")
 			d.noteAbout(true, hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
 		}
-		heedHints(&p)
 		r.add(d, strings.TrimSpace(n.name+" "+name), nil, route.Path, p, extras)
 	}
 }
@@ -123,30 +123,22 @@ func (d *document) conditionMethods(n *tree.Node, all []Method) []Method {
 }
 
 func (d *document) linkerdBudget(spec *tree.Object) budget.Config {
-	c := budget.Config{Ratio: linkerdRatio, Floor: linkerdFloor, Window: linkerdTTL}
-	var missing []string
 	o := spec.Object("retryBudget")
-	ratio, ok := o.Float("retryRatio", "a number from 0 to 1000", func(f float64) bool { return f >= 0 && f <= 1000 })
-	if ok {
-		c.Ratio = min(max(ratio, budget.MinRatio), budget.MaxRatio)
-		d.noteIf(ratio < budget.MinRatio, Changed, o.At("retryRatio"), "a budget has a ratio of at least 0.00001")
-		d.noteIf(ratio > budget.MaxRatio, Changed, o.At("retryRatio"), "a budget has a ratio of at most 4")
-	} else {
-		missing = append(missing, "retryRatio 0.2")
-	}
-	if n, ok := o.Whole("minRetriesPerSecond", 0, math.MaxUint32, "a whole number from 0"); ok {
-		c.Floor = min(float64(n), budget.MaxFloor)
-		d.noteIf(float64(n) > budget.MaxFloor, Changed, o.At("minRetriesPerSecond"),
-			"a budget has a floor of at most a million a second")
-	} else {
-		missing = append(missing, "minRetriesPerSecond 10")
-	}
-	if t, ok := o.Duration("ttl", 0, allowedLinkerd, tree.ParseGo); ok {
-		c.Window = min(max(t, budget.MinWindow), budget.MaxWindow)
-		d.noteIf(c.Window != t, Changed, o.At("ttl"), fmt.Sprintf("a window has %v to %v", budget.MinWindow, budget.MaxWindow))
-	} else {
-		missing = append(missing, "ttl 10s")
-	}
+	ratio, hasRatio := o.Float("retryRatio", "a number from 0 to 1000", func(f float64) bool { return f >= 0 && f <= 1000 })
+	floor, hasFloor := o.Whole("minRetriesPerSecond", 0, math.MaxUint32, "a whole number from 0")
+	window, hasWindow := o.Duration("ttl", 0, allowedLinkerd, tree.ParseGo)
+	ratio, floor = choice.Either(hasRatio, ratio, linkerdRatio), choice.Either(hasFloor, floor, linkerdFloor)
+	window = choice.Either(hasWindow, window, linkerdTTL)
+	d.noteIf(ratio < budget.MinRatio, Changed, o.At("retryRatio"), "a budget has a ratio of at least 0.00001")
+	d.noteIf(ratio > budget.MaxRatio, Changed, o.At("retryRatio"), "a budget has a ratio of at most 4")
+	d.noteIf(float64(floor) > budget.MaxFloor, Changed, o.At("minRetriesPerSecond"), "a budget has a floor of at most a million a second")
+	c := budget.Config{Ratio: min(max(ratio, budget.MinRatio), budget.MaxRatio), Floor: min(float64(floor), budget.MaxFloor),
+		Window: min(max(window, budget.MinWindow), budget.MaxWindow)}
+	d.noteIf(c.Window != window, Changed, o.At("ttl"), fmt.Sprintf("a window has %v to %v", budget.MinWindow, budget.MaxWindow))
+	var missing unsaid
+	missing.add(!hasRatio, "retryRatio 0.2")
+	missing.add(!hasFloor, "minRetriesPerSecond 10")
+	missing.add(!hasWindow, "ttl 10s")
 	d.noteIf(len(missing) > 0, Assumed, spec.Path,
 		"as Linkerd has it where nothing is said of a retryBudget: "+strings.Join(missing, ", "))
 	return c
@@ -233,7 +225,6 @@ func (r *reading) linkerdService(d *document, o *tree.Object, profiles map[strin
 		d.note(Assumed, at, "Linkerd waits for 25 to 50ms before a retry, and up to 250ms before later ones")
 		d.noteAbout(true, hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
 	}
-	heedHints(&p)
 	rest()
 	r.add(d, name, nil, all.Path, p, extras)
 }

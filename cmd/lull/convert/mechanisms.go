@@ -153,8 +153,17 @@ func (e ejection) ejects() bool { return e.consecutive() > 0 || e.percent > 0 }
 
 const nothingOpens = "nothing is left for which a breaker would open"
 
+// An unsaid is what a system decides where a file says nothing, in words.
+type unsaid []string
+
+func (u *unsaid) add(is bool, what string) {
+	if is {
+		*u = append(*u, what)
+	}
+}
+
 // becomesBreaker records that the outlier detection at path becomes a breaker. implied is what its system has by default.
-func (e ejection) becomesBreaker(d *document, path, system string, implied []string) {
+func (e ejection) becomesBreaker(d *document, path, system string, implied unsaid) {
 	d.noteIf(len(implied) > 0, Assumed, path, "what is not said is as "+system+" has it: "+strings.Join(implied, ", "))
 	d.noteAbout(true, ejected, Changed, path, breakerWhy)
 }
@@ -165,10 +174,8 @@ func (e ejection) readMost(d *document, path string) {
 }
 
 func upTo(most int64, o *tree.Object, name string, otherwise int64) int64 {
-	if n, ok := o.Whole(name, 0, most, fmt.Sprintf("a whole number from 0 to %d", most)); ok {
-		return n
-	}
-	return otherwise
+	n, ok := o.Whole(name, 0, most, fmt.Sprintf("a whole number from 0 to %d", most))
+	return choice.Either(ok, n, otherwise)
 }
 
 // count is a number of failures, calls or endpoints.
