@@ -33,7 +33,7 @@ const (
 	daprElapsed    = 15 * time.Minute
 	daprOpen       = time.Minute
 	daprFailures   = 6 // consecutiveFailures > 5
-	allowedDapr    = "a duration such as 200ms, 15s or 1m30s"
+	allowedGo      = "a duration such as 200ms, 15s or 1m30s"
 	daprOwnRetries = "DaprBuiltIn"
 )
 
@@ -132,7 +132,7 @@ func (d *document) daprDuration(n *tree.Node, path string) (time.Duration, bool)
 		d.noteIf(i > 0, Assumed, path, "a number without a unit is of milliseconds")
 		return time.Duration(i) * time.Millisecond, true
 	}
-	return d.Duration(n, path, 0, allowedDapr, tree.ParseGo)
+	return d.Duration(n, path, 0, allowedGo, tree.ParseGo)
 }
 
 func (d *document) daprRetry(o *tree.Object) *daprRetry {

@@ -552,7 +552,8 @@ type timeForm struct {
 
 func (r *envoyRetry) backOff(d *document, b *tree.Object) {
 	const first, last = "base_interval", "max_interval"
-	base, longest := r.intervals(d, b, first, last, timeForm{1, allowedSeconds, tree.ParseSeconds, tree.Seconds}, func() { b.NoMore(first, last) })
+	base, longest := r.intervals(d, b, first, last, timeForm{1, allowedSeconds, tree.ParseSeconds, tree.Seconds})
+	b.NoMore(first, last)
 	if base > 0 {
 		w := proxyWaits(envoyMillis(d, b.At(first), base), 0)
 		w.Cap = max(envoyMillis(d, b.At(last), longest), w.Base)
@@ -560,20 +561,18 @@ func (r *envoyRetry) backOff(d *document, b *tree.Object) {
 	}
 }
 
-// intervals reads the base of waits, without which Envoy refuses them, and the longest; rest reads the other fields. Zero: a mistake.
-func (r *envoyRetry) intervals(d *document, b *tree.Object, first, last string, s timeForm, rest func()) (base, longest time.Duration) {
+// intervals reads the base of waits, without which Envoy refuses them, and the longest. Zero: a mistake.
+func (r *envoyRetry) intervals(d *document, b *tree.Object, first, last string, s timeForm) (base, longest time.Duration) {
 	if !b.Has(first) {
 		b.Require(first, s.allowed)
 	}
-	before, n := len(d.Mistakes), b.Field(last)
 	base, _ = b.Duration(first, s.least, s.allowed, s.parse)
 	longest, given := b.Duration(last, s.least, s.allowed, s.parse)
-	rest()
-	switch {
-	case len(d.Mistakes) > before || base == 0:
+	switch n := b.Field(last); {
+	case base == 0:
 		return 0, 0
 	case !given:
-		r.implied = append(r.implied, "without "+last+" Envoy waits for up to ten times "+first)
+		r.implied.add(true, "without "+last+" Envoy waits for up to ten times "+first)
 		longest = min(base, math.MaxInt64/proxyGrowth) * proxyGrowth
 	case longest.Truncate(time.Millisecond) < base.Truncate(time.Millisecond):
 		d.Wrong(n, b.At(last), n.Found(), "at least "+first+", "+s.format(base), "")

@@ -82,8 +82,8 @@ func (d *document) triggeredRetry(o *tree.Object) *envoyRetry {
 	e.perTry, _ = per.Duration("timeout", 0, allowedGateway, parseGateway)
 	if b := per.Object("backOff"); b != nil {
 		e.idle = append(e.idle, b.Path)
-		if base, longest := e.intervals(d, b, "baseInterval", "maxInterval", timeForm{time.Millisecond, allowedGateway, parseGateway, formatGateway},
-			func() {}); base > 0 {
+		form := timeForm{time.Millisecond, allowedGateway, parseGateway, formatGateway}
+		if base, longest := e.intervals(d, b, "baseInterval", "maxInterval", form); base > 0 {
 			w := proxyWaits(base, longest)
 			e.waits = &w
 		}

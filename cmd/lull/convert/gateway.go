@@ -79,7 +79,7 @@ type httpRoute struct {
 	parents         []backend // its Gateways
 }
 
-// A backend is a Service.
+// A backend is the name of a Service, or of another object of Kubernetes.
 type backend struct{ namespace, name string }
 
 // A constrained is a Service with a retryConstraint.

@@ -139,14 +139,12 @@ func (r *reading) istio(docs []*document) {
 	}
 }
 
-type objectName struct{ name, namespace string }
-
-func (d *document) metadata(o *tree.Object) objectName {
+func (d *document) metadata(o *tree.Object) backend {
 	o.Get("status")
 	meta, _ := o.Get("metadata")
 	d.annotations(o.Node)
 	d.noteIf(meta != nil, Aside, "metadata", "names, not how calls are made")
-	return objectName{textOf(meta.Get("name")), textOf(meta.Get("namespace"))}
+	return backend{textOf(meta.Get("namespace")), textOf(meta.Get("name"))}
 }
 
 func (d *document) version(o *tree.Object, group string, known []string) string {

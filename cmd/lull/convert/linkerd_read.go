@@ -27,7 +27,6 @@ const (
 	linkerdTTL     = 10 * time.Second
 	linkerdTimeout = 10 * time.Second
 	linkerdLimit   = 1
-	allowedLinkerd = "a duration such as 200ms, 15s or 1m30s"
 )
 
 var linkerdAnnotations = []string{"retry.linkerd.io/", "timeout.linkerd.io/", "balancer.linkerd.io/"}
@@ -65,7 +64,7 @@ func (r *reading) linkerd(docs []*document) {
 	}
 }
 
-func (r *reading) profile(d *document, o *tree.Object, n objectName) {
+func (r *reading) profile(d *document, o *tree.Object, n backend) {
 	spec := o.Object("spec")
 	if spec == nil {
 		return
@@ -86,7 +85,7 @@ func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 		extras.ignoresHints, extras.facts = true, facts
 		extras.places["deadline"] = d.at(route.Path).Position
 		p.Deadline = linkerdTimeout
-		if t, ok := route.Duration("timeout", 0, allowedLinkerd, tree.ParseGo); ok {
+		if t, ok := route.Duration("timeout", 0, allowedGo, tree.ParseGo); ok {
 			p.Deadline = cmp.Or(atLeastMillisecond(t), lull.NoTimeout)
 			extras.places["deadline"] = d.at(route.At("timeout")).Position
 		} else {
@@ -126,7 +125,7 @@ func (d *document) linkerdBudget(spec *tree.Object) budget.Config {
 	o := spec.Object("retryBudget")
 	ratio, hasRatio := o.Float("retryRatio", "a number from 0 to 1000", func(f float64) bool { return f >= 0 && f <= 1000 })
 	floor, hasFloor := o.Whole("minRetriesPerSecond", 0, math.MaxUint32, "a whole number from 0")
-	window, hasWindow := o.Duration("ttl", 0, allowedLinkerd, tree.ParseGo)
+	window, hasWindow := o.Duration("ttl", 0, allowedGo, tree.ParseGo)
 	ratio, floor = choice.Either(hasRatio, ratio, linkerdRatio), choice.Either(hasFloor, floor, linkerdFloor)
 	window = choice.Either(hasWindow, window, linkerdTTL)
 	d.noteIf(ratio < budget.MinRatio, Changed, o.At("retryRatio"), "a budget has a ratio of at least 0.00001")
@@ -149,10 +148,6 @@ func (r *reading) linkerdService(d *document, o *tree.Object, profiles map[strin
 	meta := o.Object("metadata")
 	name := meta.String("name")
 	all := meta.Object("annotations")
-	for _, m := range all.Node.Members {
-		d.noteIf(!isLinkerd(m.Key) && m.Value.Kind > tree.Null && !isUnrelated(m.Key), Lost, all.At(m.Key),
-			"this annotation is not read here")
-	}
 	for _, part := range []*tree.Object{meta, o} {
 		for _, m := range part.Rest() {
 			m.Value.Use = max(m.Value.Use, tree.Read)
@@ -161,22 +156,22 @@ func (r *reading) linkerdService(d *document, o *tree.Object, profiles map[strin
 	}
 	rest := func() {
 		for _, m := range all.Rest() {
-			if n, path := all.Get(m.Key); n != nil && n.Use != tree.Told {
-				kind, why := Lost, "it is not read here"
-				switch {
-				case strings.HasPrefix(m.Key, linkerdAnnotations[2]):
-					why = "it leaves single hosts out, which in lull are lullhttp's (WithEndpoints)"
-				case !isLinkerd(m.Key):
-					kind, why = Aside, plainWhy
-				}
-				d.note(kind, path, why)
+			switch n, path := all.Get(m.Key); {
+			case n == nil || n.Use == tree.Told:
+			case profiles[name] && isLinkerd(m.Key):
+				d.note(Lost, path, "Linkerd ignores it, since the Service has a ServiceProfile")
+			case strings.HasPrefix(m.Key, linkerdAnnotations[2]):
+				d.note(Lost, path, "it leaves single hosts out, which in lull are lullhttp's (WithEndpoints)")
+			case isLinkerd(m.Key):
+				d.note(Lost, path, notReadWhy)
+			case isUnrelated(m.Key):
+				d.note(Aside, path, plainWhy)
+			default:
+				d.note(Lost, path, "this annotation is not read here")
 			}
 		}
 	}
 	if profiles[name] {
-		for _, m := range all.Node.Members {
-			d.noteIf(isLinkerd(m.Key), Lost, all.At(m.Key), "Linkerd ignores it, since the Service has a ServiceProfile")
-		}
 		rest()
 		return
 	}
@@ -184,7 +179,7 @@ func (r *reading) linkerdService(d *document, o *tree.Object, profiles map[strin
 	extras := Linkerd.known()
 	extras.ignoresHints = true
 	span := func(annotation, field string, into *time.Duration) {
-		if t, ok := all.Duration(annotation, 0, allowedLinkerd, tree.ParseGo); ok {
+		if t, ok := all.Duration(annotation, 0, allowedGo, tree.ParseGo); ok {
 			*into = cmp.Or(atLeastMillisecond(t), lull.NoTimeout)
 			extras.places[field] = d.at(all.At(annotation)).Position
 		}
