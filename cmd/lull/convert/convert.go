@@ -323,7 +323,7 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 		r.documents[format] = append(r.documents[format], d)
 	case kind != nil && version != nil:
 		d.within = r.within(f, root)
-		d.unreadObject(root, kind.Text, version.Text)
+		d.unreadObject()
 		r.collect(d)
 	case otherwise != nil:
 		r.documents[*otherwise] = append(r.documents[*otherwise], d)

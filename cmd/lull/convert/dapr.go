@@ -82,12 +82,10 @@ func (r *reading) dapr(docs []*document) {
 	var targets []*tree.Object
 	var of []*document
 	for d, o := range mappings(docs) {
-		version := d.version(o, "dapr.io", []string{"v1alpha1"})
-		if kind := o.String("kind"); kind != "Resiliency" {
-			d.unreadObject(d.root, kind, version)
+		if kind, _ := d.object(o, "dapr.io", "v1alpha1"); kind != "Resiliency" {
+			d.unreadObject()
 			continue
 		}
-		d.metadata(o)
 		d.lost(o, Aside, "which applications have it", "scopes")
 		d.lost(o, Aside, "a version", "version")
 		spec := o.Object("spec")

@@ -96,14 +96,12 @@ func (r *reading) gateway(docs []*document) {
 	var routes []httpRoute
 	for d, o := range mappings(docs) {
 		g.d = d
-		group, known := "gateway.networking.k8s.io", []string{"v1", "v1beta1", "v1alpha2"}
+		group, versions := "gateway.networking.k8s.io", []string{"v1", "v1beta1", "v1alpha2"}
 		switch own, _, _ := strings.Cut(textOf(d.root.Get("apiVersion")), "/"); own {
 		case "gateway.networking.x-k8s.io", envoyGatewayGroup:
-			group, known = own, []string{"v1alpha1"}
+			group, versions = own, []string{"v1alpha1"}
 		}
-		version := d.version(o, group, known)
-		kind := o.String("kind")
-		meta := d.metadata(o)
+		kind, meta := d.object(o, group, versions...)
 		g.namespace = meta.namespace
 		var read func(*tree.Object)
 		switch {
@@ -115,8 +113,7 @@ func (r *reading) gateway(docs []*document) {
 			read = g.traffic
 		}
 		if read == nil {
-			d.unreadObject(d.root, kind, version)
-			o.Get("spec")
+			d.unreadObject()
 		} else if spec := o.Object("spec"); spec != nil {
 			read(spec)
 		}

@@ -74,10 +74,7 @@ func (r *reading) istio(docs []*document) {
 	var hosts []string
 	for d, o := range mappings(docs) {
 		i.d = d
-		version := d.version(o, "networking.istio.io", istioVersions)
-		kind := o.String("kind")
-		meta := d.metadata(o)
-		switch kind {
+		switch kind, meta := d.object(o, "networking.istio.io", istioVersions...); kind {
 		case "VirtualService":
 			if n, path := o.Get("spec"); n != nil && d.Object(n, path) != nil {
 				s := &service{d: d, spec: n, namespace: meta.namespace}
@@ -99,8 +96,7 @@ func (r *reading) istio(docs []*document) {
 				specs[full] = append(specs[full], spec{d, o, host, meta.namespace})
 			}
 		default:
-			d.unreadObject(d.root, kind, version)
-			o.Get("spec")
+			d.unreadObject()
 		}
 	}
 	for _, host := range hosts {
@@ -139,20 +135,16 @@ func (r *reading) istio(docs []*document) {
 	}
 }
 
-func (d *document) metadata(o *tree.Object) backend {
+// object reads what an object of Kubernetes has beside its spec: its kind and its name. versions are those of the group that are known.
+func (d *document) object(o *tree.Object, group string, versions ...string) (kind string, name backend) {
+	if version, ok := strings.CutPrefix(o.String("apiVersion"), group+"/"); !ok || !slices.Contains(versions, version) {
+		d.note(Assumed, "apiVersion", "it is not known here, and read as "+group+"/"+versions[0])
+	}
 	o.Get("status")
 	meta, _ := o.Get("metadata")
-	d.annotations(o.Node)
+	d.annotations()
 	d.noteIf(meta != nil, Aside, "metadata", "names, not how calls are made")
-	return backend{textOf(meta.Get("namespace")), textOf(meta.Get("name"))}
-}
-
-func (d *document) version(o *tree.Object, group string, known []string) string {
-	text := o.String("apiVersion")
-	if version, ok := strings.CutPrefix(text, group+"/"); !ok || !slices.Contains(known, version) {
-		d.note(Assumed, "apiVersion", "it is not known here, and read as "+group+"/"+known[0])
-	}
-	return text
+	return o.String("kind"), backend{textOf(meta.Get("namespace")), textOf(meta.Get("name"))}
 }
 
 // fullHost is a host as Istio reads it: a short name is in the namespace.

@@ -21,7 +21,6 @@ import (
 // linkerd/linkerd2@b24cd405 (policy-controller) and linkerd/linkerd2-proxy@29637b64.
 
 const (
-	linkerdVersion = "v1alpha2"
 	linkerdRatio   = 0.2
 	linkerdFloor   = 10
 	linkerdTTL     = 10 * time.Second
@@ -51,15 +50,14 @@ func (r *reading) linkerd(docs []*document) {
 	for d, o := range mappings(docs) {
 		switch kind, version := o.Field("kind"), o.Field("apiVersion"); {
 		case textOf(kind) == "ServiceProfile":
-			o.Get("kind")
-			d.version(o, "linkerd.io", []string{linkerdVersion})
-			r.profile(d, o, d.metadata(o))
+			_, name := d.object(o, "linkerd.io", "v1alpha2")
+			r.profile(d, o, name)
 		case isLinkerdService(d.root):
 			o.Get("kind")
 			o.Get("apiVersion")
 			r.linkerdService(d, o, profiles)
 		case kind != nil && version != nil:
-			d.unreadObject(d.root, kind.Text, version.Text)
+			d.unreadObject()
 		}
 	}
 }
