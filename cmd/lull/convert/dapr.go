@@ -78,9 +78,8 @@ type daprRetry struct {
 }
 
 func (r *reading) dapr(docs []*document) {
-	all := &daprReader{r: r, parts: map[string]map[string]*daprPart{}}
-	var targets []*tree.Object
-	var of []*document
+	all := &daprReader{r: r, parts: map[string]map[string]*daprPart{"timeouts": {}, "retries": {}, "circuitBreakers": {}}}
+	var targets []func()
 	for d, o := range mappings(docs) {
 		if kind, _ := d.object(o, "dapr.io", "v1alpha1"); kind != "Resiliency" {
 			d.unreadObject()
@@ -94,11 +93,11 @@ func (r *reading) dapr(docs []*document) {
 		all.read(d, policies, "retries", func(p *daprPart) { p.retry = d.daprRetry(d.Object(p.node, p.path)) })
 		all.read(d, policies, "circuitBreakers", func(p *daprPart) { p.opens = d.daprBreaker(d.Object(p.node, p.path)) })
 		if t := spec.Object("targets"); t != nil {
-			targets, of = append(targets, t), append(of, d)
+			targets = append(targets, func() { all.targets(d, t) })
 		}
 	}
-	for i, t := range targets {
-		all.targets(of[i], t)
+	for _, read := range targets { // once all policies are known
+		read()
 	}
 	all.defaults()
 	for _, p := range all.order {
@@ -110,9 +109,6 @@ func (r *reading) dapr(docs []*document) {
 }
 
 func (all *daprReader) read(d *document, policies *tree.Object, field string, read func(*daprPart)) {
-	if all.parts[field] == nil {
-		all.parts[field] = map[string]*daprPart{}
-	}
 	policies.Object(field).Each(func(name string, n *tree.Node, path string) {
 		p := &daprPart{d: d, path: path, node: n}
 		read(p)

@@ -241,13 +241,11 @@ type route struct {
 	hedge *envoyHedge
 
 	methods []Method // that the route names
-
-	inherit *bool // set when an action inherits; nil: there is nothing to inherit
 }
 
 func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 	name := vh.String("name")
-	inherited := route{inherit: new(bool)}
+	var inherited route
 	if o := vh.Object("retry_policy"); o != nil {
 		inherited.retry = e.retryPolicy(o)
 	}
@@ -263,7 +261,7 @@ func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 		own.names = []string{slashed(name, routeName), slashed(config, name, routeName)}
 		e.route(o, own)
 	}
-	if inherited.retry != nil && !*inherited.inherit {
+	if inherited.retry != nil && !inherited.retry.applied {
 		e.d.noteWhole(Lost, vh.Field("retry_policy"), vh.At("retry_policy"), "each route there has its own, or is none that calls anything")
 	}
 	e.buffers(vh)
@@ -306,8 +304,6 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	retry, hedging := r.retry, r.hedge
 	if own := o.Object("retry_policy"); own != nil {
 		retry = e.retryPolicy(own)
-	} else if r.inherit != nil {
-		*r.inherit = true
 	}
 	if own := o.Object("hedge_policy"); own != nil {
 		hedging = e.hedgePolicy(own)
@@ -361,7 +357,7 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 		if retry != nil {
 			e.d.noteSelection(retry.onPath, retry.why, name)
 			retry.addTo(&extras.foreign)
-			if retry.given && r.inherit != nil && o.Field("retry_policy") == nil { // of the virtual host
+			if retry.given && retry == r.retry { // of the virtual host
 				extras.places = maps.Clone(extras.places)
 				extras.places["attempts"] = e.d.at(retry.path).Position
 				if retry.perTry > 0 {
