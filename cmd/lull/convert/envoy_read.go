@@ -73,6 +73,7 @@ func (r *reading) envoy(docs []*document) {
 			"no route in these files leads to it: one attempt, and 15s for a call, as Envoy has it for a route that says nothing")
 		c.guard.apply(&policy)
 		extras := c.extras
+		c.guard.addTo(&extras.foreign)
 		extras.facts = e.called(c.name)
 		e.d.unknown(&extras.facts, "attempts", "attempt_timeout", "backoff", "deadline")
 		e.r.add(e.d, c.name, nil, c.path, policy, extras)
@@ -197,10 +198,11 @@ func (e *envoyReader) retryAlone(o *tree.Object, name string) {
 	e.d.assume(true, "",
 		"the route that it is of is not in these files, nor the cluster: Envoy ends a call after 15s, and lets three retries be under way, where nothing is said")
 	retry.apply(&policy, 0)
-	e.retryBudgetUnknown(&policy)
+	elsewhere := guard{retries: 3, bounded: !e.d.based}
+	elsewhere.apply(&policy)
 	e.d.noteSelection(retry.onPath, retry.why, name)
 	extras := Envoy.known()
-	extras.retries = 3
+	elsewhere.addTo(&extras.foreign)
 	e.d.unknown(&extras.facts, "breaker", "budget", "deadline", "limit")
 	retry.addTo(&extras.foreign)
 	e.r.add(e.d, name, nil, "", policy, extras)
@@ -238,7 +240,7 @@ type route struct {
 	names []string
 	path  string // of the route it belongs to
 	retry *envoyRetry
-	hedge *envoyHedge
+	hedge string // the path of the hedge_policy, if it is on
 
 	methods []Method // that the route names
 }
@@ -324,20 +326,23 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	if retry != nil {
 		retry.apply(&policy, policy.Deadline)
 	}
-	if hedging != nil {
-		hedging.apply(e.d, &policy, retry)
+	if hedging != "" {
+		e.d.hedge(&policy, hedging, retry)
 	}
 	names := e.targets(o, r.names)
 	e.d.noteUnread(o, routingWhy)
 	for _, name := range names {
 		p, extras := policy, Envoy.known()
-		extras.retries = 3
+		limits := guard{retries: 3, bounded: !e.d.based} // of a cluster elsewhere that says nothing
 		rest := []source{e.d.source(cmp.Or(r.path, o.Path))}
 		facts := e.called(name)
 		facts.Methods = r.methods
 		retry.longIn(&facts)
-		if c := e.find(name); c != nil {
-			c.guard.apply(&p)
+		c := e.find(name)
+		if c != nil {
+			limits = c.guard
+		}
+		if limits.apply(&p); c != nil {
 			if p.MaxAttempts() < policy.MaxAttempts() {
 				at := o.Path
 				if retry != nil {
@@ -349,11 +354,11 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 			c.routed = true
 			extras, rest = c.extras, append(rest, c.d.source(c.path))
 		} else {
-			e.retryBudgetUnknown(&p)
 			e.d.unknown(&facts, "breaker", "budget", "limit")
 			e.d.assume(true, o.Path,
 				"what it leads to, "+tree.Quote(name)+", is no cluster in these files, so its limits and its outlier detection are not known: here they are as Envoy has them where nothing is said")
 		}
+		limits.addTo(&extras.foreign)
 		if retry != nil {
 			e.d.noteSelection(retry.onPath, retry.why, name)
 			retry.addTo(&extras.foreign)
@@ -379,13 +384,6 @@ func (e *envoyReader) called(cluster string) (f Facts) {
 
 func (d *document) noteSelection(path, why, name string) {
 	d.noteAbout(why != "", selection+about(":"+name), Changed, path, why)
-}
-
-// retryBudgetUnknown sets the budget of a route without a cluster: Envoy's max_retries is 3 by default.
-func (e *envoyReader) retryBudgetUnknown(p *lull.Policy) {
-	if !e.r.base.given && p.MaxAttempts() > 1 {
-		p.Budget = maxRetries(3)
-	}
 }
 
 func (e *envoyReader) targets(o *tree.Object, otherwise []string) []string {
@@ -690,32 +688,25 @@ func (r *envoyRetry) apply(p *lull.Policy, timeout time.Duration) {
 	}
 }
 
-type envoyHedge struct {
-	path string
-	on   bool
-}
-
-func (e *envoyReader) hedgePolicy(o *tree.Object) *envoyHedge {
-	h := &envoyHedge{path: o.Path}
-	h.on, _ = o.Bool("hedge_on_per_try_timeout")
+// hedgePolicy reads a hedge_policy, and returns its path if it is on.
+func (e *envoyReader) hedgePolicy(o *tree.Object) string {
+	on, _ := o.Bool("hedge_on_per_try_timeout")
 	e.d.lost(o, Lost, "Envoy does not implement it", "initial_requests", "additional_request_chance")
 	o.NoMore("hedge_on_per_try_timeout", "initial_requests", "additional_request_chance")
-	return h
+	return choice.Either(on, o.Path, "")
 }
 
-func (h *envoyHedge) apply(d *document, p *lull.Policy, retry *envoyRetry) {
-	if !h.on {
-		return
-	}
+// hedge makes the retries of p hedges, as the hedge_policy at path says.
+func (d *document) hedge(p *lull.Policy, path string, retry *envoyRetry) {
 	if retry == nil || retry.perTry == 0 || p.AttemptTimeout <= 0 || p.Attempts < 2 {
-		d.note(Changed, h.path, "it has no effect in Envoy without retries and a per_try_timeout")
+		d.note(Changed, path, "it has no effect in Envoy without retries and a per_try_timeout")
 		return
 	}
 	n := min(p.Attempts, hedge.MaxAttempts)
 	d.noteIf(n < p.Attempts, Changed, retry.numPath, "at most 5 attempts run side by side")
 	p.Hedge = hedge.Config{Attempts: n, Delay: p.AttemptTimeout, Share: -1, InFlight: -1}
 	p.Attempts, p.AttemptTimeout = 1, lull.NoTimeout
-	d.note(Changed, h.path, "after an attempt that failed Envoy waits for its backoff, and lull sends the next one at once")
+	d.note(Changed, path, "after an attempt that failed Envoy waits for its backoff, and lull sends the next one at once")
 }
 
 func (e *envoyReader) cluster(o *tree.Object) {
@@ -736,7 +727,6 @@ func (e *envoyReader) cluster(o *tree.Object) {
 		c.extras.places["breaker"] = d.at(od.Path).Position
 		c.guard.ejection = e.outlier(od, below)
 	}
-	c.guard.addTo(&c.extras.foreign)
 	if path != "" && c.guard.ejection != nil {
 		d.noteAbout(true, ejected, Lost, path, panicWhy)
 	} else if path != "" {
@@ -807,7 +797,6 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) {
 	}
 	retries, bounded := own.Whole("max_retries", 0, unlimited, allowedUint32)
 	budgetPath := ""
-	c.guard.bound = &bound{}
 	if bounded {
 		budgetPath = own.At("max_retries")
 		c.extras.places["budget"] = d.at(budgetPath).Position

@@ -150,7 +150,7 @@ func (t *trafficPolicy) timeouts(o *tree.Object) {
 }
 
 func (t *trafficPolicy) circuitBreaker(o *tree.Object) {
-	t.guard = guard{retries: 1024, bounded: true, bound: &bound{}}
+	t.guard = guard{retries: 1024, bounded: true}
 	t.guard.calls, t.limited = t.d.limit(o, "maxParallelRequests", 1024)
 	t.guard.limited = t.limited || !t.d.based
 	if n, ok := o.Whole("maxParallelRetries", 0, unlimited, allowedUint32); ok {
@@ -217,7 +217,7 @@ func (t *trafficPolicy) start(p *lull.Policy, timed bool) {
 // finish sets in p, which has its retries, what bounds calls and retries, and returns what no policy can hold.
 func (t *trafficPolicy) finish(p *lull.Policy, retried *failures) known {
 	t.d.assume(!t.limited, t.path, "without maxParallelRequests Envoy lets 1024 requests be under way")
-	t.d.assume(t.guard.bound.why == "" && p.MaxAttempts() > 1, t.path,
+	t.d.assume(t.guard.bound == nil && p.MaxAttempts() > 1, t.path,
 		"without maxParallelRetries Envoy Gateway lets 1024 retries be under way")
 	t.guard.apply(p)
 	extras := known{foreign: foreign{of: EnvoyGateway, retried: retried, ignoresHints: true}}

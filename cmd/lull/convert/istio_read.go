@@ -435,7 +435,7 @@ type spec struct {
 // destinationRules reads what several rules set for a host and its subsets. Istio takes the first policy of each.
 func (i *istioReader) destinationRules(full string, specs []spec) {
 	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, namespace: specs[0].namespace,
-		extras: Istio.known(), guard: guard{retries: unlimited, bound: &bound{}}, subsets: map[string]*rule{}, labels: map[string]*tree.Node{}}
+		extras: Istio.known(), guard: guard{retries: unlimited}, subsets: map[string]*rule{}, labels: map[string]*tree.Node{}}
 	i.rules[full] = whole
 	var taken *tree.Object
 	for _, s := range specs {

@@ -55,7 +55,7 @@ func proxyBudgetOf(c budget.Config) proxyBudget {
 	return b
 }
 
-// A bound is a setting that bounds retries. There is none without a path, or once it was recorded.
+// A bound is a setting that bounds retries. Nil: there is none. It has no path once it was recorded.
 type bound struct {
 	d         *document
 	path, why string
@@ -63,14 +63,14 @@ type bound struct {
 
 // on records that the bound became the budget of p, if p has retries.
 func (b *bound) on(p *lull.Policy) {
-	if b.path != "" && p.MaxAttempts() > 1 {
+	if b != nil && b.path != "" && p.MaxAttempts() > 1 {
 		b.d.noteAbout(true, bounds, Changed, b.path, b.why)
 		b.path = ""
 	}
 }
 
 func (b *bound) unused() {
-	if b.path != "" {
+	if b != nil && b.path != "" {
 		b.d.noteAbout(true, bounds, Lost, b.path,
 			"nothing that leads there in these files is retried, so there is nothing to bound")
 	}
