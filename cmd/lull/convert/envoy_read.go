@@ -925,11 +925,6 @@ func (e *envoyReader) outlier(o *tree.Object, below int) *ejection {
 		"enforcing_local_origin_success_rate", "enforcing_failure_percentage_local_origin",
 		"successful_active_health_check_uneject_host", "always_eject_one_host", "detect_degraded_hosts", "monitors")
 	o.NoMore(outlierFields...)
-	if !x.ejects() {
-		d.idle(o, nothingOpens, "interval", "base_ejection_time", "max_ejection_time", "max_ejection_time_jitter", "max_ejection_percent")
-		return nil
-	}
-	d.noteAbout(o.Has("interval") && x.percent == 0, ejected, Lost, o.At("interval"), sweepWhy)
-	x.becomesBreaker(d, o.Path, "Envoy", implied)
-	return &x
+	return x.becomesBreaker(d, o, "Envoy", implied, "interval", "base_ejection_time", "max_ejection_time", "max_ejection_time_jitter",
+		"max_ejection_percent")
 }

@@ -572,14 +572,11 @@ func (i *istioReader) outlier(o *tree.Object) *ejection {
 		x.base = t
 	}
 	x.max = max(300*time.Second, x.base)
-	if x.interval, _ = millisIn(o, "interval"); x.interval > 0 && x.ejects() {
-		d.noteAbout(true, ejected, Lost, o.At("interval"), sweepWhy)
-	}
+	x.interval, _ = millisIn(o, "interval")
 	x.most = int(upTo(100, o, "maxEjectionPercent", 10))
 	x.readMost(d, pathIn(o, "maxEjectionPercent"))
-	if x.panic = int(upTo(100, o, "minHealthPercent", 0)); x.panic > 0 && x.ejects() {
-		d.noteAbout(true, ejected, Lost, o.At("minHealthPercent"), panicWhy)
-	}
+	x.panic = int(upTo(100, o, "minHealthPercent", 0))
+	d.noteAbout(x.panic > 0 && x.ejects(), ejected, Lost, o.At("minHealthPercent"), panicWhy)
 	split, _ := o.Bool("splitExternalLocalOriginErrors")
 	if n, ok := o.Whole("consecutiveLocalOriginFailures", 0, unlimited, allowed); ok && n > 0 && !split {
 		d.Wrong(o.Field("consecutiveLocalOriginFailures"), o.At("consecutiveLocalOriginFailures"), "given without splitExternalLocalOriginErrors", "both or none", "")
@@ -588,13 +585,8 @@ func (i *istioReader) outlier(o *tree.Object) *ejection {
 		"a breaker counts all failures alike; outlier.Config of lullhttp.NewEndpoints can tell them apart (Split)")
 	d.lost(o, Lost, "what counts as a failure is lullhttp's business (WithStatus)", "outlierDetectionHttpErrorCodes")
 	o.NoMore(istioOutlierFields...)
-	if !x.ejects() {
-		d.idle(o, nothingOpens, "baseEjectionTime", "maxEjectionPercent", "minHealthPercent", "interval")
-		return nil
-	}
 	var implied unsaid
 	implied.add(!o.Has("baseEjectionTime"), "baseEjectionTime 30s")
 	implied.add(!o.Has("consecutive5xxErrors"), "consecutive5xxErrors 5")
-	x.becomesBreaker(d, o.Path, "Istio", implied)
-	return &x
+	return x.becomesBreaker(d, o, "Istio", implied, "baseEjectionTime", "maxEjectionPercent", "minHealthPercent", "interval")
 }
