@@ -53,9 +53,7 @@ func (r *reading) envoy(docs []*document) {
 	for _, d := range docs {
 		e.d = d
 		e.connections(d.root)
-		if !e.alone(d.root) {
-			e.walk(d.root, "", nil)
-		}
+		e.walk(d.root, "", nil)
 	}
 	for _, c := range e.order {
 		if r.full {
@@ -110,11 +108,24 @@ func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Objec
 			onCluster(e.d.Object(n, path))
 		}
 		return
-	case onCluster == nil && (is == routesShape || listIn(n, "virtual_hosts")):
+	case onCluster != nil:
+	case path == "" && n.Kind != tree.Map:
+		e.d.Wrong(n, "", n.Found(), "a configuration of Envoy", "")
+		return
+	case is == routesShape, listIn(n, "virtual_hosts"):
 		e.routes(e.d.Object(n, path))
 		return
-	case onCluster == nil && (is == aVirtualHost || listIn(n, "domains") && listIn(n, "routes")): // one of VHDS
+	case is == aVirtualHost, listIn(n, "domains") && listIn(n, "routes"): // one of VHDS
 		e.virtualHost(e.d.Object(n, path), "")
+		return
+	case path == "" && is == aRoute:
+		e.route(e.d.Object(n, ""), route{names: []string{stem(e.d.File)}})
+		return
+	case path == "" && is == anAction:
+		e.action(e.d.Object(n, ""), route{names: []string{stem(e.d.File)}})
+		return
+	case path == "" && is == aRetryPolicy:
+		e.retryAlone(e.d.Object(n, ""), stem(e.d.File))
 		return
 	}
 	for _, m := range n.Members {
@@ -170,26 +181,6 @@ func (e *envoyReader) find(name string) *cluster {
 		return all[0]
 	}
 	return nil
-}
-
-// alone reads a document that is a route, a route action or a retry policy, and reports whether it is one.
-func (e *envoyReader) alone(root *tree.Node) (ok bool) {
-	if root.Kind != tree.Map {
-		e.d.Wrong(root, "", root.Found(), "a configuration of Envoy", "")
-		return true
-	}
-	name := stem(e.d.File)
-	switch shapeOf(root) {
-	case aRoute:
-		e.route(e.d.Object(root, ""), route{names: []string{name}})
-	case anAction:
-		e.action(e.d.Object(root, ""), route{names: []string{name}})
-	case aRetryPolicy:
-		e.retryAlone(e.d.Object(root, ""), name)
-	default:
-		return false
-	}
-	return true
 }
 
 func (e *envoyReader) retryAlone(o *tree.Object, name string) {
@@ -300,9 +291,6 @@ func (e *envoyReader) buffers(o *tree.Object) {
 }
 
 func (e *envoyReader) action(o *tree.Object, r route) {
-	if o == nil {
-		return
-	}
 	retry, hedging := r.retry, r.hedge
 	if own := o.Object("retry_policy"); own != nil {
 		retry = e.retryPolicy(own)

@@ -531,9 +531,9 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) {
 	d.lost(h, Aside, "protocols, not how calls are made", "h2UpgradePolicy", "useClientProtocol")
 	h.NoMore("http1MaxPendingRequests", "http2MaxRequests", "maxRequestsPerConnection", "maxRetries", "idleTimeout",
 		"h2UpgradePolicy", "useClientProtocol", "maxConcurrentStreams", "http2KeepAlive")
-	d.lost(tcp, Lost, transportWhy+" and the net.Dialer's", "maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration",
-		"idleTimeout")
-	tcp.NoMore("maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration", "idleTimeout")
+	tcpFields := []string{"maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration", "idleTimeout"}
+	d.lost(tcp, Lost, transportWhy+" and the net.Dialer's", tcpFields...)
+	tcp.NoMore(tcpFields...)
 	o.NoMore("http", "tcp")
 	t.guard.calls, t.guard.limited = cmp.Or(limit, unlimited), limit > 0 || !d.based // zero means no limit in Istio
 	t.guard.retries, t.guard.bounded = cmp.Or(retries, unlimited), retries > 0 || !d.based
