@@ -144,8 +144,7 @@ func (t timeline) attemptByAttempt(l *ledger, attempts int) {
 		if skip := attempts - n; n == shown && skip > 1 {
 			end := t.begins(attempts)
 			l.add(end-l.sum, "%d more attempts, and the waits between", skip)
-			n = attempts
-			l.add(t.attempt(), "attempt %d", n)
+			l.add(t.attempt(), "attempt %d", attempts)
 			return
 		}
 		if n > 1 && t.own(n-1) > 0 {
@@ -154,11 +153,7 @@ func (t timeline) attemptByAttempt(l *ledger, attempts int) {
 		if t.room > 0 {
 			l.add(t.room, "for room before attempt %d", n)
 		}
-		if n == 1 {
-			l.add(t.attempt(), "attempt 1%s", t.byItself)
-			continue
-		}
-		l.add(t.attempt(), "attempt %d", n)
+		l.add(t.attempt(), "attempt %d%s", n, choice.Either(n == 1, t.byItself, ""))
 	}
 }
 
