@@ -144,23 +144,17 @@ func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Objec
 	}
 }
 
+// connections marks the clusters to which TCP and UDP proxies in n lead.
 func (e *envoyReader) connections(n *tree.Node) {
-	for _, item := range n.Items {
-		e.connections(item)
+	for _, v := range n.Values() {
+		e.connections(v)
 	}
-	var names []string
-	proxy := slices.Contains([]string{"TcpProxy", "UdpProxyConfig"}, typeOf(n))
-	for _, m := range n.Members {
-		switch {
-		case proxy && m.Key == "cluster":
-			names = append(names, m.Value.Text)
-		case proxy && tree.SnakeOrCamel(m.Key, "weighted_clusters"):
-			for _, c := range m.Value.Get("clusters").Elements() {
-				names = append(names, textOf(c.Get("name")))
-			}
-		default:
-			e.connections(m.Value)
-		}
+	if kind := typeOf(n); kind != "TcpProxy" && kind != "UdpProxyConfig" {
+		return
+	}
+	names := []string{textOf(n.Get("cluster"))}
+	for _, c := range cmp.Or(n.Get("weighted_clusters"), n.Get("weightedClusters")).Get("clusters").Elements() {
+		names = append(names, textOf(c.Get("name")))
 	}
 	for _, name := range names {
 		if c := e.find(name); c != nil {

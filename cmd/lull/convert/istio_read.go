@@ -217,14 +217,11 @@ func (i *istioReader) virtualService(s *service, from *istioCall) {
 }
 
 func (i *istioReader) connect(to *tree.Node, namespace string) {
-	host := to.Get("host")
-	if host == nil {
-		return
-	}
-	if t := i.ruleOf(host.Text, namespace); t != nil {
+	host := textOf(to.Get("host"))
+	if t := i.ruleOf(host, namespace); t != nil && host != "" {
 		t.connected = true
-		if subset := to.Get("subset"); subset != nil && t.subsets[subset.Text] != nil {
-			t.subsets[subset.Text].connected = true
+		if subset := t.subsets[textOf(to.Get("subset"))]; subset != nil {
+			subset.connected = true
 		}
 	}
 }
@@ -354,12 +351,9 @@ func (i *istioReader) destinations(o *tree.Object, namespace string) (all []dest
 		to := destination{name: host, rule: i.ruleOf(host, namespace)}
 		to.facts.serviceAt(host, namespace)
 		if subset := dest.String("subset"); subset != "" {
-			to.name += "/" + subset
-			if to.facts.subset = subset; to.rule != nil {
-				to.facts.labels = to.rule.labels[subset]
-			}
-			if to.rule != nil && to.rule.subsets[subset] != nil {
-				to.rule = to.rule.subsets[subset]
+			to.name, to.facts.subset = to.name+"/"+subset, subset
+			if t := to.rule; t != nil {
+				to.facts.labels, to.rule = t.labels[subset], cmp.Or(t.subsets[subset], t)
 			}
 		}
 		if !slices.ContainsFunc(all, func(known destination) bool { return known.name == to.name && known.rule == to.rule }) {
