@@ -292,12 +292,8 @@ func toMillis(d time.Duration) time.Duration {
 // fit returns the waits of a proxy that come nearest to those of p. With a growth the longest is that many bases. It notes differences.
 func fit(p lull.Policy, attempts int, growth time.Duration, system string, note noter) (base, longest time.Duration) {
 	s := p.Backoff
-	base, longest = s.Ceiling(1), s.Ceiling(cmp.Or(s.Limit(), 1000))
-	if s.FastFirst {
-		base = s.Ceiling(2)
-	}
-	base = toMillis(base)
-	longest = max(toMillis(longest), base)
+	base = toMillis(s.Ceiling(choice.Either(s.FastFirst, 2, 1)))
+	longest = max(toMillis(s.Ceiling(cmp.Or(s.Limit(), 1000))), base)
 	if growth > 0 {
 		longest = growth * base
 		if longest/growth != base {
