@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime/debug"
@@ -166,10 +167,7 @@ func (w *workInHand) message() *Message {
 		Group: d.Group, Headers: d.Headers, Body: d.Body, lease: w.lease,
 	}
 	if e, ok := EnvelopeOf(d.Headers); ok {
-		m.Redrives = e.Redrives
-		if e.OriginalID != "" {
-			m.ID = e.OriginalID
-		}
+		m.Redrives, m.ID = e.Redrives, cmp.Or(e.OriginalID, d.ID)
 	}
 	return m
 }
