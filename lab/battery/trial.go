@@ -89,13 +89,17 @@ func (t *Trial) Differences(ctx context.Context, a, b lull.Policy, world int, fr
 	w := &t.Worlds[world]
 	calls := mean(theirs, func(f Figures) float64 { return float64(f.Calls) })
 	room := leastRoom * patience.Seconds() * calls / w.Scenario.Horizon.Seconds()
-	of := func(name string, g gain) Difference { return Difference{name, g.by, g.least, g.half} }
-	return []Difference{
+	of := func(name string, g gain) Difference { return Difference{name, g.by, g.least, g.half, g.least} }
+	all := []Difference{
 		of("success", successes(ours, theirs)),
 		of("back", recovery(ours, theirs, w.Slack())),
 		of("held", fewer(ours, theirs, held, leastHeld, room)),
 		of("attempts", fewer(ours, theirs, Figures.attempts, leastAttempts, 0)),
-	}, nil
+	}
+	if !w.Stationary {
+		all[0].LeastSure *= min((Quick.Before+w.To-w.From+Quick.After).Seconds()/w.Scenario.Horizon.Seconds(), 1)
+	}
+	return all, nil
 }
 
 // A Difference is by how much one policy is better than another in one figure.
@@ -106,13 +110,16 @@ type Difference struct {
 	By float64
 	// Least is the least that counts, Half the half of the 95 % interval.
 	Least, Half float64
+	// LeastSure is the least that counts if it is surely no chance. For success it is less than Least where a world is flown for longer
+	// than Quick ones: a fault costs the less of all calls, the longer one looks on.
+	LeastSure float64
 }
 
 // Better reports whether the difference counts.
 func (d Difference) Better() bool { return gain{d.By, d.Least, d.Half}.sure() }
 
-// Worse reports whether it is worse by more than the least that counts, even if that may be chance.
-func (d Difference) Worse() bool { return d.By < -d.Least }
+// Worse reports whether it is worse by more than Least, even if that may be chance, or surely by more than LeastSure.
+func (d Difference) Worse() bool { return d.By < -d.Least || gain{-d.By, d.LeastSure, d.Half}.sure() }
 
 // SurelyWorse reports whether it is worse by more than chance as well.
 func (d Difference) SurelyWorse() bool { return gain{-d.By, d.Least, d.Half}.sure() }

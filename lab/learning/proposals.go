@@ -83,7 +83,7 @@ func propose(ctx context.Context, w battery.World, folder string) (p lull.Policy
 		return p, learned, err
 	}
 	file := filepath.Join(folder, "policy.yaml")
-	text, err := run(ctx, "tune", "--quiet", "--workers", "1", "-o", file, filepath.Join(folder, "world.yaml"))
+	text, err := run(ctx, "tune", "--quiet", "-o", file, filepath.Join(folder, "world.yaml"))
 	if err != nil {
 		return p, learned, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/battery"
 )
 
@@ -51,17 +52,18 @@ func (b *bench) compare(ctx context.Context, what string, from uint64, p lull.Po
 
 // inWords is a difference for people: "held −0.31 calls".
 func inWords(d battery.Difference) string {
-	switch {
-	case d.Figure == "success":
+	switch d.Figure {
+	case "success":
 		return fmt.Sprintf("success %+.3g ± %.2g points", 100*d.By, 100*d.Half)
-	case d.Figure == "back" && math.IsInf(d.By, 0):
-		return map[bool]string{true: "it comes back, the other does not", false: "it does not come back with some seeds"}[d.By > 0]
-	case d.Figure == "back":
-		return fmt.Sprintf("back %+.3g ± %.2g s", -d.By, d.Half)
-	case d.Figure == "held":
+	case "held":
 		return fmt.Sprintf("%+.3g ± %.2g calls held", -d.By, d.Half)
+	case "attempts":
+		return fmt.Sprintf("%+.3g ± %.2g attempts a call", -d.By, d.Half)
 	}
-	return fmt.Sprintf("%+.3g ± %.2g attempts a call", -d.By, d.Half)
+	if math.IsInf(d.By, 0) {
+		return choice.Either(d.By > 0, "it comes back, the other does not", "it does not come back with some seeds")
+	}
+	return fmt.Sprintf("back %+.3g ± %.2g s", -d.By, d.Half)
 }
 
 // A decision is what tune answers.
@@ -104,35 +106,32 @@ func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goa
 	d.proposals = propose(f, d.base, g)
 	d.tuned = d.base
 	var kept []*proposal
+	before := map[*proposal]lull.Policy{} // what was tuned when a proposal was kept
 	for i := range d.proposals {
 		r := &d.proposals[i]
 		if r.Value == "" {
 			r.Verdict = "stays: " + r.Why
 			continue
 		}
-		others := []lull.Policy{d.tuned}
-		if d.tuned != d.base {
-			others = append(others, d.base)
-		}
 		for _, value := range append([]string{r.Value}, r.Looser...) {
 			r.Value = value
-			with, err := r.with(d.tuned)
+			with, err := r.in(d.tuned)
 			if err != nil {
 				r.Verdict = "stays: it does not fit the others (" + strings.Join(strings.Fields(err.Error()), " ") + ")"
 				continue
 			}
-			c, err := b.compare(ctx, r.Field+" "+value, chosenWith, with, others...)
+			c, err := b.compare(ctx, r.Field+" "+value, chosenWith, with, d.tuned, d.base)
 			if err != nil {
 				return d, err
 			}
-			if c.loss != "" {
+			wins := strings.Join(c.wins, "; ")
+			switch {
+			case c.loss != "":
 				r.Verdict = "stays: worse in " + c.loss
 				continue
-			}
-			switch wins := strings.Join(c.wins, "; "); {
 			case c.learned:
 				r.Verdict, r.Kept = "changes: better in "+wins, true
-				d.tuned, kept = with, append(kept, r)
+				before[r], d.tuned, kept = d.tuned, with, append(kept, r)
 			case wins != "":
 				r.Verdict = "stays: better, but not in the learned world: " + wins
 			default:
@@ -147,18 +146,8 @@ func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goa
 			return d, err
 		}
 		last := kept[len(kept)-1]
-		last.Kept = false
-		last.Verdict = "stays: with other seeds worse in " + c.loss
-		if c.loss == "" {
-			last.Verdict = "stays: with other seeds no better in the learned world"
-		}
-		kept = kept[:len(kept)-1]
-		d.tuned = d.base
-		for _, r := range kept {
-			if d.tuned, err = r.with(d.tuned); err != nil {
-				return d, err
-			}
-		}
+		last.Verdict = "stays: with other seeds " + choice.Either(c.loss == "", "no better in the learned world", "worse in "+c.loss)
+		last.Kept, d.tuned, kept = false, before[last], kept[:len(kept)-1]
 	}
 	return d, nil
 }

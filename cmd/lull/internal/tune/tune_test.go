@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -128,7 +129,7 @@ func TestProposalsOfRandomWorlds(t *testing.T) {
 			}
 			for _, value := range append([]string{x.Value}, x.Looser...) {
 				x.Value = value
-				if _, err := x.with(p); err != nil {
+				if _, err := x.in(p); err != nil {
 					t.Fatalf("%s=%s: %v", x.Field, value, err)
 				}
 			}
@@ -233,7 +234,7 @@ func TestCheck(t *testing.T) {
 		"{attempt_timeout: 100ms}":  "attempt_timeout is 100ms: want at least 130ms",
 		"{backoff: {cap: 2m}}":      "backoff.cap is 2m: want at most 30s",
 		"{breaker: {open_max: 1m}}": "breaker.open_max is 1m: want at most 30s",
-		"{limit: {in_flight: 1}}":   "limit.in_flight is 1: want at least 3",
+		"{limit: {in_flight: 1}}":   "limit.in_flight is 1: want at least 5",
 		"{budget: {stock: 1000}}":   "budget.stock is 1000: want at most 48",
 		"{hedge: {attempts: 2, delay: 20ms}, attempts: 1}": "hedge is 2 attempts, delay 20ms: want at least 7",
 	} {
@@ -253,8 +254,11 @@ func TestCheck(t *testing.T) {
 func TestTheSameAnswer(t *testing.T) {
 	s, l := stalled(4000, 3*time.Second)
 	world := worldFile(t, s, l)
-	_, one, _ := tune(t, world, "--seeds", "3", "--workers", "1")
-	if _, two, _ := tune(t, world, "--seeds", "3", "--workers", "2"); one != two || one == "" {
+	processors := runtime.GOMAXPROCS(1)
+	_, one, _ := tune(t, world, "--seeds", "3")
+	runtime.GOMAXPROCS(max(processors, 2))
+	defer runtime.GOMAXPROCS(processors)
+	if _, two, _ := tune(t, world, "--seeds", "3"); one != two || one == "" {
 		t.Errorf("one after the other:\n%s\ntwo at a time:\n%s", one, two)
 	}
 }
@@ -267,7 +271,7 @@ func TestMistakes(t *testing.T) {
 	two := clitest.Write(t, filepath.Join(folder, "two.yaml"), "dependencies: {a: {}, b: {}}\n")
 	bad := clitest.Write(t, filepath.Join(folder, "bad.yaml"), "dependencies:\n  api: {attemps: 1}\n")
 	for _, c := range []struct{ args, want string }{
-		{plain, "has no section learned"},
+		{plain, "plain.yaml: learned is missing: want a world that lull learn wrote"},
 		{"nowhere.yaml", "nowhere.yaml cannot be read"},
 		{world + " --slo 800ms", `--slo is "800ms": want a time from 1ms to 1h and a percentage`},
 		{world + " --slo 800ms@100", `--slo is "800ms@100"`},
@@ -279,7 +283,7 @@ func TestMistakes(t *testing.T) {
 		{world + " --dependency x", "--dependency is without --policy"},
 		{world + " --policy " + two, `--dependency: "api" is none of the policy file: want one of ["a" "b"]`},
 		{world + " --policy " + bad, "bad.yaml:2:"},
-		{world + " -o " + filepath.Join(folder, "no", "x.yaml"), "-o is "},
+		{world + " -o " + filepath.Join(folder, "no", "x.yaml"), "x.yaml cannot be written"},
 	} {
 		if code, out, errs := tune(t, strings.Fields(c.args)...); code != cli.Misused && !strings.Contains(c.want, "cannot be read") || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: exit code %d, printed %s\n%s", c.args, code, out, errs)
