@@ -156,6 +156,7 @@ func (f Command) Run(env cli.Env) error {
 	}
 	var rows [][]string
 	var page bytes.Buffer
+	var policy []byte
 	if t.decision, err = t.bench.decide(env.Context, t.present, &t.facts, t.goals); err == nil {
 		t.notes = append(notes, t.notes...)
 		rows, err = t.table(env.Context)
@@ -165,24 +166,23 @@ func (f Command) Run(env cli.Env) error {
 	}
 	p.End()
 	if err == nil {
-		err = t.print(env.Stdout, rows)
+		policy, err = t.policyFile()
 	}
-	if err == nil && f.Report != "" {
-		err = write(env, "page", f.Report, page.Bytes())
+	if err != nil {
+		return err
 	}
-	if err == nil && f.Output != "" {
-		var file []byte
-		if file, err = t.policyFile(); err == nil {
-			err = write(env, "policy", f.Output, file)
+	t.print(env.Stdout, rows)
+	for _, x := range []struct {
+		what string
+		name cli.Text
+		data []byte
+	}{{"page", f.Report, page.Bytes()}, {"policy", f.Output, policy}} {
+		if x.name != "" {
+			if err := cli.WriteWhole(string(x.name), x.data); err != nil {
+				return err
+			}
+			fmt.Fprintf(env.Stdout, "\nThe %s is in %s.\n", x.what, x.name)
 		}
 	}
-	return err
-}
-
-func write(env cli.Env, what string, name cli.Text, data []byte) error {
-	err := cli.WriteWhole(string(name), data)
-	if err == nil {
-		fmt.Fprintf(env.Stdout, "\nThe %s is in %s.\n", what, name)
-	}
-	return err
+	return nil
 }

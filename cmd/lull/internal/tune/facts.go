@@ -46,6 +46,11 @@ func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
 	f.scenario.Fleets = slices.Clone(s.Fleets)
 	fleet := &f.scenario.Fleets[f.fleet]
 	f.patience = cmp.Or(fleet.AttemptTimeout, l.Time("attempt timeout"))
+	for i := range f.scenario.Fleets {
+		if s.Fleets[i].Policy == "" {
+			f.scenario.Fleets[i].AttemptTimeout = 0 // the policy has it
+		}
+	}
 	fleet.Deadline = cmp.Or(fleet.Deadline, l.Time("deadline of calls"))
 	f.network = max(2*fleet.Network.Latency.Max, choice.Either[time.Duration](fleet.Network.Latency.Kind == sim.Fixed, 2, 6)*fleet.Network.Latency.Mean)
 	f.service = slices.IndexFunc(s.Services, func(v sim.Service) bool { return v.Name == fleet.Calls })
@@ -137,7 +142,11 @@ const draws = 4
 func (f *facts) around() (all []battery.World, own int, notes []string, err error) {
 	all, notes = f.neighbours()
 	own = len(all)
-	drawn, err := f.learned.Draws(f.scenario, draws, chosenWith)
+	if paths := choice.Each(f.learned.Unknown, func(q scenario.Question) string { return q.Path }); len(paths) > 0 {
+		slices.Sort(paths)
+		notes = append(notes, fmt.Sprintf("The world has open questions: %s. It is flown as it assumes, and with draws of what may be.", strings.Join(slices.Compact(paths), ", ")))
+	}
+	drawn, err := f.learned.Draws(f.scenario, draws, firstSeeds[0])
 	for i, d := range drawn {
 		d.Scenario.Fleets = slices.Clone(d.Scenario.Fleets)
 		fleet := &d.Scenario.Fleets[f.fleet]
@@ -174,17 +183,5 @@ func (f *facts) around() (all []battery.World, own int, notes []string, err erro
 
 // neighbours returns the world, its peace, and its peace with other faults.
 func (f *facts) neighbours() ([]battery.World, []string) {
-	s := f.scenario
-	s.Fleets = slices.Clone(s.Fleets)
-	for i := range s.Fleets {
-		if s.Fleets[i].Policy == "" {
-			s.Fleets[i].AttemptTimeout = 0 // the policy has it
-		}
-	}
-	worlds, notes := battery.Incident{Scenario: s, Fleet: f.fleet, Service: f.service, From: f.from, To: f.to, Capacity: f.capacity, LeastWorkers: f.least}.Around()
-	if paths := choice.Each(f.learned.Unknown, func(q scenario.Question) string { return q.Path }); len(paths) > 0 {
-		slices.Sort(paths)
-		notes = append(notes, fmt.Sprintf("The world has open questions, and is flown as it assumes: %s.", strings.Join(slices.Compact(paths), ", ")))
-	}
-	return worlds, notes
+	return battery.Incident{Scenario: f.scenario, Fleet: f.fleet, Service: f.service, From: f.from, To: f.to, Capacity: f.capacity, LeastWorkers: f.least}.Around()
 }

@@ -74,23 +74,18 @@ type decision struct {
 	notes       []string
 }
 
-const (
-	chosenWith    = 1    // the first seed of the choice
-	confirmedWith = 1001 // and of the flights that confirm it
-)
+// firstSeeds are those of the flights by which a value is chosen, and of those that confirm it.
+var firstSeeds = []uint64{1, 1001}
 
-// decide keeps the proposals that win in the learned world and lose nowhere, one after the other, and confirms the sum with seeds that it was
-// not chosen by. present is the policy in use; without one it is the zero policy.
+// decide keeps the proposals that win in the learned world and lose nowhere, one after the other. present is the policy in use; without one it is
+// the zero policy.
 func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goals) (d decision, err error) {
 	var zero lull.Policy
 	d.base = present
-	if r := f.attemptTimeout(lull.Policy{AttemptTimeout: time.Hour, Deadline: engine.NoTimeout}, g); r.Value != "" {
-		if b.Shortest, err = time.ParseDuration(r.Value); err != nil {
-			return d, err
-		}
-	}
+	needed := f.attemptTimeout(lull.Policy{AttemptTimeout: time.Hour, Deadline: engine.NoTimeout}, g)
+	b.Shortest, _ = time.ParseDuration(needed.Value) // 0: it is not known
 	if b.Flown(present) != b.Flown(zero) {
-		c, err := b.compare(ctx, "the zero policy", chosenWith, zero, present)
+		c, err := b.compare(ctx, "the zero policy", firstSeeds[0], zero, present)
 		if err != nil {
 			return d, err
 		}
@@ -103,10 +98,7 @@ func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goa
 	if g.slo == 0 {
 		d.notes = append(d.notes, "Without --slo a success counts, however late it is.")
 	}
-	d.proposals = propose(f, d.base, g)
-	d.tuned = d.base
-	var kept []*proposal
-	before := map[*proposal]lull.Policy{} // what was tuned when a proposal was kept
+	d.proposals, d.tuned = propose(f, d.base, g), d.base
 	for i := range d.proposals {
 		r := &d.proposals[i]
 		if r.Value == "" {
@@ -120,9 +112,13 @@ func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goa
 				r.Verdict = "stays: it does not fit the others (" + strings.Join(strings.Fields(err.Error()), " ") + ")"
 				continue
 			}
-			c, err := b.compare(ctx, r.Field+" "+value, chosenWith, with, d.tuned, d.base)
-			if err != nil {
-				return d, err
+			c := comparison{learned: true}
+			for _, from := range firstSeeds {
+				if c.loss == "" && c.learned {
+					if c, err = b.compare(ctx, r.Field+" "+value, from, with, d.tuned, d.base); err != nil {
+						return d, err
+					}
+				}
 			}
 			wins := strings.Join(c.wins, "; ")
 			switch {
@@ -130,8 +126,7 @@ func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goa
 				r.Verdict = "stays: worse in " + c.loss
 				continue
 			case c.learned:
-				r.Verdict, r.Kept = "changes: better in "+wins, true
-				before[r], d.tuned, kept = d.tuned, with, append(kept, r)
+				r.Verdict, r.Kept, d.tuned = "changes: better in "+wins, true, with
 			case wins != "":
 				r.Verdict = "stays: better, but not in the learned world: " + wins
 			default:
@@ -139,15 +134,6 @@ func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goa
 			}
 			break
 		}
-	}
-	for len(kept) > 0 {
-		c, err := b.compare(ctx, "the sum", confirmedWith, d.tuned, d.base)
-		if err != nil || c.loss == "" && c.learned {
-			return d, err
-		}
-		last := kept[len(kept)-1]
-		last.Verdict = "stays: with other seeds " + choice.Either(c.loss == "", "no better in the learned world", "worse in "+c.loss)
-		last.Kept, d.tuned, kept = false, before[last], kept[:len(kept)-1]
 	}
 	return d, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/config/syntax"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/scenario"
@@ -38,43 +39,47 @@ func (t *task) answer() string {
 	return "Keep the " + choice.Either(t.Policy == "", "zero policy", "policy in use") + ": nothing that the data supports is better in this world and worse in none."
 }
 
-// reasons are sentences about a proposal.
-func (r *proposal) reasons() (all []string) {
-	for _, x := range [][2]string{{"Data: ", r.Data}, {"Formula: ", r.Formula}, {"Price: ", r.Price}} {
-		if x[1] != "" && (r.Value != "" || x[0] == "Data: " && r.Allowed != "") {
-			all = append(all, x[0]+x[1]+".")
-		}
+// head says what a proposal is about.
+func (r *proposal) head() string {
+	text := r.Field + ": " + r.InUse
+	if r.Value != "" {
+		text += ", proposed " + r.Value
+	}
+	if r.Allowed != "" {
+		text += "; the data allows " + r.Allowed
+	}
+	return text
+}
+
+// reasons are what became of a proposal, and why.
+func (r *proposal) reasons() []string {
+	all := []string{r.Verdict + "."}
+	if r.Value != "" || r.Allowed != "" {
+		all = append(all, "Data: "+r.Data+".")
+	}
+	if r.Value != "" {
+		all = append(all, "Formula: "+r.Formula+".", "Price: "+r.Price+".")
 	}
 	return all
 }
 
 // print prints the answer with its reasons.
-func (t *task) print(out io.Writer, rows [][]string) error {
+func (t *task) print(out io.Writer, rows [][]string) {
 	var b strings.Builder
 	for _, text := range slices.Concat([]string{t.answer()}, t.notes) {
 		b.WriteString(term.Fill("", text))
 	}
 	b.WriteByte('\n')
 	for i := range t.proposals {
-		r := &t.proposals[i]
-		head := r.Field + ": " + r.InUse
-		if r.Value != "" {
-			head += ", proposed " + r.Value
-		}
-		if r.Allowed != "" {
-			head += "; the data allows " + r.Allowed
-		}
-		b.WriteString(term.Fill("", head))
-		for _, text := range append([]string{r.Verdict}, r.reasons()...) {
+		b.WriteString(term.Fill("", t.proposals[i].head()))
+		for _, text := range t.proposals[i].reasons() {
 			b.WriteString(term.Fill("  ", text))
 		}
 	}
 	b.WriteByte('\n')
 	term.Table(&b, rows, 100)
 	b.WriteString(term.Fill("", t.legend()))
-	b.WriteString(t.diff())
-	_, err := io.WriteString(out, b.String())
-	return err
+	fmt.Fprint(out, b.String()+t.diff())
 }
 
 // contenders are the policies of the table, each once.
@@ -92,7 +97,7 @@ func (t *task) contenders() []sim.Contender {
 // table returns the figures of all contenders in the worlds around the file's, below their names. A star is beside policies that
 // no other dominates.
 func (t *task) table(ctx context.Context) ([][]string, error) {
-	from := choice.Either[uint64](t.tuned != t.base, confirmedWith, chosenWith)
+	from := firstSeeds[choice.Either(t.tuned != t.base, 1, 0)]
 	rows := [][]string{{"world", "policy", "success", "back", "calls held", "attempts/call"}}
 	for w, world := range t.bench.Worlds[:t.shown] {
 		name := world.Name
@@ -120,24 +125,13 @@ func (t *task) table(ctx context.Context) ([][]string, error) {
 
 // legend explains the table.
 func (t *task) legend() string {
-	text := "Success"
-	if t.goals.slo > 0 {
-		text += fmt.Sprintf(" within %v", t.goals.slo)
-	}
-	text += fmt.Sprintf(" and attempts are of all calls, back is after the fault, held is how many calls were in progress on average; means of %d seeds. * no other policy is better in one of them and worse in none.", t.bench.Seeds)
-	if more := len(t.bench.Worlds) - t.shown; more > 0 {
-		text += fmt.Sprintf(" Not shown are %d more worlds, with draws of what is not known exactly.", more)
-	}
-	return text
+	return fmt.Sprintf("Success%s and attempts are of all calls, back is after the fault, held is how many calls were in progress on average; means of %d seeds. * no other policy is better in one of them and worse in none. Not shown: %s with draws of what is not known exactly.",
+		choice.Either(t.goals.slo > 0, fmt.Sprintf(" within %v", t.goals.slo), ""), t.bench.Seeds, term.Counted(len(t.bench.Worlds)-t.shown, "world"))
 }
 
-// yaml is the part of a policy file that a policy is.
+// yaml is the part of a policy file that a valid policy is.
 func (t *task) yaml(p lull.Policy) string {
-	text, err := config.FormatPolicies([]config.NamedPolicy{{Name: t.file.Dependencies[t.dependency].Name, Policy: p}})
-	if err != nil { // of a valid policy
-		return err.Error() + "\n"
-	}
-	return string(text)
+	return string(must.Have(config.FormatPolicies([]config.NamedPolicy{{Name: t.file.Dependencies[t.dependency].Name, Policy: p}})))
 }
 
 // diff is what changes in the policy file, by lines.
@@ -168,61 +162,47 @@ func (t *task) policyFile() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := syntax.ParseOwn("", text)
-	if err != nil {
-		return nil, err
-	}
+	nodes := must.Have(syntax.ParseOwn("", text))
 	remark := func(n *tree.Node, text string) { n.Comment += term.Fill("", text) }
 	remark(nodes[0].Members[0].Value, fmt.Sprintf("%s By lull tune, from %s.", t.answer(), t.World))
 	for _, r := range t.proposals {
 		if r.Kept {
 			key, _, _ := strings.Cut(r.Field, ".")
 			of := nodes[0].Get("dependencies").Get(own.Name)
-			reasons := strings.Join(append(r.reasons(), "It "+r.Verdict+"."), " ")
-			remark(cmp.Or(of.Get(key), of), r.Field+" was "+r.InUse+". "+reasons) // the defaults of the file may have it
+			remark(cmp.Or(of.Get(key), of), r.Field+" was "+r.InUse+", and "+strings.Join(r.reasons(), " ")) // the defaults of the file may have it
 		}
 	}
 	return syntax.YAML(100, nodes...)
 }
 
 // check prints the interval of each field, and fails if the policy in use sets a value outside.
-func (t *task) check(out io.Writer) error {
-	outside := false
+func (t *task) check(out io.Writer) (err error) {
 	for _, r := range propose(&t.facts, t.present, t.goals) {
-		switch {
+		switch r.Value = ""; {
 		case r.Outside:
-			outside = true
-			fmt.Fprintf(out, "%s: %s is %s: want %s\n", t.Policy, r.Field, r.InUse, r.Allowed)
-			fmt.Fprint(out, term.Fill("  ", "Data: "+r.Data+"."))
+			err = errors.New("the policy has values outside of the intervals that the world allows")
+			fmt.Fprintf(out, "%s: %s is %s: want %s\n%s", t.Policy, r.Field, r.InUse, r.Allowed, term.Fill("  ", "Data: "+r.Data+"."))
 		case r.Allowed != "":
-			fmt.Fprintf(out, "%s: %s; the world allows %s\n", r.Field, r.InUse, r.Allowed)
+			fmt.Fprintln(out, r.head())
 		default:
-			fmt.Fprint(out, term.Fill("", r.Field+": "+r.InUse+", not checked: "+cmp.Or(r.Why, "the data has no interval")))
+			fmt.Fprint(out, term.Fill("", r.head()+", not checked: "+cmp.Or(r.Why, "the data has no interval")))
 		}
 	}
-	if outside {
-		return errors.New("the policy has values outside of the intervals that the world allows")
-	}
-	return nil
+	return err
 }
 
 // writePage writes the answer as a page, with charts of the learned world and the rows of the table that are about it.
 func (t *task) writePage(ctx context.Context, out io.Writer, rows [][]string) error {
 	s, cs := t.bench.Worlds[0].Scenario, t.contenders()
 	flown := choice.Each(cs, func(c sim.Contender) sim.Contender { c.Policy = t.bench.Flown(c.Policy); return c })
-	summaries, err := sim.Compare(ctx, s, flown, sim.CompareOptions{Seed: confirmedWith, Seeds: t.bench.Seeds})
+	summaries, err := sim.Compare(ctx, s, flown, sim.CompareOptions{Seed: firstSeeds[1], Seeds: t.bench.Seeds})
 	if err != nil {
 		return err
 	}
-	yaml, err := scenario.Format(s)
-	if err != nil {
-		return err
-	}
-	page := report.Page{Scenario: s, ScenarioYAML: string(yaml), PoliciesYAML: t.yaml(t.tuned), Version: cli.Version(), Windows: simulate.Windows(s),
-		Summaries: summaries, Seed: confirmedWith, Seeds: t.bench.Seeds, Notes: append([]string{t.answer()}, t.notes...)}
+	page := report.Page{Scenario: s, ScenarioYAML: string(must.Have(scenario.Format(s))), PoliciesYAML: t.yaml(t.tuned), Version: cli.Version(), Windows: simulate.Windows(s),
+		Summaries: summaries, Seed: firstSeeds[1], Seeds: t.bench.Seeds, Notes: append([]string{t.answer()}, t.notes...)}
 	for i := range t.proposals {
-		r := &t.proposals[i]
-		page.Notes = append(page.Notes, r.Field+", in use "+r.InUse+": "+r.Verdict+". "+strings.Join(r.reasons(), " "))
+		page.Notes = append(page.Notes, t.proposals[i].head()+": "+strings.Join(t.proposals[i].reasons(), " "))
 	}
 	page.Verdict.Columns = choice.Each(rows[0][2:], func(name string) report.Column { return report.Column{Name: name} })
 	for _, row := range rows[1 : 1+len(cs)] {

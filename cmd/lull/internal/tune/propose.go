@@ -81,10 +81,8 @@ func about[T amount](field string, set, otherwise, low, high T) proposal {
 
 // text is an amount as in a policy file.
 func text[T amount](v T) string {
-	if d, ok := any(v).(time.Duration); ok {
-		return pretty.Duration(d)
-	}
-	return choice.Either(v == 0, "none", strconv.FormatFloat(float64(v), 'f', -1, 64))
+	d, isTime := any(v).(time.Duration)
+	return choice.Either(v <= 0, "none", choice.Either(isTime, pretty.Duration(d), strconv.FormatFloat(float64(v), 'f', -1, 64)))
 }
 
 // propose returns a proposal for each field that tune knows, in the order in which they are tried.
@@ -105,8 +103,6 @@ func (f *facts) exceeded(share float64) (low, high time.Duration, data, refused 
 	case ok:
 		data = fmt.Sprintf("%d healthy attempts: %s of them take longer than %v to %v (95 %%)", f.times.N, percent(share), digits(low, false), digits(high, true))
 		return low, high, data, ""
-	case f.times.N == 0:
-		refused = "the times of attempts are not known"
 	case f.times.N < wanted:
 		refused = fmt.Sprintf("the world has the times of %d healthy attempts; for the time that %s of them exceed %d are wanted, %d more",
 			f.times.N, percent(share), wanted, wanted-f.times.N)
@@ -139,7 +135,8 @@ func (f *facts) attemptTimeout(p lull.Policy, g goals) proposal {
 	r.unless(refused != "", "%s", refused)
 	r.unless(f.patience > 0 && high >= f.patience, "callers gave up after %v, so longer times were not seen", f.patience)
 	r.unless(g.slo > 0 && value > g.slo, "%v is longer than the SLO of %v", value, g.slo)
-	r.unless(now > 0 && now >= digits(low, false) && float64(value) > 0.8*float64(now), "%v is not much shorter than what is in use", value)
+	now = choice.Either(now > 0, now, math.MaxInt64)
+	r.unless(now >= digits(low, false) && float64(value) > 0.8*float64(now), "%v is not much shorter than what is in use", value)
 	values := []string{text(value)}
 	for _, looser := range []time.Duration{2 * value, 4 * value} {
 		if float64(looser) <= 0.8*float64(now) && (g.slo == 0 || looser <= g.slo) {
@@ -153,7 +150,7 @@ const noSLO = "no SLO is given (--slo 800ms@99.9)"
 
 func (f *facts) deadline(p lull.Policy, g goals) proposal {
 	now, own := p.WithDefaults().Deadline, f.scenario.Fleets[f.fleet].Deadline
-	r := about("deadline", max(p.Deadline, 0), now, g.slo, 0)
+	r := about("deadline", p.Deadline, now, g.slo, 0)
 	r.Data = fmt.Sprintf("the SLO: %s of the calls within %v", percent(g.target), g.slo)
 	r.Formula = "the time of the SLO: what takes longer does not count. An attempt timeout is no longer than it"
 	r.Price = "calls that would have succeeded later fail"
@@ -194,11 +191,8 @@ func (f *facts) base(p lull.Policy) proposal {
 // near reports whether two times differ by less than a fifth.
 func near(a, b time.Duration) bool { return math.Abs(math.Log(float64(a)/float64(b))) < 0.2 }
 
-// pauses are a tenth of the incident: whoever waits longer comes back later by more than that.
-const pauses = 10
-
 func (f *facts) pause(field string, set, otherwise, least time.Duration) proposal {
-	now, value := cmp.Or(set, otherwise), max(digits(f.lasted()/pauses, true), least)
+	now, value := cmp.Or(set, otherwise), max(digits(f.lasted()/10, true), least)
 	r := about(field, set, otherwise, 0, f.lasted())
 	r.Data = fmt.Sprintf("the incident lasted %v", f.lasted())
 	r.Formula = "a tenth of it: a longer pause makes the recovery longer by more than that"
