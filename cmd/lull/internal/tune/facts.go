@@ -52,7 +52,8 @@ func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
 		}
 	}
 	fleet.Deadline = cmp.Or(fleet.Deadline, l.Time("deadline of calls"))
-	f.network = max(2*fleet.Network.Latency.Max, choice.Either[time.Duration](fleet.Network.Latency.Kind == sim.Fixed, 2, 6)*fleet.Network.Latency.Mean)
+	delay := fleet.Network.Latency
+	f.network = max(2*delay.Max, choice.Either[time.Duration](delay.Kind == sim.Fixed, 2, 6)*delay.Mean)
 	f.service = slices.IndexFunc(s.Services, func(v sim.Service) bool { return v.Name == fleet.Calls })
 	service := &s.Services[f.service]
 	if len(service.Calls) == 0 { // else an attempt takes longer than the service's own time
@@ -137,8 +138,8 @@ func (f *facts) usualP99() time.Duration {
 // draws is how many draws of the uncertain values are flown beside the world.
 const draws = 4
 
-// around returns the worlds in which policies are compared, with sentences about them. The first are those that the file's own values have
-// around them, as many as it returns. In the others there are draws of what is not known exactly, and each fault once again.
+// around returns the worlds in which policies are compared, with sentences about them. The first, so many are the file's own, are those
+// around the values of the file. In the others there are draws of what is not known exactly, and each fault once again.
 func (f *facts) around() (all []battery.World, own int, notes []string, err error) {
 	all, notes = f.neighbours()
 	own = len(all)
@@ -153,7 +154,7 @@ func (f *facts) around() (all []battery.World, own int, notes []string, err erro
 		if f.asks("processes") != "" { // from few to so many that each calls once in ten seconds
 			fleet.Processes = max(int(math.Pow(10*f.busiest, float64(i+1)/draws)), 1)
 		}
-		if f.lasted() > 0 && !f.learned.Observed.OfCalls() { // a circuit breaker may have refused some: perhaps as many called as before it
+		if f.lasted() > 0 && !f.learned.Observed.OfCalls() { // circuit breakers may have refused as many as called before it
 			fleet.Arrivals.Ramp = slices.Clone(fleet.Arrivals.Ramp)
 			usual := 0.0
 			for k := range fleet.Arrivals.Ramp {
@@ -183,5 +184,6 @@ func (f *facts) around() (all []battery.World, own int, notes []string, err erro
 
 // neighbours returns the world, its peace, and its peace with other faults.
 func (f *facts) neighbours() ([]battery.World, []string) {
-	return battery.Incident{Scenario: f.scenario, Fleet: f.fleet, Service: f.service, From: f.from, To: f.to, Capacity: f.capacity, LeastWorkers: f.least}.Around()
+	return battery.Incident{Scenario: f.scenario, Fleet: f.fleet, Service: f.service, From: f.from, To: f.to,
+		Capacity: f.capacity, LeastWorkers: f.least}.Around()
 }

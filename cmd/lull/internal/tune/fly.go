@@ -26,8 +26,8 @@ type comparison struct {
 	loss    string   // the first world where it is worse than one of them; empty: none
 }
 
-// compare flies p beside each of others in every world, until it loses.
-func (b *bench) compare(ctx context.Context, what string, from uint64, p lull.Policy, others ...lull.Policy) (c comparison, err error) {
+// compare flies p beside each of others in every world, until it loses, or does not win in the learned world although it must.
+func (b *bench) compare(ctx context.Context, what string, must bool, from uint64, p lull.Policy, others ...lull.Policy) (c comparison, err error) {
 	for w := range b.Worlds {
 		b.progress(b.Flights, what+" in "+b.Worlds[w].Name)
 		for i, other := range others {
@@ -45,6 +45,9 @@ func (b *bench) compare(ctx context.Context, what string, from uint64, p lull.Po
 					c.learned = c.learned || w == 0
 				}
 			}
+		}
+		if must && !c.learned {
+			break
 		}
 	}
 	return c, nil
@@ -77,15 +80,15 @@ type decision struct {
 // firstSeeds are those of the flights by which a value is chosen, and of those that confirm it.
 var firstSeeds = []uint64{1, 1001}
 
-// decide keeps the proposals that win in the learned world and lose nowhere, one after the other. present is the policy in use; without one it is
-// the zero policy.
+// decide keeps the proposals that win in the learned world and lose nowhere, one after the other. present is the policy in use, or the
+// zero policy.
 func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goals) (d decision, err error) {
 	var zero lull.Policy
 	d.base = present
 	needed := f.attemptTimeout(lull.Policy{AttemptTimeout: time.Hour, Deadline: engine.NoTimeout}, g)
 	b.Shortest, _ = time.ParseDuration(needed.Value) // 0: it is not known
 	if b.Flown(present) != b.Flown(zero) {
-		c, err := b.compare(ctx, "the zero policy", firstSeeds[0], zero, present)
+		c, err := b.compare(ctx, "the zero policy", false, firstSeeds[0], zero, present)
 		if err != nil {
 			return d, err
 		}
@@ -115,25 +118,23 @@ func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goa
 			c := comparison{learned: true}
 			for _, from := range firstSeeds {
 				if c.loss == "" && c.learned {
-					if c, err = b.compare(ctx, r.Field+" "+value, from, with, d.tuned, d.base); err != nil {
+					if c, err = b.compare(ctx, r.Field+" "+value, true, from, with, d.tuned, d.base); err != nil {
 						return d, err
 					}
 				}
 			}
-			wins := strings.Join(c.wins, "; ")
-			switch {
-			case c.loss != "":
-				r.Verdict = "stays: worse in " + c.loss
+			if r.Verdict = "stays: worse in " + c.loss; c.loss != "" {
 				continue
-			case c.learned:
-				r.Verdict, r.Kept, d.tuned = "changes: better in "+wins, true, with
-			case wins != "":
-				r.Verdict = "stays: better, but not in the learned world: " + wins
-			default:
-				r.Verdict = "stays: no difference that counts"
+			}
+			if r.Verdict = "stays: no better in the learned world"; c.learned {
+				r.Verdict, r.Kept, d.tuned = "changes: better in "+strings.Join(c.wins, "; "), true, with
 			}
 			break
 		}
 	}
-	return d, nil
+	runs, err := b.Fly(ctx, d.tuned, 1, firstSeeds[0])
+	if peace := (&battery.Flown{Runs: runs}).Success(); err == nil && peace < g.target {
+		d.notes = append(d.notes, fmt.Sprintf("The SLO is not met even in peace: %s of the calls succeed within %v. No value here can make the service quicker.", percent(peace), g.slo))
+	}
+	return d, err
 }

@@ -169,7 +169,8 @@ func (t *task) policyFile() ([]byte, error) {
 		if r.Kept {
 			key, _, _ := strings.Cut(r.Field, ".")
 			of := nodes[0].Get("dependencies").Get(own.Name)
-			remark(cmp.Or(of.Get(key), of), r.Field+" was "+r.InUse+", and "+strings.Join(r.reasons(), " ")) // the defaults of the file may have it
+			of = cmp.Or(of.Get(key), of) // the defaults of the file may have it
+			remark(of, r.Field+" was "+r.InUse+", and "+strings.Join(r.reasons(), " "))
 		}
 	}
 	return syntax.YAML(100, nodes...)
@@ -199,14 +200,16 @@ func (t *task) writePage(ctx context.Context, out io.Writer, rows [][]string) er
 	if err != nil {
 		return err
 	}
-	page := report.Page{Scenario: s, ScenarioYAML: string(must.Have(scenario.Format(s))), PoliciesYAML: t.yaml(t.tuned), Version: cli.Version(), Windows: simulate.Windows(s),
-		Summaries: summaries, Seed: firstSeeds[1], Seeds: t.bench.Seeds, Notes: append([]string{t.answer()}, t.notes...)}
+	page := report.Page{Scenario: s, ScenarioYAML: string(must.Have(scenario.Format(s))), PoliciesYAML: t.yaml(t.tuned),
+		Version: cli.Version(), Windows: simulate.Windows(s), Summaries: summaries, Seed: firstSeeds[1], Seeds: t.bench.Seeds,
+		Notes: append([]string{t.answer()}, t.notes...)}
 	for i := range t.proposals {
 		page.Notes = append(page.Notes, t.proposals[i].head()+": "+strings.Join(t.proposals[i].reasons(), " "))
 	}
 	page.Verdict.Columns = choice.Each(rows[0][2:], func(name string) report.Column { return report.Column{Name: name} })
 	for _, row := range rows[1 : 1+len(cs)] {
-		page.Verdict.Rows = append(page.Verdict.Rows, report.Row{Name: row[1], Cells: choice.Each(row[2:], func(text string) report.Cell { return report.Cell{Text: text} })})
+		cells := choice.Each(row[2:], func(text string) report.Cell { return report.Cell{Text: text} })
+		page.Verdict.Rows = append(page.Verdict.Rows, report.Row{Name: row[1], Cells: cells})
 	}
 	return report.Write(out, page)
 }

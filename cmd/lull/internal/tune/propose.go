@@ -61,9 +61,10 @@ func (r proposal) with(values ...string) proposal {
 // An amount is what most fields are: a time, or a number.
 type amount interface{ ~int | ~int64 | ~float64 }
 
-// about is a proposal without a value: what the policy in use sets, or otherwise has, and the interval that the data allows. Zero is
-// none. What is not set is not outside: the simulation judges defaults.
+// about is a proposal without a value: what the policy in use sets, or otherwise has, and the interval that the data allows. Zero
+// is none. What is not set is not outside: the simulation judges defaults.
 func about[T amount](field string, set, otherwise, low, high T) proposal {
+	high = choice.Either(high < low, 0, high) // the SLO cannot be met
 	r := proposal{Field: field, InUse: text(set), Outside: set > 0 && (low > 0 && set < low || high > 0 && set > high)}
 	if set == 0 {
 		r.InUse = text(otherwise) + " (default)"
@@ -95,7 +96,7 @@ func propose(f *facts, p lull.Policy, g goals) []proposal {
 	}
 }
 
-// exceeded returns the bounds (95 %) of the time that a share of the healthy attempts exceeds, and what they are from, or why there are none.
+// exceeded returns the bounds (95 %) of the time that a share of the healthy attempts exceeds, and their data, or why there are none.
 func (f *facts) exceeded(share float64) (low, high time.Duration, data, refused string) {
 	low, high, ok := f.times.Above(share)
 	wanted := scenario.Wanted(share)
@@ -267,8 +268,8 @@ func (r *proposal) in(p lull.Policy) (lull.Policy, error) {
 // percent is a share in words, such as 0.1 %.
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 4, 64) + " %" }
 
-// crowd returns how many attempts are in progress in one moment of a million, if they are mean on average: that quantile of Poisson's
-// distribution, by the expansion of Cornish and Fisher (1938), which is up to two too many.
+// crowd returns how many attempts are in progress in one moment of a million, if they are mean on average: the quantile of Poisson's
+// distribution by the expansion of Cornish and Fisher (1938), which is up to two too many.
 func crowd(mean float64) int {
 	const z = 4.7534
 	return int(math.Ceil(mean + z*math.Sqrt(mean) + (z*z-1)/6))
@@ -276,13 +277,7 @@ func crowd(mean float64) int {
 
 // digits rounds a time up or down to two digits.
 func digits(d time.Duration, up bool) time.Duration {
-	if d <= 0 {
-		return 0
-	}
-	unit := max(time.Duration(math.Pow(10, math.Floor(math.Log10(float64(d)))-1)), 1)
+	unit := max(time.Duration(math.Pow(10, math.Floor(math.Log10(float64(max(d, 1))))-1)), 1)
 	down := d / unit * unit
-	if up && down < d {
-		return down + unit
-	}
-	return down
+	return choice.Either(up && down < d, down+unit, down)
 }

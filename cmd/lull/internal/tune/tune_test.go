@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -214,6 +215,53 @@ func TestAPlainMistake(t *testing.T) {
 	differences := must.Have(truth.Differences(t.Context(), must.Have(config.ReadPolicies(policy))[0].Policy, must.Have(config.ReadPolicies(now))[0].Policy, 0, 5001))
 	if d := differences[0]; !d.Better() || d.By < 0.05 || differences[1].By < 5 || slices.ContainsFunc(differences, battery.Difference.SurelyWorse) {
 		t.Errorf("in the true world: %+v", differences)
+	}
+}
+
+// What is not known is flown with several values: the number of processes, and how many calls a circuit breaker kept from the service.
+// Each fault is flown once more with them.
+func TestDrawsOfWhatIsNotKnown(t *testing.T) {
+	s, l := stalled(1000, time.Second)
+	ramp := []sim.RampPoint{{Factor: 1}, {At: 35 * time.Second, Factor: 1}, {At: 35 * time.Second, Factor: 0.2}, {At: time.Minute, Factor: 0.2}, {At: time.Minute, Factor: 1}}
+	s.Fleets[0].Arrivals.Ramp = ramp
+	l.Unknown = []scenario.Question{{Path: "fleets.0.processes", Least: "1", Ask: "How many?"}}
+	f := must.Have(factsOf(s, &l))
+	worlds, own, _, err := f.around()
+	if err != nil || own < 9 || len(worlds) != own+draws-1+own {
+		t.Fatalf("%d worlds, %d of them with the values of the file: %v", len(worlds), own, err)
+	}
+	for _, w := range worlds[:own] {
+		if strings.Contains(w.Name, "draw") || w.Scenario.Fleets[0].Processes != 10 {
+			t.Errorf("%s has %d processes", w.Name, w.Scenario.Fleets[0].Processes)
+		}
+	}
+	processes := map[int]bool{}
+	for _, w := range worlds[own:] {
+		fleet := &w.Scenario.Fleets[0]
+		processes[fleet.Processes] = true
+		if least := slices.MinFunc(append(fleet.Arrivals.Ramp, sim.RampPoint{Factor: 1}), func(a, b sim.RampPoint) int { return cmp.Compare(a.Factor, b.Factor) }); least.Factor < 1 {
+			t.Errorf("%s has a factor of %v", w.Name, least.Factor)
+		}
+	}
+	if len(processes) != draws || !processes[200] { // of which each makes a call in ten seconds
+		t.Errorf("numbers of processes: %v", processes)
+	}
+	if !slices.Equal(ramp, s.Fleets[0].Arrivals.Ramp) || ramp[2].Factor != 0.2 {
+		t.Error("the world itself has changed")
+	}
+	l.Observed = scenario.Observed{Step: time.Second, Calls: []float64{1}} // calls were measured, and the number of processes is known
+	l.Unknown = nil
+	if worlds, own, _, err := f.around(); err != nil || len(worlds) != own {
+		t.Errorf("%d worlds, %d of them with the values of the file: %v", len(worlds), own, err)
+	}
+}
+
+// An objective that no policy can meet is named as such, and is no bound of an interval.
+func TestAnObjectiveOutOfReach(t *testing.T) {
+	s, l := stalled(4000, time.Second)
+	code, out, _ := tune(t, worldFile(t, s, l), "--slo", "5ms@99", "--seeds", "3")
+	if code != cli.OK || !strings.Contains(out, "The SLO is not met even in peace: 2") || !strings.Contains(out, "attempt_timeout: 1s (seen); the data allows at least 110ms\n") {
+		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }
 
