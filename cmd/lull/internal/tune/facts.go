@@ -145,7 +145,7 @@ func (f *facts) around() (all []battery.World, own int, notes []string, err erro
 	own = len(all)
 	if paths := choice.Each(f.learned.Unknown, func(q scenario.Question) string { return q.Path }); len(paths) > 0 {
 		slices.Sort(paths)
-		notes = append(notes, fmt.Sprintf("The world has open questions: %s. It is flown as it assumes, and with draws of what may be.", strings.Join(slices.Compact(paths), ", ")))
+		notes = append(notes, fmt.Sprintf("The world has open questions: %s. It is flown as it assumes; lull learn --ask asks them.", strings.Join(slices.Compact(paths), ", ")))
 	}
 	drawn, err := f.learned.Draws(f.scenario, draws, firstSeeds[0])
 	for i, d := range drawn {
