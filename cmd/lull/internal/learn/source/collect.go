@@ -244,7 +244,7 @@ func (c *collector) extent() (first, last int64, histograms int) {
 type span struct{ from, to time.Time }
 
 // setMissing marks the steps that not all processes cover from their beginning to their end. Spans at the same time are those of several
-// processes.
+// processes. One alone may be of any number.
 func setMissing(s *observed.Series, spans []span) {
 	covered := make([]float64, len(s.Points))
 	for _, p := range spans {
@@ -258,6 +258,9 @@ func setMissing(s *observed.Series, spans []span) {
 		if len(s.Points) > 2 && covered[j] < float64(s.Processes)-.1 {
 			s.Points[j] = observed.Point{Missing: true, Began: -1, Retries: -1}
 		}
+	}
+	if s.Processes == 1 {
+		s.Processes = 0
 	}
 }
 

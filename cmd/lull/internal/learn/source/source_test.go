@@ -232,12 +232,12 @@ func TestSeveralFiles(t *testing.T) {
 	}
 	d := must.Have(Read(t.Context(), []string{file("access.log.1.gz", 0, 100), file("access.log", 120, 200)}, Options{}))
 	s := d.Series[0]
-	if len(d.Series) != 1 || len(s.Points) != 200 || s.Points[99].Missing || !s.Points[110].Missing || s.Points[120].Missing || s.Processes != 1 {
+	if len(d.Series) != 1 || len(s.Points) != 200 || s.Points[99].Missing || !s.Points[110].Missing || s.Points[120].Missing || s.Processes != 0 {
 		t.Errorf("%d series, %d points, %d processes", len(d.Series), len(s.Points), s.Processes)
 	}
 	must.Succeed(os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600)) // was rotated a moment ago
 	d = must.Have(Read(t.Context(), []string{file("access.log", 0, 100), filepath.Join(dir, "empty")}, Options{}))
-	if s = d.Series[0]; len(s.Points) != 100 || s.Points[0].Missing || s.Processes != 1 || problems(d) != "1× line 0: the source is empty" {
+	if s = d.Series[0]; len(s.Points) != 100 || s.Points[0].Missing || s.Processes != 0 || problems(d) != "1× line 0: the source is empty" {
 		t.Errorf("with an empty one: %d points, %s", len(s.Points), problems(d))
 	}
 	var done, all int64
