@@ -163,6 +163,7 @@ func (r *running) run(ctx context.Context) (code int, err error) {
 	drain := cmp.Or(f.Drain, proxy.DefaultDrain)
 	w := r.wiring.Proxy()
 	w.Record = func(one *proxy.Record) { r.wiring.Count(one); r.log.record(one) }
+	w.Warn = func(err error) { r.say(err) }
 	w.Observe, w.Listen, w.Drain = page, r.open.listen, drain
 	if r.proxy, err = proxy.New(f.Config(), w); err != nil {
 		return exitWrong, err
@@ -180,6 +181,10 @@ func (r *running) run(ctx context.Context) (code int, err error) {
 		defer serveAdmin(l, r.adminHandler(page, r.wiring.Metrics()))() // after the drain: /ready answers until then
 	}
 	r.ready.Store(true)
+	if r.Getenv("GOGC") == "" {
+		debug.SetGCPercent(25) // beside an application memory is dearer than the few percent of a processor
+	}
+	dropPages()
 	r.say("open")
 	r.manager.tell("READY=1")
 	var background sync.WaitGroup
