@@ -131,8 +131,8 @@ type Difference struct {
 	By float64
 	// Least is the least that counts, Half the half of the 95 % interval.
 	Least, Half float64
-	// LeastSure is the least that counts if it is surely no chance. For success it is less than Least where a world is flown for longer
-	// than Quick ones: a fault costs the less of all calls, the longer one looks on.
+	// LeastSure is the least that counts if it is surely no chance. For success it is less than Least where a world is flown for
+	// longer than Quick ones: a fault costs the less of all calls, the longer one looks on.
 	LeastSure float64
 }
 
