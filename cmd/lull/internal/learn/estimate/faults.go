@@ -118,7 +118,9 @@ func (e *estimator) sick(g *group) {
 // workedOff learns from callers that see no answer what the service did. When its line is full it refuses as many as it cannot do. When it recovers it works off the line,
 // and what comes, also for callers that have gone, until the first is answered in time.
 func (e *estimator) workedOff(s *steps, r run, f *fault) {
-	refused := func(i int) bool { return i < r.to && s.fails(s.failed[i], s.all[i]) }
+	refused := func(i int) bool {
+		return i < r.to && s.failed[i] > 0.05*s.all[i] && surprise(s.failed[i], s.failing*s.all[i]) > certain
+	}
 	taken := func(from, to int) float64 { return max(sum(s.began, run{from, to})-sum(s.failed, run{from, to}), 0) }
 	full := r.from
 	for full < r.to && !refused(full) {
