@@ -150,6 +150,9 @@ func (e *estimator) workedOff(s *steps, r run, f *fault) {
 	done := line + taken(last, int((s.at(answer)+s.length/2-s.p[1][answer])/s.length))
 	can, at := done/long, counted(done, 1)
 	at = span{at.low / (long + s.length), at.high / (long - s.length)}
+	if at.high < s.rate/s.length || rate > 0.8*can*s.length { // callers that go leave the line
+		return
+	}
 	if f.Kind, f.Share = sim.Stall, 0; rate > 0.05*can*s.length {
 		n := max(float64(last-full-1), 1)
 		share := counted(rate*n, 1).over(s.length * n)

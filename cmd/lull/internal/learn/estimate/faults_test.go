@@ -39,6 +39,20 @@ func TestWorkedOff(t *testing.T) {
 	}
 }
 
+// Where callers that have gone leave the line, it takes in others although it does nothing: then its line shows no capacity.
+func TestLineThatCallersLeave(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(5) {
+		m := usual()
+		m.seed, m.step, m.most, m.workers, m.timeout, m.limit, m.retries, m.cancels = seed, 1, 40, 4, 6, 200, 1, true
+		m.stall = [2]float64{60.3, 105.3}
+		w := learned(t, m.fly())
+		if f := w.Scenario.Services[0].Faults; len(f) != 1 || f[0].Kind != sim.Stall || (f[0].For-45*time.Second).Abs() > 1500*time.Millisecond {
+			t.Errorf("seed %d: faults %v\n%s\n%v", seed, f, w.Happened, w.Learned.Values)
+		}
+	}
+}
+
 // A service that is down writes nothing. Its log shows when, its callers' counters show why, and the work that waited how long its cache was cold.
 func TestColdCache(t *testing.T) {
 	t.Parallel()

@@ -29,6 +29,7 @@ type made struct {
 	counted bool // by counters: nobody knows what began
 	inside  bool // the service was measured, too, which does not see that callers go
 	limit   int  // how many wait at most; 0: as many as come
+	cancels bool // who has gone leaves the line
 
 	stall    [2]float64
 	erring   [2]float64
@@ -179,7 +180,9 @@ func (m *made) fly() *observed.Data {
 		if m.timeout > 0 {
 			after(now+m.timeout, func() {
 				if !a.gone {
-					a.gone = true
+					if a.gone = true; m.cancels {
+						waiting = slices.DeleteFunc(waiting, func(w *attempt) bool { return w == a })
+					}
 					note(served, a.from, now, "499")
 					end(false)
 				}
