@@ -115,6 +115,11 @@ type estimator struct {
 func (e *estimator) learn(g *group) error {
 	e.sum, e.hidden = [3]*steps{}, false
 	for side, parts := range g.side {
+		if side == int(observed.Attempts) { // a proxy that logs its own, too, is no caller: those who call it repeat what it cannot tell from calls
+			parts = slices.DeleteFunc(slices.Clone(parts), func(a *observed.Series) bool {
+				return a.Exact && slices.ContainsFunc(g.side[observed.Served], func(s *observed.Series) bool { return s.Source == a.Source })
+			})
+		}
 		var places []*steps // that measured, the innermost first: it does not see that callers go
 		for len(parts) > 0 {
 			first, rest := parts[0], []*observed.Series(nil)
@@ -137,10 +142,6 @@ func (e *estimator) learn(g *group) error {
 		}
 		e.sum[side] = places[0]
 		e.main = places[0] // Served is the last
-		// A proxy that logs its own attempts, too, is no caller: those who call it repeat what it cannot tell from calls.
-		if a := e.sum[observed.Attempts]; a != nil && slices.ContainsFunc(places, func(s *steps) bool { return s.Side == observed.Served && s.Source == a.Source }) {
-			e.sum[observed.Attempts] = nil
-		}
 		if last := places[len(places)-1]; len(places) > 1 && last.Side == observed.Served && e.sum[observed.Attempts] == nil {
 			e.sum[observed.Attempts] = last // it saw what the callers made
 		}

@@ -235,6 +235,25 @@ func TestSeveral(t *testing.T) {
 	w.within(t, map[string]float64{"fleets.1.arrivals.rate": 200, "service time p50 of cache": 0.05 * math.Exp(-0.125)})
 }
 
+// The attempts of a proxy, which are in its log, are not those of its callers. Metrics of all have one source.
+func TestCallersOfAProxy(t *testing.T) {
+	t.Parallel()
+	for _, source := range []string{"proxy", "metrics"} {
+		m := usual()
+		d, own, callers := m.fly(), m.fly(), m.fly()
+		own.Series[0].Side, own.Series[0].Source = observed.Attempts, "proxy"
+		callers.Series[0].Side, callers.Series[0].Source, callers.Series[0].Processes = observed.Attempts, "metrics", 8
+		if d.Series[0].Source = source; source == "metrics" {
+			d.Series[0].Exact, callers.Series[0].Exact = false, false
+			own.Series = nil
+		}
+		w := learned(t, &observed.Data{Series: slices.Concat(d.Series, own.Series, callers.Series)})
+		if n := w.Scenario.Fleets[0].Processes; n != 8 || w.asked("fleets.0.processes") {
+			t.Errorf("%s: %d processes", source, n)
+		}
+	}
+}
+
 // Some are cut off in peace, and some take longer than the last bucket: how long is a question.
 func TestTails(t *testing.T) {
 	t.Parallel()
