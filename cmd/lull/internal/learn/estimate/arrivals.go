@@ -77,7 +77,7 @@ func (e *estimator) arrivals() error {
 	a.Rate = digits(e.rate, 4)
 	shape := ""
 	switch {
-	case single < 0.5 && total/n(best) >= 5:
+	case s.Exact && single < 0.5 && total/n(best) >= 5: // counters are interpolated, which makes them even
 		a.Kind, shape = sim.Constant, ", as evenly as by a clock"
 	case spread > 1:
 		shape = fmt.Sprintf(", in counts that vary %s times as much as by chance alone", number(spread, 0))

@@ -151,10 +151,11 @@ func TestRetries(t *testing.T) {
 	server := learned(t, m.fly())
 	m.calls = true
 	both := learned(t, m.fly())
-	for name, w := range map[string]World{"the server": server, "both": both} {
+	m.counted, m.edges = true, []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5}
+	for name, w := range map[string]World{"the server": server, "both": both, "counters of calls, which end up to 2 s after they began": learned(t, m.fly())} {
 		// Of 100 calls 80 fail once, 64 twice and 51 three times: 144 retries for 195.
 		w.within(t, map[string]float64{"fleets.0.arrivals.rate": 200, "retries for a failed attempt, by the load in incidents": 144.0 / 195, "services.0.faults.0.share": 0.8})
-		if w.asked("fleets.0.arrivals.ramp") == (name == "both") || len(w.Scenario.Fleets[0].Arrivals.Ramp) > 0 {
+		if w.asked("fleets.0.arrivals.ramp") != (name == "the server") || len(w.Scenario.Fleets[0].Arrivals.Ramp) > 0 {
 			t.Errorf("%s: %v %v", name, w.Learned.Unknown, w.Scenario.Fleets[0].Arrivals.Ramp)
 		}
 	}

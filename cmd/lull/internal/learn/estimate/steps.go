@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
@@ -24,6 +25,7 @@ type steps struct {
 	*observed.Series
 	length                     float64 // of a step, in seconds
 	began, retries             []float64
+	came                       []float64    // began, or if that is unknown what ended
 	ok, cut, failed, lost, all []float64    // what ended answered, cut off, failed; the latter two; in any way
 	p                          [3][]float64 // the quartiles of the times of what was answered
 	calm
@@ -71,7 +73,49 @@ func newSteps(parts []*observed.Series, least time.Duration) *steps {
 			s.p[k][i] = h.quantile(float64(k+1) / 4)
 		}
 	}
+	s.came = s.all
+	if slices.ContainsFunc(s.began, func(b float64) bool { return !math.IsNaN(b) }) {
+		s.came = s.began
+	} else if s.Side == observed.Calls {
+		s.came = s.beginnings()
+	}
 	return s
+}
+
+// beginnings returns what began in each step, by what ended and how long that took. With retries, calls of an incident end long after they began.
+func (s *steps) beginnings() []float64 {
+	came := make([]float64, len(s.all))
+	put := func(i int, n float64) {
+		if i >= 0 {
+			came[i] += n
+		}
+	}
+	for i, p := range s.Points {
+		for _, b := range p.Ended {
+			h := hist{s.Series, b.Counts, b.N}
+			if b.Counts == nil || b.N == 0 {
+				put(i, b.N)
+				continue
+			}
+			scale := 1.0
+			if mean := h.mean(); b.Sum > 0 && mean > 0 {
+				scale = b.Sum / b.N / mean
+			}
+			for k, n := range b.Counts {
+				low, high := h.ends(k)
+				ago := scale * (low + high) / 2 / s.length
+				whole := math.Floor(ago)
+				put(i-int(whole), n*(1-ago+whole))
+				put(i-int(whole)-1, n*(ago-whole))
+			}
+		}
+	}
+	for i, p := range s.Points {
+		if p.Missing {
+			came[i] = math.NaN()
+		}
+	}
+	return came
 }
 
 func added(parts []*observed.Series, least time.Duration) *observed.Series {
@@ -126,18 +170,12 @@ func add(p, q *observed.Point) {
 			b.Counts[i] += n
 		}
 		b.N += bars.N
+		b.Sum += bars.Sum
 	}
 }
 
 // arrived returns what began in each step; if that is unknown, what ended.
-func (s *steps) arrived() []float64 {
-	for _, b := range s.began {
-		if !math.IsNaN(b) {
-			return s.began
-		}
-	}
-	return s.all
-}
+func (s *steps) arrived() []float64 { return s.came }
 
 // step returns the number of the step with that time; in its middle, and at its beginning.
 func (s *steps) step(at time.Time) int {
