@@ -25,7 +25,7 @@ func (e *estimator) arrivals() error {
 	s = newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*s.Step)
 	counts := slices.Clone(s.arrived())
 	what, pure := [...]string{"calls", "attempts, among them retries", "requests, among them retries"}[s.Side], s.Side == observed.Calls
-	if !slices.ContainsFunc(s.retries, math.IsNaN) && (s.Side == observed.Attempts || sum(s.retries, s.whole()) > 0) {
+	if s.countsRetries() && (s.Side == observed.Attempts || sum(s.retries, s.whole()) > 0) {
 		what, pure = "first attempts", true
 		for i, r := range s.retries {
 			counts[i] -= r

@@ -162,6 +162,26 @@ func TestRetries(t *testing.T) {
 	check.Equal(t, both.Scenario.Fleets[0].Processes, 1, "processes")
 }
 
+// Who counts retries knows them, also if a moment is missing.
+func TestCountedRetries(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.errors, m.retries = 0.1, 1
+	d := m.fly()
+	s := d.Series[0]
+	s.Side = observed.Attempts
+	for i := range s.Points {
+		p := &s.Points[i]
+		p.Retries = p.Ended["500"].N / 2 // nearly
+		p.Missing = i == 70
+	}
+	w := learned(t, d)
+	w.within(t, map[string]float64{"fleets.0.arrivals.rate": 209, "retries for a failed attempt": 0.5}) // of 220 attempts 22 fail, and 11 are said to be retries
+	if w.asked("fleets.0.arrivals.ramp") {
+		t.Error("asked for what is known")
+	}
+}
+
 // A proxy sees callers go, and the service behind it does the work for them all the same: together they show how long it really stood still.
 func TestPlaces(t *testing.T) {
 	t.Parallel()

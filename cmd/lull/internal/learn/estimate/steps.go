@@ -177,6 +177,16 @@ func add(p, q *observed.Point) {
 // arrived returns what began in each step; if that is unknown, what ended.
 func (s *steps) arrived() []float64 { return s.came }
 
+// countsRetries reports whether it is known how many of those that came were retries.
+func (s *steps) countsRetries() bool {
+	for i, r := range s.retries {
+		if math.IsNaN(r) && !s.Points[i].Missing {
+			return false
+		}
+	}
+	return true
+}
+
 // step returns the number of the step with that time; in its middle, and at its beginning.
 func (s *steps) step(at time.Time) int {
 	return min(max(int(at.Sub(s.Start)/s.Step), 0), len(s.Points))
