@@ -193,6 +193,9 @@ func recordIncident(ctx context.Context, s sim.Scenario, seed uint64, folder str
 	must.Succeed(os.RemoveAll(folder))
 	must.Succeed(os.MkdirAll(folder, 0o700))
 	for k, p := range policies {
+		if ctx.Err() != nil {
+			return r
+		}
 		progress("incidents: %s, policy %s", s.Name, p.Name)
 		where := ""
 		if k == 0 {
