@@ -141,6 +141,11 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	for _, sentence := range []string{w.Normal, w.Happened, w.Unknown} {
 		fmt.Fprint(env.Stdout, term.Fill("", sentence))
 	}
+	if n := len(w.Learned.Unknown); n > 0 && f.Output == "" {
+		fmt.Fprint(env.Stdout, term.Fill("", fmt.Sprintf("-o FILE writes %s about that, and --ask asks.", term.Counted(n, "question"))))
+	} else if n > 0 {
+		fmt.Fprint(env.Stdout, term.Fill("", fmt.Sprintf("The file has %s about that, and --ask asks.", term.Counted(n, "question"))))
+	}
 	printProblems(env.Stdout, append(data.Problems, w.Problems...))
 	if f.Output != "" {
 		if err := cli.WriteWhole(string(f.Output), text); err != nil {

@@ -57,7 +57,7 @@ func TestLearn(t *testing.T) {
 	if code != cli.OK {
 		t.Fatalf("exit code %d, %s%s", code, out, errs)
 	}
-	for _, want := range []string{"Normal was: service got 101.2 requests a second", "the simulator's errors (100%) for 20", "Not known: ", "Problems of the sources:", "The world is in " + world, "The page is in "} {
+	for _, want := range []string{"Normal was: service got 101.2 requests a second", "what looks like errors (100%) for 20", "Not known: ", "Problems of the sources:", "The world is in " + world, "The page is in "} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

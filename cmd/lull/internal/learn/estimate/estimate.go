@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -414,11 +415,20 @@ func (e *estimator) tell() {
 		e.w.Happened = "This happened: " + strings.Join(e.happened, "; ") + "."
 	}
 	e.w.Unknown = "Everything that the simulator needs is known."
-	var paths []string
+	var open []string
 	for _, q := range e.w.Learned.Unknown {
-		paths = append(paths, q.Path)
+		path := strings.Split(q.Path, ".")
+		name := "the service"
+		if all := e.w.Scenario.Services; len(all) > 1 {
+			i, _ := strconv.Atoi(path[1])
+			name = all[i].Name
+		}
+		text := strings.ReplaceAll(cmp.Or(plain[path[len(path)-1]], q.Path), "%s", name)
+		if !slices.Contains(open, text) {
+			open = append(open, text)
+		}
 	}
-	if slices.Sort(paths); len(paths) > 0 {
-		e.w.Unknown = fmt.Sprintf("Not known: %s (the file has the questions).", strings.Join(slices.Compact(paths), ", "))
+	if len(open) > 0 {
+		e.w.Unknown = fmt.Sprintf("Not known: %s.", strings.Join(open, "; "))
 	}
 }

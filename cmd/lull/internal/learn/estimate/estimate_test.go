@@ -90,7 +90,7 @@ func TestIncidents(t *testing.T) {
 		if m.cold > 0 && (f[0].Cold < 5 || f[0].Cold > 9 || f[0].Warmup < 15*time.Second || f[0].Warmup > 35*time.Second) {
 			t.Errorf("%s: cold %v for %v", name, f[0].Cold, f[0].Warmup)
 		}
-		if !strings.HasPrefix(w.Happened, "This happened: a fault like the simulator's "+c.kind.String()) {
+		if !strings.HasPrefix(w.Happened, "This happened: what looks like "+map[bool]string{false: "a "}[c.kind == sim.Errors]+c.kind.String()) {
 			t.Errorf("%s: %s", name, w.Happened)
 		}
 	}
@@ -101,7 +101,7 @@ func TestPeace(t *testing.T) {
 	m := usual()
 	w := learned(t, m.fly())
 	check.Equal(t, w.Happened, "Nothing happened that is not normal.", "what happened")
-	check.Equal(t, w.Unknown, "Not known: fleets.0.processes, services.0.workers (the file has the questions).", "what is not known")
+	check.Equal(t, w.Unknown, "Not known: how many requests the service works on at a time; how many processes call the service.", "what is not known")
 	s := w.Scenario.Services[0]
 	if s.Workers != 0 || s.Queue.Limit != 0 || len(w.Scenario.Fleets[0].Arrivals.Ramp) > 0 || w.Learned.Zero != "2026-11-29T12:00:01Z" {
 		t.Errorf("%+v, %s", s, w.Learned.Zero)

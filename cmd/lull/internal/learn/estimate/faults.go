@@ -35,7 +35,7 @@ func (e *estimator) faults(g *group) {
 			continue
 		}
 		since := s.Start.Sub(e.zero).Seconds()
-		from, to := moment(s.at(r.from)+since), moment(s.at(r.to)+since)
+		from, to := e.clock(s.at(r.from)+since), e.clock(s.at(r.to)+since)
 		if hosts == 0 && s.grew(r) {
 			most := 1.0
 			for _, p := range e.fleet().Arrivals.Ramp {
@@ -109,6 +109,9 @@ func (e *estimator) write(s *steps, f fault) {
 	e.value(path+"at", moment(at.low), moment(at.high), "%s", f.why)
 	e.value(path+"for", moment(max(to.low-at.high, 0.001)), moment(max(to.high-at.low, 0.001)), "from the interval of its beginning to that of its end")
 	what := f.Kind.String()
+	if f.Kind != sim.Errors {
+		what = "a " + what
+	}
 	if f.Share > 0 {
 		by := map[sim.FaultKind]string{sim.Errors: "what failed, of what arrived", sim.BrownOut: "what was answered, of what it can do", sim.SlowDown: "how much slower it was"}
 		e.value(path+"share", share(f.share.low, -1), share(f.share.high, 1), "%s", by[f.Kind])
@@ -117,7 +120,7 @@ func (e *estimator) write(s *steps, f fault) {
 	if f.Hosts > 0 {
 		what += fmt.Sprintf(" of %d of %d hosts", f.Hosts, e.service().Hosts)
 	}
-	e.happen("a fault like the simulator's %s for %s, from %s on (%s)", what, duration(f.For.Seconds(), 0), moment(f.At.Seconds()), f.why)
+	e.happen("what looks like %s for %s, from %s on (%s)", what, duration(f.For.Seconds(), 0), e.clock(f.At.Seconds()), f.why)
 }
 
 // explain finds the fault of an incident: one. No answers at all, soon after it began, are a stall, or an outage if all that came failed quickly. If some
