@@ -6,9 +6,14 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -67,6 +72,8 @@ func (f Command) options() (source.Options, error) {
 	var l problem.List
 	o := source.Options{Format: string(f.Format), LogFormat: string(f.LogFormat), Service: string(f.Service), Fields: map[string]string{}}
 	l.Check(len(f.Sources) > 0, "SOURCE", "missing", "at least one file, or the URL of a Prometheus")
+	prometheus := func(s string) bool { return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") }
+	l.Check(!slices.ContainsFunc(f.Sources, prometheus) || f.From != "" && f.To != "", "--from or --to", "missing", "both, since a Prometheus is read")
 	l.Check(f.Format == "" || slices.Contains(source.Formats, o.Format), "--format", f.Format.Quoted(), strings.Join(source.Formats, ", "))
 	l.Check(!f.Ask || !slices.Contains(f.Sources, "-"), "--ask", "given for standard input", "sources that are files, because the answers are read from there")
 	for _, field := range f.Field {
@@ -107,6 +114,9 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 			if err := cli.CanWrite(string(file)); err != nil {
 				return err
 			}
+			if i := slices.IndexFunc(f.Sources, func(s string) bool { return isSame(s, string(file)) }); i >= 0 {
+				return cli.Fail(cli.Misused, fmt.Errorf("%s is a source, and would be written over: want another file", file))
+			}
 		}
 	}
 	o.Stdin = env.Stdin
@@ -121,8 +131,11 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	}
 	data, err := source.Read(env.Context, f.Sources, o)
 	p.End()
+	if err == nil {
+		err = twice(data.Sources)
+	}
 	if err != nil {
-		return err
+		return coded(env.Context, err)
 	}
 	w, err := estimate.Make(data)
 	if err != nil {
@@ -165,6 +178,36 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	}
 	fmt.Fprintf(env.Stdout, "\nThe page is in %s.\n", f.Report)
 	return nil
+}
+
+func isSame(a, b string) bool {
+	one, err := os.Stat(a)
+	other, failed := os.Stat(b)
+	return err == nil && failed == nil && os.SameFile(one, other)
+}
+
+// twice returns an error if two sources have the same content: their requests would count twice.
+func twice(all []observed.Source) error {
+	for i, s := range all {
+		for _, t := range all[:i] {
+			if s.Sha256 != "" && s.Sha256 == t.Sha256 {
+				return fmt.Errorf("%s and %s are the same: want each source once", t.Name, s.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// coded gives a source that is wrong the exit code of that, and leaves one that cannot be read at 1.
+func coded(ctx context.Context, err error) error {
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		address, _, _ := strings.Cut(request.URL, "/api/")
+		return fmt.Errorf("%s cannot be read: %w", address, request.Err)
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok || ctx.Err() != nil {
+		return err
+	}
+	return cli.Fail(cli.Misused, err)
 }
 
 func printProblems(out io.Writer, all []observed.Problem) {

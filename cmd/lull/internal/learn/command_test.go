@@ -116,7 +116,21 @@ func TestMistakes(t *testing.T) {
 		t.Errorf("of one line: exit code %d, %s", code, errs)
 	}
 	without := clitest.Write(t, filepath.Join(t.TempDir(), "b.log"), strings.Repeat(`::1 - - [29/Nov/2026:14:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "x"`+"\n", 9))
-	if code, _, errs := learns(t, "", without); code == cli.OK || !strings.Contains(errs, "log_format") {
+	if code, _, errs := learns(t, "", without); code != cli.Misused || !strings.Contains(errs, "log_format") {
 		t.Errorf("without times: exit code %d, %s", code, errs)
+	}
+	log := accessLog(t, t.TempDir())
+	for want, args := range map[string][]string{
+		log + " is a source, and would be written over": {log, "-o", filepath.Join(filepath.Dir(log), ".", "access.log")},
+		log + " and " + log + " are the same":           {log, log},
+		"--from or --to is missing: want both":          {"http://127.0.0.1:1"},
+		"field x=y: want time, start":                   {log, "--field", "x=y"},
+	} {
+		if code, _, errs := learns(t, "", args...); code != cli.Misused || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d, no %q in\n%s", args, code, want, errs)
+		}
+	}
+	if code, _, errs := learns(t, "", filepath.Join(t.TempDir(), "none")); code != cli.Failed || !strings.Contains(errs, "none") {
+		t.Errorf("a file that is not there: exit code %d, %s", code, errs)
 	}
 }
