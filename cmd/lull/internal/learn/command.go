@@ -274,7 +274,7 @@ func pageOf(w estimate.World, text, command string) report.Page {
 	p := report.Page{
 		Scenario: w.Scenario, ScenarioYAML: text, Command: command, Version: cli.Version(), Measured: true,
 		Summaries: []sim.Summary{{Contender: sim.Contender{Name: "measured"}, Results: []sim.Result{{Series: s}}}},
-		Notes:     []string{w.Normal, w.Happened, w.Unknown},
+		Notes:     []string{w.Normal, w.Happened, w.Unknown, "0 s is " + w.Learned.Zero + "."},
 	}
 	for _, service := range w.Scenario.Services {
 		for _, f := range service.Faults {

@@ -71,6 +71,9 @@ func TestLearn(t *testing.T) {
 	if len(f) != 1 || f[0].Kind != sim.Errors || l.Zero != "2026-11-29T14:00:01Z" {
 		t.Errorf("faults %v, zero %s", f, l.Zero)
 	}
+	if !strings.Contains(string(must.Have(os.ReadFile(page))), "0 s is 2026-11-29T14:00:01Z") {
+		t.Error("the page does not say what its times count from")
+	}
 	text := string(must.Have(os.ReadFile(world))) + string(must.Have(os.ReadFile(page)))
 	for _, private := range []string{"orders", "10.0.0.7", "bob", "curl", "what is this", "access.log"} {
 		if i := strings.Index(strings.ReplaceAll(text, "lull learn "+log, ""), private); i >= 0 {
