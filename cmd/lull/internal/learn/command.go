@@ -146,6 +146,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 		if err := ask(&w, env.Stdin, env.Stderr); err != nil {
 			return err
 		}
+		w.Unknown = w.Open()
 	}
 	text, err := scenario.FormatLearned(w.Scenario, w.Learned)
 	if err != nil {

@@ -89,6 +89,9 @@ func TestAsk(t *testing.T) {
 	dir := t.TempDir()
 	log, world := accessLog(t, dir), filepath.Join(dir, "world.yaml")
 	code, out, errs := learns(t, strings.Repeat("many\n8\n", 9), log, "--ask", "-o", world)
+	if strings.Contains(out, "how many processes") {
+		t.Errorf("what was answered is said not to be known: %s", out)
+	}
 	if code != cli.OK || !strings.Contains(errs, "How many processes call?") || !strings.Contains(errs, "want a whole number") {
 		t.Fatalf("exit code %d, %s%s", code, out, errs)
 	}

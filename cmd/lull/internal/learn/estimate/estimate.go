@@ -331,8 +331,8 @@ func (e *estimator) errors() {
 	if bad > 0 {
 		failures = share(bad/all, 0)
 	}
-	e.normal = append(e.normal, fmt.Sprintf("%s got %s requests a second, answered half of them within %s and 99 %% within %s, and %s failed", e.service().Name,
-		number(e.rate, 0), duration(e.main.usual.quantile(0.5), 0), duration(e.main.usual.quantile(0.99), 0), failures))
+	e.normal = append(e.normal, fmt.Sprintf("%s got %s, answered half of them within %s and 99 %% within %s, and %s failed", e.service().Name,
+		rate(e.rate), duration(e.main.usual.quantile(0.5), 0), duration(e.main.usual.quantile(0.99), 0), failures))
 }
 
 // sorted returns the keys of m, those with the most first.
@@ -414,12 +414,16 @@ func (e *estimator) tell() {
 	if len(e.happened) > 0 {
 		e.w.Happened = "This happened: " + strings.Join(e.happened, "; ") + "."
 	}
-	e.w.Unknown = "Everything that the simulator needs is known."
+	e.w.Unknown = e.w.Open()
+}
+
+// Open returns the sentence of what is not known.
+func (w World) Open() string {
 	var open []string
-	for _, q := range e.w.Learned.Unknown {
+	for _, q := range w.Learned.Unknown {
 		path := strings.Split(q.Path, ".")
 		name := "the service"
-		if all := e.w.Scenario.Services; len(all) > 1 {
+		if all := w.Scenario.Services; len(all) > 1 {
 			i, _ := strconv.Atoi(path[1])
 			name = all[i].Name
 		}
@@ -428,7 +432,8 @@ func (e *estimator) tell() {
 			open = append(open, text)
 		}
 	}
-	if len(open) > 0 {
-		e.w.Unknown = fmt.Sprintf("Not known: %s.", strings.Join(open, "; "))
+	if len(open) == 0 {
+		return "Everything that the simulator needs is known."
 	}
+	return fmt.Sprintf("Not known: %s.", strings.Join(open, "; "))
 }

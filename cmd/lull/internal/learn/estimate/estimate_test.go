@@ -334,3 +334,9 @@ func TestTooLittle(t *testing.T) {
 		}
 	}
 }
+
+func TestRate(t *testing.T) {
+	for a, want := range map[float64]string{12.34: "12.34 requests a second", 0.05: "3 requests a minute", 0.005: "18 requests an hour"} {
+		check.Equal(t, rate(a), want, "a rate")
+	}
+}

@@ -68,6 +68,17 @@ func moment(at float64) string {
 	return pretty.Duration(time.Duration(math.Round(max(at, 0)*1e3)) * time.Millisecond)
 }
 
+// rate writes requests a second for people.
+func rate(a float64) string {
+	switch {
+	case a < 1.0/60:
+		return number(3600*a, 0) + " requests an hour"
+	case a < 1:
+		return number(60*a, 0) + " requests a minute"
+	}
+	return number(a, 0) + " requests a second"
+}
+
 // clock writes a time of the world, in seconds, as the time of day.
 func (e *estimator) clock(at float64) string {
 	layout := "15:04:05 UTC"
