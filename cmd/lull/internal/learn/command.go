@@ -109,6 +109,11 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	if err != nil {
 		return err
 	}
+	for i, source := range f.Sources {
+		if slices.ContainsFunc(f.Sources[:i], func(s string) bool { return isSame(s, source) }) {
+			return cli.Fail(cli.Misused, fmt.Errorf("%s is named twice: its requests would count twice", source))
+		}
+	}
 	for _, file := range []cli.Text{f.Output, f.Report} {
 		if file != "" {
 			if err := cli.CanWrite(string(file)); err != nil {
@@ -131,9 +136,6 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	}
 	data, err := source.Read(env.Context, f.Sources, o)
 	p.End()
-	if err == nil {
-		err = twice(data.Sources)
-	}
 	if err != nil {
 		return coded(env.Context, err)
 	}
@@ -185,18 +187,6 @@ func isSame(a, b string) bool {
 	one, err := os.Stat(a)
 	other, failed := os.Stat(b)
 	return err == nil && failed == nil && os.SameFile(one, other)
-}
-
-// twice returns an error if two sources have the same content: their requests would count twice.
-func twice(all []observed.Source) error {
-	for i, s := range all {
-		for _, t := range all[:i] {
-			if s.Sha256 != "" && s.Sha256 == t.Sha256 {
-				return fmt.Errorf("%s and %s are the same: want each source once", t.Name, s.Name)
-			}
-		}
-	}
-	return nil
 }
 
 // coded gives a source that is wrong the exit code of that, and leaves one that cannot be read at 1.

@@ -128,7 +128,7 @@ func TestMistakes(t *testing.T) {
 	log := accessLog(t, t.TempDir())
 	for want, args := range map[string][]string{
 		log + " is a source, and would be written over": {log, "-o", filepath.Join(filepath.Dir(log), ".", "access.log")},
-		log + " and " + log + " are the same":           {log, log},
+		log + " is named twice":                         {log, log},
 		"--from or --to is missing: want both":          {"http://127.0.0.1:1"},
 		"field x=y: want time, start":                   {log, "--field", "x=y"},
 	} {

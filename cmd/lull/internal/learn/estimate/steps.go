@@ -97,13 +97,9 @@ func (s *steps) beginnings() []float64 {
 				put(i, b.N)
 				continue
 			}
-			scale := 1.0
-			if mean := h.mean(); b.Sum > 0 && mean > 0 {
-				scale = b.Sum / b.N / mean
-			}
 			for k, n := range b.Counts {
 				low, high := h.ends(k)
-				ago := scale * (low + high) / 2 / s.length
+				ago := (low + high) / 2 / s.length
 				whole := math.Floor(ago)
 				put(i-int(whole), n*(1-ago+whole))
 				put(i-int(whole)-1, n*(ago-whole))
@@ -170,7 +166,6 @@ func add(p, q *observed.Point) {
 			b.Counts[i] += n
 		}
 		b.N += bars.N
-		b.Sum += bars.Sum
 	}
 }
 

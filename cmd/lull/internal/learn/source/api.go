@@ -80,7 +80,7 @@ func (r *reader) readQuery(address string) error {
 		}
 		for _, v := range stream.Histograms {
 			r.src.Lines++
-			s := sample{at: v.Timestamp.Time().UnixNano(), n: float64(v.Histogram.Count), sum: float64(v.Histogram.Sum), bars: []edge{}}
+			s := sample{at: v.Timestamp.Time().UnixNano(), n: float64(v.Histogram.Count)}
 			for _, b := range v.Histogram.Buckets {
 				s.bars = addBar(s.bars, float64(b.Lower), float64(b.Upper), float64(b.Count))
 			}

@@ -19,7 +19,7 @@ type metrics struct {
 	started map[string]int64   // the first sample of each process
 }
 
-// A metric is a counter, a gauge or a histogram with its labels.
+// A metric is a counter or a histogram with its labels.
 type metric struct {
 	base    string // its name without endings
 	who     seriesOf
@@ -32,7 +32,7 @@ type metric struct {
 type sample struct {
 	at, start int64 // nanoseconds since 1970; since when it is counted, 0: unknown
 	delta     bool  // counted since start alone
-	n, sum    float64
+	n         float64
 	bars      []edge // of a histogram
 }
 
@@ -51,23 +51,17 @@ func addBar(bars []edge, lower, upper, n float64) []edge {
 	return append(bars, edge{upper, last.n + n})
 }
 
-// addSample adds what a source has of a metric at a time. Of a classic histogram each bucket, the count and the sum come alone.
+// addSample adds what a source has of a metric at a time. Of a classic histogram each bucket and the count come alone.
 func (r *reader) addSample(name string, labels map[string]string, s sample) {
 	base, part, unit := ruleName(name)
-	if rules[base] == nil || r.outside(time.Unix(0, s.at)) {
+	if rules[base] == nil || part == "_sum" || r.outside(time.Unix(0, s.at)) {
 		return
 	}
 	if !(s.n >= 0 && s.n <= math.MaxFloat64) {
 		r.wrong(name, fmt.Append(nil, s.n), "a number that is not negative")
 		return
 	}
-	at := time.Unix(0, s.at).UTC()
-	if r.src.Used++; r.src.From.IsZero() || at.Before(r.src.From) {
-		r.src.From = at
-	}
-	if at.After(r.src.To) {
-		r.src.To = at
-	}
+	r.used(time.Unix(0, s.at))
 	process := labels["job"] + "\x00" + labels["instance"] + "\x00" + labels["pod"]
 	if first, ok := r.metrics.started[process]; !ok || s.at < first {
 		r.metrics.started[process] = s.at
@@ -75,6 +69,17 @@ func (r *reader) addSample(name string, labels map[string]string, s sample) {
 	le := labels["le"]
 	labels["le"] = "" // the buckets of a histogram are one metric
 	whole := fmt.Sprint(base, labels)
+	labels["le"] = le
+	if part == "_bucket" {
+		upper, err := strconv.ParseFloat(le, 64)
+		if err != nil || math.IsNaN(upper) {
+			r.wrong("le", []byte(le), "a number or +Inf")
+			return
+		}
+		if !math.IsInf(upper, 1) {
+			s.bars, s.n = []edge{{upper, s.n}}, math.NaN()
+		}
+	}
 	for i, rule := range rules[base] {
 		key := fmt.Sprint(whole, i)
 		m := r.metrics.all[key]
@@ -86,9 +91,8 @@ func (r *reader) addSample(name string, labels map[string]string, s sample) {
 			}
 			r.metrics.all[key] = m
 		}
-		r.put(m, s, part, le, cmp.Or(unit, rule.unit))
+		r.put(m, s, cmp.Or(unit, rule.unit))
 	}
-	labels["le"] = le
 }
 
 // serviceOf returns the name of a service; of an address one that tells nothing, unless the user has named it.
@@ -107,41 +111,26 @@ func (r *reader) serviceOf(names []string, labels map[string]string) (name strin
 }
 
 // put adds a sample, or a part of one.
-func (r *reader) put(m *metric, s sample, part, le string, unit float64) {
+func (r *reader) put(m *metric, s sample, unit float64) {
 	i, found := slices.BinarySearchFunc(m.samples, s.at, func(a sample, at int64) int { return cmp.Compare(a.at, at) })
 	if !found {
-		m.samples = slices.Insert(m.samples, i, sample{at: s.at, start: s.start, delta: s.delta, n: math.NaN(), sum: math.NaN()})
+		m.samples = slices.Insert(m.samples, i, sample{at: s.at, start: s.start, delta: s.delta, n: math.NaN()})
 	}
 	to := &m.samples[i]
-	v, is := &to.n, s.n
-	switch part {
-	case "bucket":
-		upper, err := strconv.ParseFloat(le, 64)
-		if err != nil || math.IsNaN(upper) {
-			r.wrong("le", []byte(le), "a number or +Inf")
-			return
+	if to.n >= 0 && s.n >= 0 {
+		if to.n != s.n {
+			r.problem("again", "another value of the same metric at the same time is not used")
 		}
-		if !math.IsInf(upper, 1) {
-			to.bars = append(to.bars, edge{upper * unit, s.n})
-			return
-		}
-	case "sum":
-		v, is = &to.sum, s.n*unit
-	case "":
-		if s.bars != nil {
-			to.sum, to.bars = s.sum*unit, nil
-		}
-		for _, b := range s.bars {
-			if b.upper*unit < math.Inf(1) {
-				to.bars = append(to.bars, edge{b.upper * unit, b.n})
-			}
-		}
-	}
-	if !math.IsNaN(*v) && *v != is {
-		r.problem("again", "another value of the same metric at the same time is not used")
 		return
 	}
-	*v = is
+	for _, b := range s.bars {
+		if b.upper*unit < math.Inf(1) {
+			to.bars = append(to.bars, edge{b.upper * unit, b.n})
+		}
+	}
+	if s.n >= 0 {
+		to.n = s.n
+	}
 }
 
 // usable sorts the edges of a sample, and reports whether the sample makes sense.
@@ -162,6 +151,9 @@ func (s *sample) usable(r *reader) bool {
 
 // finish makes the series of the data.
 func (m *metrics) finish(r *reader) error {
+	if len(m.all) == 0 {
+		return nil
+	}
 	m.name(r.addresses)
 	groups := map[seriesOf][]*metric{}
 	var times, between []int64
@@ -217,7 +209,7 @@ type group struct {
 func (g *group) make(times []int64) bool {
 	processes, has := map[string]bool{}, map[string]bool{}
 	for i := range g.s.Points {
-		g.s.Points[i] = observed.Point{Began: -1, Retries: -1, InFlight: -1, Ended: map[string]*observed.Bars{}}
+		g.s.Points[i] = observed.Point{Began: -1, Retries: -1, Ended: map[string]*observed.Bars{}}
 	}
 	g.setEdges()
 	for _, m := range g.all {
@@ -244,7 +236,6 @@ func (g *group) make(times []int64) bool {
 		}
 	}
 	delete(has, retried)
-	delete(has, inFlight)
 	return len(has) > 0
 }
 
@@ -290,12 +281,6 @@ func (g *group) setEdges() {
 func (g *group) use(m *metric, i int) {
 	s := &m.samples[i]
 	start, step, n := g.s.Start.UnixNano(), int64(g.s.Step), int64(len(g.s.Points))
-	if m.outcome == inFlight {
-		if p := (s.at - start) / step; p < n {
-			g.s.Points[p].InFlight = max(0, g.s.Points[p].InFlight) + s.n
-		}
-		return
-	}
 	from, grown, first := s.at-g.interval, g.bars(s), g.metrics.started[m.process]
 	switch {
 	case s.delta && s.start != 0:
@@ -310,7 +295,7 @@ func (g *group) use(m *metric, i int) {
 			from = max(from, s.start)
 		default:
 			old := g.bars(before)
-			grown.N, grown.Sum = grown.N-old.N, grown.Sum-old.Sum
+			grown.N -= old.N
 			for j := range min(len(grown.Counts), len(old.Counts)) {
 				grown.Counts[j] -= old.Counts[j]
 			}
@@ -333,7 +318,7 @@ func (g *group) use(m *metric, i int) {
 
 // bars returns what a sample counts, over the edges of the series.
 func (g *group) bars(s *sample) *observed.Bars {
-	b := &observed.Bars{N: s.n, Sum: s.sum}
+	b := &observed.Bars{N: s.n}
 	if len(s.bars) == 0 {
 		return b
 	}
@@ -357,18 +342,15 @@ func (g *group) bars(s *sample) *observed.Bars {
 func addShare(p *observed.Point, outcome string, more *observed.Bars, share float64) {
 	b := p.Ended[outcome]
 	if b == nil {
-		b = &observed.Bars{Sum: math.NaN()}
+		b = new(observed.Bars)
 		p.Ended[outcome] = b
 	}
 	b.N += share * more.N
 	if b.Counts == nil && more.Counts != nil {
-		b.Counts, b.Sum = make([]float64, len(more.Counts)), 0
+		b.Counts = make([]float64, len(more.Counts))
 	}
 	for i, n := range more.Counts {
 		b.Counts[i] += share * n
-	}
-	if more.Counts != nil {
-		b.Sum += share * more.Sum
 	}
 }
 
@@ -394,12 +376,11 @@ func (g *group) divide(p *observed.Point) {
 			continue
 		}
 		g.problem("parts", "times are known of a part of the requests: they stand for all")
-		b.Sum *= b.N / known
 		for i := range b.Counts {
 			b.Counts[i] *= b.N / known
 		}
 		if known == 0 {
-			b.Counts, b.Sum = nil, math.NaN()
+			b.Counts = nil
 		}
 	}
 }

@@ -50,7 +50,7 @@ func (r *reader) once(all []*metric) []*metric {
 // kind returns which of alike a metric is, "" if it does not count how requests ended.
 func (m *metric) kind() string {
 	i := slices.IndexFunc(alike, func(start string) bool { return strings.HasPrefix(m.base, start) })
-	if i < 0 || m.outcome == retried || m.outcome == inFlight {
+	if i < 0 || m.outcome == retried {
 		return ""
 	}
 	return alike[i]

@@ -33,7 +33,7 @@ func (r *reader) readText(text *bufio.Reader) error {
 				r.problem("untimed", "the sample has no timestamp, and is not used: want a file, whose time would be taken")
 				return nil
 			}
-			r.note("samples have no timestamps: they have the time of the file's last change, " + time.Unix(0, at).UTC().Format(time.RFC3339))
+			r.problem("untimed", "the sample has no timestamp, and gets the time of the file's last change, "+time.Unix(0, at).UTC().Format(time.RFC3339))
 		}
 		r.addSample(name, labels, sample{at: at, n: value})
 		return nil

@@ -20,7 +20,6 @@ type rule struct {
 const (
 	together = "?" // the times of all outcomes
 	retried  = "+" // the number of retries
-	inFlight = "=" // how many are in progress
 )
 
 var (
@@ -39,21 +38,17 @@ var rules = map[string][]rule{
 	"retry_attempt_duration": {{observed.Attempts, dependency, 1, always(together)}},
 	"retry_attempt_failures": {{observed.Attempts, dependency, 1, codeOutcome}},
 	"retry_attempts":         {{observed.Attempts, dependency, 1, only("resend", "true", retried)}},
-	"retry_limit_in_flight":  {{observed.Attempts, dependency, 1, always(inFlight)}},
 
 	// OpenTelemetry's semantic conventions: stable, and before.
 	"http_client_request_duration": {{observed.Attempts, peer, 1, httpOutcome}},
 	"http_client_duration":         {{observed.Attempts, peer, .001, httpOutcome}},
-	"http_client_active_requests":  {{observed.Attempts, peer, 1, always(inFlight)}},
 	"http_server_request_duration": {{observed.Served, nil, 1, httpOutcome}},
 	"http_server_duration":         {{observed.Served, nil, .001, httpOutcome}},
-	"http_server_active_requests":  {{observed.Served, nil, 1, always(inFlight)}},
 
-	"envoy_cluster_upstream_rq_time":   {{observed.Attempts, cluster, .001, always(together)}},
-	"envoy_cluster_upstream_rq":        {{observed.Attempts, cluster, 1, codeOutcome}},
-	"envoy_cluster_retry_upstream_rq":  {{observed.Attempts, cluster, 1, codeOutcome}},
-	"envoy_cluster_upstream_rq_retry":  {{observed.Attempts, cluster, 1, always(retried)}},
-	"envoy_cluster_upstream_rq_active": {{observed.Attempts, cluster, 1, always(inFlight)}},
+	"envoy_cluster_upstream_rq_time":  {{observed.Attempts, cluster, .001, always(together)}},
+	"envoy_cluster_upstream_rq":       {{observed.Attempts, cluster, 1, codeOutcome}},
+	"envoy_cluster_retry_upstream_rq": {{observed.Attempts, cluster, 1, codeOutcome}},
+	"envoy_cluster_upstream_rq_retry": {{observed.Attempts, cluster, 1, always(retried)}},
 
 	"istio_request_duration": {{observed.Calls, istio, .001, reportedBy("source")}, {observed.Served, istio, .001, reportedBy("destination")}},
 }
@@ -120,8 +115,8 @@ var underscores = strings.NewReplacer(".", "_", "-", "_", "/", "_")
 // has none.
 func ruleName(name string) (base, part string, unit float64) {
 	base = plainName(name)
-	for _, ending := range []string{"bucket", "count", "sum"} {
-		if cut, ok := strings.CutSuffix(base, "_"+ending); ok {
+	for _, ending := range []string{"_bucket", "_count", "_sum"} {
+		if cut, ok := strings.CutSuffix(base, ending); ok {
 			base, part = cut, ending
 		}
 	}

@@ -15,11 +15,8 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"maps"
 	"net/http"
@@ -66,8 +63,7 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	if err := o.check(names); err != nil {
 		return nil, err
 	}
-	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, logs: map[string]*collector{}, addresses: map[string]string{},
-		metrics: metrics{map[string]*metric{}, map[string]int64{}}}
+	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, addresses: map[string]string{}, metrics: metrics{map[string]*metric{}, map[string]int64{}}}
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
 			r.total += info.Size()
@@ -85,20 +81,21 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 		r.data.Sources = append(r.data.Sources, r.src)
 	}
 	r.line = 0
-	for _, kind := range r.kinds {
-		r.name = kind
-		if err := r.logs[kind].finish(r); err != nil {
+	own := kindOf(o.LogFormat)
+	for _, c := range r.logs {
+		if r.name = c.kind; c.kind == own {
+			own = ""
+		}
+		if err := c.finish(r); err != nil {
 			return nil, err
 		}
 	}
-	if len(r.metrics.all) > 0 {
-		r.name = "metrics"
-		if err := r.metrics.finish(r); err != nil {
-			return nil, err
-		}
+	if own != "" {
+		return nil, fmt.Errorf("no source is a log of %s: want one, or no log format", own)
 	}
-	if kind := kindOf(o.LogFormat); kind != "" && r.logs[kind] == nil {
-		return nil, fmt.Errorf("no source is a log of %s: want one, or no log format", kind)
+	r.name = "metrics"
+	if err := r.metrics.finish(r); err != nil {
+		return nil, err
 	}
 	if len(r.data.Series) == 0 {
 		why := append(r.data.Problems, observed.Problem{Text: "want one of " + strings.Join(slices.Sorted(maps.Keys(rules)), ", ")})[0]
@@ -146,8 +143,7 @@ type reader struct {
 	ctx         context.Context
 	data        *observed.Data
 	known       map[string]int // problems by source and kind
-	kinds       []string       // of logs, in the order in which they came
-	logs        map[string]*collector
+	logs        []*collector
 	metrics     metrics
 	addresses   map[string]string // the names of services that are known by their address
 	done, total int64             // bytes
@@ -170,7 +166,7 @@ func (r *reader) problem(kind, text string) {
 	r.data.Problems[i].Count++
 }
 
-// wrong counts a field that cannot be read.
+// wrong counts a value that cannot be read.
 func (r *reader) wrong(field string, value []byte, want string) {
 	if len(value) > 40 {
 		value = append(value[:37:37], "..."...)
@@ -178,10 +174,33 @@ func (r *reader) wrong(field string, value []byte, want string) {
 	r.problem(field+want, fmt.Sprintf("%s is %q: want %s", field, value, want))
 }
 
-func (r *reader) note(text string) {
-	if !strings.Contains(r.src.Notes, text) {
-		r.src.Notes = strings.TrimPrefix(r.src.Notes+"; "+text, "; ")
+// outside reports whether a time is left out.
+func (r *reader) outside(t time.Time) bool {
+	out := !r.From.IsZero() && t.Before(r.From) || !r.To.IsZero() && !t.Before(r.To)
+	if out {
+		r.problem("outside", "what is outside of the chosen time (from, to) is left out")
 	}
+	return out
+}
+
+// isOther reports whether a service is left out.
+func (r *reader) isOther(name string) bool {
+	other := r.Service != "" && name != r.Service
+	if other {
+		r.problem("other", "other services are left out")
+	}
+	return other
+}
+
+// used counts a line or a sample that is used, and has a time.
+func (r *reader) used(t time.Time) {
+	if t = t.UTC(); r.src.Used == 0 || t.Before(r.src.From) {
+		r.src.From = t
+	}
+	if t.After(r.src.To) {
+		r.src.To = t
+	}
+	r.src.Used++
 }
 
 func (r *reader) readFile(name string) error {
@@ -197,8 +216,7 @@ func (r *reader) readFile(name string) error {
 		defer f.Close()
 		in = f
 	}
-	raw := &meter{r: r, in: in, hash: sha256.New()}
-	text := bufio.NewReaderSize(raw, longestLine)
+	text := bufio.NewReaderSize(&meter{r: r, in: in}, longestLine)
 	if head, _ := text.Peek(2); string(head) == "\x1f\x8b" {
 		unzipped, err := gzip.NewReader(text)
 		if err != nil {
@@ -213,22 +231,15 @@ func (r *reader) readFile(name string) error {
 	if len(head) == 0 {
 		return fmt.Errorf("%s: want a log or metrics: %w", name, err)
 	}
-	if r.src.Kind = cmp.Or(r.Format, r.recognise(head)); r.src.Kind == "" {
+	switch r.src.Kind = cmp.Or(r.Format, r.recognise(head)); r.src.Kind {
+	case "":
 		return fmt.Errorf("%s: the format is not known: want one of %s, or a log format", name, strings.Join(Formats, ", "))
-	}
-	switch r.src.Kind {
 	case "prometheus":
-		err = r.readText(text)
+		return r.readText(text)
 	case "otlp":
-		err = r.readOTLP(text)
-	default:
-		err = r.newRows(r.src.Kind).read(text)
+		return r.readOTLP(bufio.NewReaderSize(text, longestOTLP))
 	}
-	if err == nil {
-		_, err = io.Copy(io.Discard, raw)
-	}
-	r.src.Sha256 = hex.EncodeToString(raw.hash.Sum(nil))
-	return err
+	return r.readRows(text)
 }
 
 // recognise returns the format of a source that begins with head. It looks at the first 20 lines: one that is damaged does not hide
@@ -249,7 +260,7 @@ func (r *reader) recognise(head []byte) string {
 			return kind
 		}
 	}
-	if names := strings.Split(string(lines[0]), ","); len(names) > 1 && (r.Fields != nil || slices.ContainsFunc(names, isKnown)) {
+	if names := strings.Split(string(lines[0]), ","); len(names) > 1 && (r.Fields != nil || slices.ContainsFunc(names, func(n string) bool { return knownField(n) != field{} })) {
 		return "csv"
 	}
 	return kindOf(r.LogFormat)
@@ -257,7 +268,7 @@ func (r *reader) recognise(head []byte) string {
 
 func recogniseLine(line []byte) string {
 	for _, kind := range []string{"alb", "envoy", "nginx", "haproxy"} {
-		if logFormats[kind][0].fits(line) {
+		if slices.ContainsFunc(logFormats[kind], func(f logFormat) bool { return f.fits(line) }) {
 			return kind
 		}
 	}
@@ -267,11 +278,10 @@ func recogniseLine(line []byte) string {
 	return map[bool]string{true: "json"}[bytes.HasPrefix(line, []byte("{"))]
 }
 
-// A meter counts and hashes what is read.
+// A meter counts what is read.
 type meter struct {
-	r    *reader
-	in   io.Reader
-	hash hash.Hash
+	r  *reader
+	in io.Reader
 }
 
 func (c *meter) Read(p []byte) (int, error) {
@@ -279,7 +289,6 @@ func (c *meter) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := c.in.Read(p)
-	c.hash.Write(p[:n])
 	if c.r.done += int64(n); c.r.Progress != nil {
 		c.r.Progress(c.r.done, max(c.r.total, c.r.done))
 	}
@@ -288,6 +297,7 @@ func (c *meter) Read(p []byte) (int, error) {
 
 const (
 	longestLine = 256 << 10
+	longestOTLP = 32 << 20
 	cutOff      = "the last line has no end, and is not used: it may be cut off"
 )
 
@@ -301,7 +311,7 @@ func (r *reader) eachLine(text *bufio.Reader, whole func([]byte) bool, f func([]
 			r.src.Lines++
 			switch {
 			case errors.Is(err, bufio.ErrBufferFull):
-				r.problem("long", "the line is longer than 256 KiB, and is not used")
+				r.problem("long", fmt.Sprintf("the line is longer than %d KiB, and is not used", text.Size()>>10))
 			case err != nil && (whole == nil || !whole(line)):
 				r.problem("cut", cutOff)
 			default:

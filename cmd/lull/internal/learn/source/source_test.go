@@ -37,11 +37,27 @@ func total(s *observed.Series) (string, float64) {
 	for _, p := range s.Points {
 		for name, b := range p.Ended {
 			n[name] += b.N
-			sum += b.Sum
+			sum += sum2(s, b)
 			all += b.N
 		}
 	}
 	return fmt.Sprint(n), sum / all
+}
+
+// sum2 returns the sum of the times, in seconds, as if all were in the middle of their bars.
+func sum2(s *observed.Series, b *observed.Bars) (sum float64) {
+	for i, n := range b.Counts {
+		switch {
+		case n == 0:
+		case i == len(s.Edges):
+			sum += n * s.Edges[i-1]
+		case i > 0:
+			sum += n * (s.Edges[i] + s.Edges[i-1]) / 2
+		case !s.Exact:
+			sum += n * s.Edges[0] / 2
+		}
+	}
+	return sum
 }
 
 func find(t *testing.T, d *observed.Data, side observed.Side, service, host string) *observed.Series {
@@ -79,14 +95,14 @@ func TestNginx(t *testing.T) {
 	if len(s.Points) != 60 || s.Step != time.Second || s.Resolution != time.Second || !s.Start.Equal(time.Date(2026, 11, 29, 18, 5, 0, 0, time.UTC)) {
 		t.Errorf("%d points of %v from %v, resolution %v", len(s.Points), s.Step, s.Start, s.Resolution)
 	}
-	if p := s.Points[10]; p.Missing || p.Ended["200"].N != 10 || p.Began != 10 || p.InFlight != 9 {
-		t.Errorf("a point: %+v", p) // 9 of 10 took more than 0 s, and the times of day are whole seconds
+	if p := s.Points[10]; p.Missing || p.Ended["200"].N != 10 || p.Began != 10 {
+		t.Errorf("a point: %+v", p)
 	}
 	// 30 ms in milliseconds are from 29.5 to 30.5.
 	if fmt.Sprintf("%.4v", s.Edges[:4]) != "[0.0005 0.0095 0.0105 0.0195]" {
 		t.Errorf("edges %v", s.Edges)
 	}
-	if src := d.Sources[0]; src.Kind != "nginx" || src.Lines != 600 || src.Used != 600 || len(src.Sha256) != 64 || src.To.Sub(src.From) != 59*time.Second {
+	if src := d.Sources[0]; src.Kind != "nginx" || src.Lines != 600 || src.Used != 600 || src.To.Sub(src.From) != 59*time.Second {
 		t.Errorf("%+v", src)
 	}
 	if p := problems(d); p != "" {
@@ -110,7 +126,7 @@ func TestNginxWithAppendedFields(t *testing.T) {
 			t.Error(name, err)
 			continue
 		}
-		if _, mean := total(find(t, d, observed.Served, "", "")); math.Abs(mean-.123) > 1e-9 || problems(d) != "" {
+		if _, mean := total(find(t, d, observed.Served, "", "")); math.Abs(mean-.123) > 1e-3 || problems(d) != "" {
 			t.Errorf("%s: mean %v, %s", name, mean, problems(d))
 		}
 		var more []string
@@ -142,9 +158,6 @@ func TestUpstreamAttempts(t *testing.T) {
 	// 5509: the last from 8 to 9, the second from 7.5 to 8, the first from 5 to 7.5
 	if at(a, 7).Ended["502"].N != 1 || at(a, 5).Began != 1 || at(a, 5).Retries != 0 || at(a, 8).Retries != 1 || at(b, 8).Ended["504"].N != 1 || at(b, 7).Retries != 1 {
 		t.Errorf("host-1 %+v\nhost-2 %+v", a.Points, b.Points)
-	}
-	if at(a, 6).InFlight != 1 || at(b, 7).InFlight != 1 {
-		t.Errorf("in flight: %+v", a.Points)
 	}
 }
 
@@ -191,7 +204,7 @@ func TestProblems(t *testing.T) {
 2× line 7: the request ended more than 10 s before the one of the line before: logs were merged, or the clock was set back
 1× line 9: the line is longer than 256 KiB, and is not used
 1× line 109: the last line has no end, and is not used: it may be cut off
-1× line 0: requests ended more than a day before or after the others, and are not used: the clock may have jumped`
+1× line 0: requests ended more than a day before or after most others, and are not used: the clock may have jumped, or the logs are of several days: choose a part of the time (from, to)`
 	if got := problems(d); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -256,7 +269,7 @@ func summary(d *observed.Data) (all []string) {
 	for _, s := range d.Series {
 		for i, p := range s.Points {
 			for name, b := range p.Ended {
-				all = append(all, fmt.Sprint(s.Side, s.Service, s.Host, i, p.Began, p.InFlight, p.Missing, name, b.N, b.Counts))
+				all = append(all, fmt.Sprint(s.Side, s.Service, s.Host, i, p.Began, p.Missing, name, b.N, b.Counts))
 			}
 		}
 	}
