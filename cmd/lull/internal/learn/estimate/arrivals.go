@@ -48,10 +48,10 @@ func (e *estimator) arrivals() error {
 		}
 	}
 	means := segments(counts, 1)
-	single, spread := dispersion(quiet, means)
+	single, spread := dispersion(quiet, means, 1)
 	if spread > 1 {
 		means = segments(counts, spread)
-		single, spread = dispersion(quiet, means)
+		single, spread = dispersion(quiet, means, 1)
 	}
 	// The rate is that of the longest stretch outside of incidents.
 	stretches := stretchesOf(means)

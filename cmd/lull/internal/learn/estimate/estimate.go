@@ -293,26 +293,37 @@ func (e *estimator) path(field string) string {
 func (e *estimator) errors() {
 	s := cmp.Or(e.sum[observed.Attempts], e.main)
 	good := e.calmIn(s)
+	count := func(use func(int) bool) (all, bad float64) {
+		for i := range s.Points {
+			if use(i) {
+				all, bad = all+s.all[i], bad+s.failed[i]
+			}
+		}
+		return all, bad
+	}
+	use := good
+	all, bad := count(use)
+	more := 0.0
+	quiet := func(i int) bool { return good(i) && s.p[1][i] <= s.median }
+	if n, k := count(quiet); surprise(bad-k, bad*(1-n/all)) > 2*math.Sqrt(n/all) { // in the other steps some that wait are refused
+		use, all, bad, more = quiet, n, k, (bad-k)/(all-n)-k/n // and as many more in these
+	}
 	byCode := map[string]float64{}
-	var all, bad float64
-	fails, means := make([]float64, len(s.all)), slices.Clone(s.all)
+	fails := make([]float64, len(s.all))
 	for i := range s.Points {
-		if fails[i] = math.NaN(); !good(i) {
+		if fails[i] = math.NaN(); !use(i) {
 			continue
 		}
 		fails[i] = s.failed[i]
-		all, bad = all+s.all[i], bad+s.failed[i]
 		for code, b := range s.Points[i].Ended {
 			if !answered(code) || code[0] == '4' {
 				byCode[code] += b.N
 			}
 		}
 	}
-	for i := range means {
-		means[i] *= bad / max(all, 1)
-	}
-	_, spread := dispersion(fails, means)
+	_, spread := dispersion(fails, s.all, bad/max(all, 1))
 	at := wilson(bad, all, spread)
+	at.low = max(at.low-more, 0)
 	e.service().Errors = digits(bad/max(all, 1), 4)
 	e.value("errors", share(at.low, -1), share(at.high, 1), "%s of %s failed while all was normal", whole(bad), whole(all))
 	if s.Side == observed.Calls && bad > 0 {

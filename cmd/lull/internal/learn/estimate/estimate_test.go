@@ -96,6 +96,35 @@ func TestIncidents(t *testing.T) {
 	}
 }
 
+// Of two kinds of requests the slow one hides that all take longer, if only the slowest are looked at: the median shows it.
+func TestSlowDownOfMixedTimes(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.work = func(r *rand.Rand) float64 {
+		if r.Float64() < 0.1 {
+			return 0.05 * r.ExpFloat64()
+		}
+		return 0.004 * r.ExpFloat64()
+	}
+	m.slowing, m.slowBy = [2]float64{60.3, 90.3}, 2.5
+	w := learned(t, m.fly())
+	if f := w.Scenario.Services[0].Faults; len(f) != 1 || f[0].Kind != sim.SlowDown {
+		t.Errorf("%v, %s", f, w.Happened)
+	}
+	w.within(t, map[string]float64{"services.0.faults.0.at": 59.3, "services.0.faults.0.for": 30, "service time p50": 0.0032})
+}
+
+// Where much is to do, requests wait now and then, and the line is full now and then. That is normal, and what is refused then is no error of its own.
+func TestWaitsInPeace(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		m := made{seed: seed, length: 400, most: 60, workers: 2, limit: 6, work: func(r *rand.Rand) float64 { return 0.025 * r.ExpFloat64() }}
+		w := learned(t, m.fly())
+		check.Equal(t, w.Happened, "Nothing happened that is not normal.", "what happened")
+		w.within(t, map[string]float64{"services.0.errors": 0, "service time p50": 0.0364})
+	}
+}
+
 func TestPeace(t *testing.T) {
 	t.Parallel()
 	m := usual()

@@ -254,11 +254,7 @@ func (s *steps) refused(r, q run) (f fault, ok bool) {
 		f.Kind = sim.Crash
 		return f, true
 	}
-	var means []float64
-	for _, n := range s.all[q.inside().from:q.inside().to] {
-		means = append(means, n*p)
-	}
-	_, spread := dispersion(s.failed[q.inside().from:q.inside().to], means)
+	_, spread := dispersion(s.failed[q.inside().from:q.inside().to], s.all[q.inside().from:q.inside().to], p)
 	f.Kind, f.Share, f.share = sim.Errors, digits(p, 3), wilson(bad, all, spread)
 	if h := s.times(q.inside(), nil, failed); h.n >= 5 {
 		f.After = seconds(h.quantile(0.5), 3)

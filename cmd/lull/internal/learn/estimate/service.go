@@ -50,7 +50,14 @@ func (e *estimator) times() error {
 		what  string
 		share float64
 	}{{"service time p50", 0.5}, {"service time p99", 0.99}} {
-		at := h.around(q.share, e.bursts(s, h, q.share))
+		late, calm := s.tail(h, 1-q.share), e.calmIn(s)
+		for i := range late.in {
+			if !calm(i) {
+				late.in[i] = math.NaN()
+			}
+		}
+		_, spread := dispersion(late.in, s.ok, late.share) // waits come in bursts
+		at := h.around(q.share, spread)
 		e.seen(q.what, duration(at.low, -1), duration(min(at.high, 2*last), 1), "order statistics of %s %s", whole(h.n), e.what)
 	}
 	if s.Side == observed.Calls {
@@ -68,25 +75,6 @@ func (e *estimator) times() error {
 		e.value(".network.latency", duration((x.low-y.high)/2, -1), duration((x.high-y.low)/2, 1), "half of the difference of the medians at the callers and at the server")
 	}
 	return nil
-}
-
-// bursts returns the dispersion of how many take longer than a quantile in each step: waits come in bursts.
-func (e *estimator) bursts(s *steps, h hist, q float64) float64 {
-	_, limit, _ := h.bar(q * h.n)
-	bar := 0
-	for bar < len(h.Edges) && h.Edges[bar] < limit {
-		bar++
-	}
-	late, means := make([]float64, len(s.all)), make([]float64, len(s.all))
-	good := e.calmIn(s)
-	for i := range late {
-		if late[i] = math.NaN(); good(i) {
-			one := s.times(run{i, i + 1}, nil, answered)
-			late[i], means[i] = one.above(bar+1), one.n*h.above(bar+1)/h.n
-		}
-	}
-	_, spread := dispersion(late, means)
-	return spread
 }
 
 // capacity learns how much the service can do: what it answers while requests wait, if that does not vary more than by chance, or a tenth, and is not less than
