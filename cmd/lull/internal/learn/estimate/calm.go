@@ -90,10 +90,11 @@ func (s *steps) tail(h hist, share float64) tail {
 // judge finds what is worse than normal: stretches in which twice as many fail, or three times as many are slow, or a fifth more take longer than the median, and
 // steps in which much less is answered than arrives.
 func (s *steps) judge() {
+	were := s.bad
 	s.bad = make([]bool, len(s.all))
-	s.mark(s.lost, s.all, s.failing, 2*s.failing+0.02)
-	s.mark(s.slow.in, s.ok, s.slow.share, 3*s.slow.share)
-	s.mark(s.half.in, s.ok, s.half.share, 1.2*s.half.share)
+	s.mark(s.lost, s.all, s.failing, 2*s.failing+0.02, were)
+	s.mark(s.slow.in, s.ok, s.slow.share, 3*s.slow.share, were)
+	s.mark(s.half.in, s.ok, s.half.share, 1.2*s.half.share, were)
 	for i, ok := range s.ok {
 		expected := s.began[i]
 		if math.IsNaN(expected) && slices.Contains(s.bad[max(i-3, 0):min(i+4, len(s.bad))], true) {
@@ -106,15 +107,20 @@ func (s *steps) judge() {
 }
 
 // mark marks the stretches in which more than the share worst of n are in k, if that is no chance: normal is another share, with the dispersion that it has in most
-// fifths of the time. A stretch goes from where k exceeds the share to where the excess is the greatest, unless what lies between is certainly below it.
-func (s *steps) mark(k, n []float64, normal, worst float64) {
+// fifths of the time, without the steps that were bad so far. A stretch goes from where k exceeds the share to where the excess is the greatest, unless what lies between is certainly below it.
+func (s *steps) mark(k, n []float64, normal, worst float64, were []bool) {
 	if worst >= 1 {
 		return
 	}
-	spreads := make([]float64, 5)
+	spreads, quiet := make([]float64, 5), slices.Clone(k)
+	for i, bad := range were {
+		if bad {
+			quiet[i] = math.NaN()
+		}
+	}
 	for i := range spreads {
 		from, to := i*len(k)/5, (i+1)*len(k)/5
-		_, spreads[i] = dispersion(k[from:to], n[from:to], normal)
+		_, spreads[i] = dispersion(quiet[from:to], n[from:to], normal)
 	}
 	enough := certain * math.Sqrt(quantileOf(spreads, 0.5)*(1-normal))
 	for from := 0; from < len(k); from++ {
