@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -26,10 +27,8 @@ func giveToNext(c syscall.RawConn) error {
 
 func onSocket(c syscall.RawConn, set func(fd int) error) error {
 	var failed error
-	if err := c.Control(func(fd uintptr) { failed = set(int(fd)) }); err != nil {
-		return err
-	}
-	return failed
+	err := c.Control(func(fd uintptr) { failed = set(int(fd)) })
+	return cmp.Or(err, failed)
 }
 
 func monotonic() time.Duration {
