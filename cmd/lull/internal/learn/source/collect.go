@@ -19,7 +19,6 @@ type collector struct {
 	known                 map[seriesOf]int
 	hosts                 map[string]string // the name that a host gets
 	counts                map[bin]uint32
-	files                 []file
 	resolution, precision time.Duration // of times of day, and of durations
 	numbered              bool          // it is known which attempts are retries
 	cuts                  bool          // durations are cut off, not rounded
@@ -47,18 +46,14 @@ func (b bin) outcome() int { return int(b >> 11 & 1023) }
 func (b bin) bar() int     { return int(b & 2047) }
 func (b bin) ended() bool  { return b.outcome() > resends }
 
-// A file is the time from the first line to the last, and how exactly times are written.
-type file struct {
-	from, to   time.Time
-	resolution time.Duration
-}
-
 // A request has ended, or an attempt of one.
 type request struct {
 	ended           time.Time
 	took, precision time.Duration
 	outcome         int
+	host            []byte
 	retry           bool
+	waited          time.Duration // after it
 }
 
 // Outcomes are statuses from 100 to 599, and these.
@@ -141,9 +136,6 @@ func (c *collector) coarsen() {
 // finish makes the series of the data.
 func (c *collector) finish(r *reader) error {
 	c.leaveStrays(r)
-	for _, f := range c.files {
-		c.resolution = max(c.resolution, f.resolution)
-	}
 	edges, barOf, longest := c.edges()
 	first, last, histograms := c.extent()
 	for len(c.steps) > 1 && (c.steps[0] < c.resolution || last-first > maxPoints || histograms*len(edges) > maxFloats || c.steps[0] < time.Second && last-first > 600) {
@@ -191,7 +183,7 @@ func (c *collector) finish(r *reader) error {
 				p.Retries = -1
 			}
 		}
-		c.setMissing(s)
+		c.setMissing(s, r.data.Sources)
 	}
 	slices.SortFunc(all, func(a, b *observed.Series) int {
 		return cmp.Or(cmp.Compare(a.Side, b.Side), cmp.Compare(a.Service, b.Service), cmp.Compare(len(a.Host), len(b.Host)), cmp.Compare(a.Host, b.Host))
@@ -247,11 +239,11 @@ var missing = observed.Point{Missing: true, Began: -1, Retries: -1}
 
 // setMissing marks the steps that not all processes cover from their beginning to their end. Logs that cover the same time are of
 // several processes.
-func (c *collector) setMissing(s *observed.Series) {
+func (c *collector) setMissing(s *observed.Series, logs []observed.Source) {
 	covered := make([]float64, len(s.Points))
-	for _, f := range c.files {
-		from, to := f.from.Sub(s.Start), f.to.Add(c.resolution).Sub(s.Start)
-		for j := max(0, int(from/s.Step)); j < len(covered) && time.Duration(j)*s.Step < to; j++ {
+	for _, log := range logs {
+		from, to := log.From.Sub(s.Start), log.To.Add(c.resolution).Sub(s.Start)
+		for j := max(0, int(from/s.Step)); log.Kind == c.kind && j < len(covered) && time.Duration(j)*s.Step < to; j++ {
 			covered[j] += float64(min(to, time.Duration(j+1)*s.Step)-max(from, time.Duration(j)*s.Step)) / float64(s.Step)
 		}
 	}

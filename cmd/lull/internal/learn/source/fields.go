@@ -48,13 +48,17 @@ type field struct {
 // fieldColumns are the keys of Options.Fields.
 var fieldColumns = map[string]column{"time": ended, "start": began, "duration": took, "status": status, "service": service, "host": host, "attempt": attempt}
 
-// knownNames are the names of variables of log formats, of fields of JSON and of columns of CSV, in lower case unless the case matters. The first
-// has the lowest rank. Some have the unit of durations behind them, their own or, by the name of a field that only one program has, that of the line.
+// knownNames are the names of variables of log formats, of fields of JSON and of columns of CSV, in lower case unless the case matters,
+// and with _ for dots and spaces. The first has the lowest rank. Some have the unit of durations behind them: their own or, by the name
+// of a field that only one program has, that of the line.
 var knownNames = map[column]string{
-	ended:  "msec time timestamp @timestamp ts date end end_time ended time_local time_iso8601 %T %Tl",
-	began:  "start start_time started started_at began request_creation_time %t %tr timeStamp:ms",
-	took:   "request_time:s seconds:s ms:ms DURATION:ms %Ta:ms %Tt:ms duration elapsed took response_time latency_human latency httprequest.latency rt req_time",
-	status: "status status_code code outcome response_code:ms responsecode %ST downstreamstatus:ns elb_status_code httprequest.status", skipped: "resp_headers:s",
+	ended: "msec time timestamp @timestamp ts date end end_time ended time_local time_iso8601 %T %Tl",
+	began: "start start_time started started_at began request_creation_time %t %tr timeStamp:ms",
+	took: "request_time:s seconds:s ms:ms DURATION:ms %Ta:ms %Tt:ms event_duration:ns duration elapsed took response_time responsetime " +
+		"latency_human latency httprequest_latency rt req_time",
+	status: "status status_code statuscode code outcome response_code:ms responsecode %ST downstreamstatus:ns elb_status_code " +
+		"httprequest_status http_response_status_code res_statuscode:ms",
+	skipped: "resp_headers:s",
 	service: "service dependency upstream_cluster upstream_cluster_raw %b", host: "upstream_host %s", attempt: "attempt", attempts: "attempts",
 	listTook: "upstream_response_time target_processing_time urt ups_rt", listStatus: "upstream_status target_status_code us ust", listHost: "upstream_addr target uaddr",
 	flags: "response_flags", endedBy: "%ts %tsc", lost: "lost_lines", door: "door",
@@ -80,11 +84,10 @@ var knownFields = func() map[string]field {
 
 // knownField returns what the value called name means.
 func knownField(name string) field {
-	name = strings.TrimSpace(name)
 	if f, ok := knownFields[name]; ok {
 		return f
 	}
-	return knownFields[strings.ToLower(name)]
+	return knownFields[plainName(strings.ToLower(strings.TrimSpace(name)))]
 }
 
 // fieldFor returns what the field of JSON or the column of CSV called name means. Options.Fields go before what is known, and replace it.
@@ -145,6 +148,9 @@ func (r *rows) readCSV(text *bufio.Reader) error {
 	in := csv.NewReader(&buffer)
 	in.ReuseRecord, in.TrimLeadingSpace = true, true
 	return r.eachLine(text, nil, func(line []byte) error {
+		if all == nil {
+			in.Comma = commaOf(line)
+		}
 		buffer.Write(append(line, '\n'))
 		record, err := in.Read()
 		if all == nil {
@@ -165,6 +171,16 @@ func (r *rows) readCSV(text *bufio.Reader) error {
 	})
 }
 
+// commaOf returns what separates the names in the first line of CSV.
+func commaOf(line []byte) rune {
+	for _, c := range ";\t" {
+		if bytes.ContainsRune(line, c) && !bytes.ContainsRune(line, ',') {
+			return c
+		}
+	}
+	return ','
+}
+
 // header returns what the columns of CSV mean.
 func (r *rows) header(names []string, err error) (all []field, _ error) {
 	for _, name := range names {
@@ -182,7 +198,7 @@ func (r *rows) header(names []string, err error) (all []field, _ error) {
 		err = fmt.Errorf("no column has the %s: want %s, or the field %[1]s with the name of the column", what,
 			map[string]string{"time": "time, start or timestamp", "status": "status or code"}[what])
 	case !timed:
-		return nil, &NoDuration{Source: r.name, Line: adviceFor("csv")}
+		return nil, r.noDuration()
 	default:
 		return all, nil
 	}

@@ -134,6 +134,35 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// What other programs write by themselves, and how spreadsheets write columns.
+func TestOtherPrograms(t *testing.T) {
+	for name, line := range map[string]string{
+		"Traefik":           `{"DownstreamStatus":503,"Duration":5000000,"StartUTC":"2026-11-29T12:00:00.1Z","time":"2026-11-29T12:00:00Z"}`,
+		"Traefik, combined": `192.0.2.1 - - [29/Nov/2026:12:00:00 +0000] "GET / HTTP/1.1" 503 5 "-" "-" 17 "shop" "http://192.0.2.9:80" 5ms`,
+		"Echo":              `{"time":"2026-11-29T12:00:00.1Z","status":503,"latency":5000000,"latency_human":"5ms","bytes_in":0}`,
+		"pino":              `{"time":1795953600100,"res":{"statusCode":503},"responseTime":5}`,
+		"ECS":               `{"@timestamp":"2026-11-29T12:00:00.1Z","http":{"response":{"status_code":503}},"event":{"duration":5000000}}`,
+		"Google Cloud":      `{"timestamp":"2026-11-29T12:00:00.1Z","httpRequest":{"status":503,"latency":"0.005s"}}`,
+		"JSON":              `{"time":"2026-11-29T12:00:00.1Z","statusCode":503,"durationMs":5}`,
+		"spreadsheet":       "Time;Status Code;Latency ms\n2026-11-29T12:00:00.1Z;503;5",
+		"tabs":              "time\tstatus\tduration_ms\n2026-11-29T12:00:00.1Z\t503\t5",
+	} {
+		d, err := read(t, line+"\n", Options{})
+		if err != nil {
+			t.Error(name, err)
+		} else if s := d.Series[0]; problems(d) != "" || s.Points[0].Ended["503"] == nil || math.Abs(sum2(s, s.Points[0].Ended["503"])-.005) > .0006 {
+			t.Errorf("%s: %s %+v", name, problems(d), s)
+		}
+	}
+	line := `192.0.2.1 - - [29/Nov/2026:12:00:00 +0000] "GET / HTTP/1.1" 503 5 "-" "-" 5000` + "\n" // Apache's %D
+	if s := mustRead(t, line, Options{LogFormat: "combined $request_time_us"}).Series[0]; math.Abs(sum2(s, s.Points[0].Ended["503"])-.005) > 1e-4 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := read(t, "(\xb5/\xfd,\x00\"x\n", Options{Fields: map[string]string{}}); err == nil || !strings.Contains(err.Error(), "the format is not known") {
+		t.Error(err)
+	}
+}
+
 // A damaged line is counted, and takes no other with it.
 func TestDamagedCSV(t *testing.T) {
 	const row = "2026-11-29T12:00:00Z,5,200\n"

@@ -143,16 +143,23 @@ func (f *logFormat) fits(line []byte) bool {
 	return found && ok && len(at) > 8 && isDigits(at[:2])
 }
 
+// formatsOf returns the formats that the lines of a log may have.
+func (r *reader) formatsOf(kind string) []logFormat {
+	if kindOf(r.LogFormat) == kind {
+		return []logFormat{mustFormat(r.LogFormat)} // it was checked
+	}
+	return logFormats[kind]
+}
+
 // readLines reads a log with a format of its own.
 func (r *rows) readLines(text *bufio.Reader) error {
 	kind := r.c.kind
-	formats, want := logFormats[kind], "the line is not one of "+kind
+	formats, want := r.formatsOf(kind), "the line is not one of "+kind
 	if kindOf(r.LogFormat) == kind {
-		f, _ := newLogFormat(r.LogFormat)
-		if _, timed := lacking(f.fields); !timed {
-			return &NoDuration{Source: r.name, Line: adviceFor(kind)}
+		if _, timed := lacking(formats[0].fields); !timed {
+			return r.noDuration()
 		}
-		formats, want = []logFormat{f}, want+" in the log format"
+		want += " in the log format"
 	}
 	return r.eachLine(text, nil, func(line []byte) error {
 		if kind == "haproxy" {
@@ -179,14 +186,15 @@ func afterSyslog(line []byte) []byte {
 // a name the first are $request_time, and the second $upstream_response_time; those since 1970 are $msec.
 func (w *row) guess(text []byte) {
 	for text = bytes.TrimLeft(text, " "); len(text) > 0; text = bytes.TrimLeft(text, " ") {
-		f, named := field{}, bytes.IndexAny(text, `= "`)
+		f, named := field{}, -1
+		if text[0] >= 'A' {
+			named = bytes.IndexAny(text, `= "`)
+		}
 		if named > 0 && text[named] == '=' {
-			if f = knownField(string(text[:named])); f.column != took && (f.column < listTook || f.column > listHost) && string(text[:named]) != "msec" {
-				f.column = skipped
+			if f = knownField(string(text[:named])); f.column == ended || f.column == began {
+				f, named = field{}, -1 // it may be a time, or a duration
 			}
-			text = text[named+1:]
-		} else {
-			named = 0
+			_, text, _ = bytes.Cut(text, []byte{'='})
 		}
 		var value []byte
 		if len(text) > 0 && text[0] == '"' {
@@ -198,12 +206,13 @@ func (w *row) guess(text []byte) {
 		first, more, _ := bytes.Cut(value, []byte{' '})
 		first = bytes.TrimSuffix(first, []byte{','})
 		point := bytes.IndexByte(first, '.')
+		millis, isMillis := bytes.CutSuffix(first, []byte("ms")) // of Traefik
 		isTime := point > 0 && point == len(first)-4 && isDigits(first[:point]) && isDigits(first[point+1:])
 		switch {
 		case named > 0:
 		case isTime && len(more) == 0 && point == 10:
-			f = knownFields["msec"]
-		case isTime && len(more) == 0 && w.values[took] == nil:
+			f = field{column: ended, rank: -1}
+		case (isTime && len(more) == 0 || isMillis && isDigits(millis)) && w.values[took] == nil:
 			f.column = took
 		case isTime:
 			f.column = listTook

@@ -66,11 +66,9 @@ func (r *reader) addMetric(m *metricspb.Metric, process map[string]string) {
 		s.at, s.start, s.delta = int64(at), int64(start), temporality == metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
 		r.addSample(name, labels, s)
 	}
-	number := func(p *metricspb.NumberDataPoint) sample {
-		return sample{n: p.GetAsDouble() + float64(p.GetAsInt())}
-	}
 	for _, p := range m.GetSum().GetDataPoints() {
-		add(p.Attributes, p.TimeUnixNano, p.StartTimeUnixNano, m.GetSum().AggregationTemporality, number(p))
+		s := sample{n: p.GetAsDouble() + float64(p.GetAsInt())}
+		add(p.Attributes, p.TimeUnixNano, p.StartTimeUnixNano, m.GetSum().AggregationTemporality, s)
 	}
 	for _, p := range m.GetHistogram().GetDataPoints() {
 		s := sample{n: float64(p.Count)}

@@ -17,12 +17,12 @@ import (
 type rows struct {
 	*reader
 	row
-	c       *collector
-	clock   clock
-	side    observed.Side
-	file    file
-	before  time.Time // when the request of the line before ended
-	untimed int64     // rows without a duration
+	c          *collector
+	clock      clock
+	side       observed.Side
+	resolution time.Duration // of the times of day
+	before     time.Time     // when the request of the line before ended
+	untimed    int64         // rows without a duration
 }
 
 var sides = map[string]observed.Side{"calls": observed.Calls, "attempts": observed.Attempts, "served": observed.Served, "": observed.Served}
@@ -34,7 +34,7 @@ func (r *reader) readRows(text *bufio.Reader) (err error) {
 	if i < 0 {
 		i, r.logs = len(r.logs), append(r.logs, newCollector(kind, r.Step))
 	}
-	all := &rows{reader: r, c: r.logs[i], clock: clock{zone: r.Zone}, side: sides[r.Fields["side"]], file: file{resolution: time.Hour}}
+	all := &rows{reader: r, c: r.logs[i], clock: clock{zone: r.Zone}, side: sides[r.Fields["side"]], resolution: time.Hour}
 	switch kind {
 	case "json":
 		err = all.readJSON(text)
@@ -90,7 +90,8 @@ func (r *rows) use() error {
 	r.before = q.ended
 	r.used(q.ended)
 	q.retry = isDigits(n) && string(n) != "0" && string(n) != "1"
-	r.add(side, name, r.values[host], &q)
+	q.host = r.values[host]
+	r.add(side, name, &q)
 	r.addAttempts(&q, name)
 	return nil
 }
@@ -115,7 +116,7 @@ func (r *rows) setTimes(q *request) (ok bool, err error) {
 		r.wrong("time", text, wantTime)
 		return false, nil
 	}
-	r.file.resolution = min(r.file.resolution, resolution)
+	r.resolution = min(r.resolution, resolution)
 	if duration == nil && r.values[ended] != nil && r.values[began] != nil {
 		from, precision, err := r.clock.parse(r.values[began])
 		if q.took, q.precision = q.ended.Sub(from), max(precision, resolution); err != nil || q.took < 0 {
@@ -145,13 +146,13 @@ func (r *rows) setTimes(q *request) (ok bool, err error) {
 }
 
 // add counts a request, or an attempt. The look-up allocates nothing.
-func (r *rows) add(side observed.Side, service, host []byte, q *request) {
-	if string(host) == "-" || string(host) == "<NOSRV>" { // none was asked
-		host = nil
+func (r *rows) add(side observed.Side, service []byte, q *request) {
+	if string(q.host) == "-" || string(q.host) == "<NOSRV>" { // none was asked
+		q.host = nil
 	}
-	i, ok := r.c.known[seriesOf{side, string(service), string(host)}]
+	i, ok := r.c.known[seriesOf{side, string(service), string(q.host)}]
 	if !ok || len(service) == 0 && r.Service != "" {
-		i = r.c.seriesFor(r.reader, seriesOf{side, cmp.Or(string(service), r.Service), string(host)})
+		i = r.c.seriesFor(r.reader, seriesOf{side, cmp.Or(string(service), r.Service), string(q.host)})
 	}
 	r.c.add(i, q)
 }
@@ -159,23 +160,17 @@ func (r *rows) add(side observed.Side, service, host []byte, q *request) {
 // end ends a source.
 func (r *rows) end() error {
 	if r.src.Used > 0 {
-		r.file.from, r.file.to = r.src.From, r.src.To
-		r.c.files = append(r.c.files, r.file)
+		r.c.resolution = max(r.c.resolution, r.resolution)
 		return nil
 	}
 	if r.untimed > 0 {
-		return &NoDuration{Source: r.name, Line: adviceFor(r.c.kind)}
+		return r.noDuration()
 	}
 	first := "there is none"
 	if i := slices.IndexFunc(r.data.Problems, func(p observed.Problem) bool { return p.Source == r.name }); i >= 0 {
 		first = fmt.Sprintf("line %d: %s", r.data.Problems[i].Line, r.data.Problems[i].Text)
 	}
 	return fmt.Errorf("%s: no line can be used as %s: %s", r.name, r.c.kind, first)
-}
-
-func adviceFor(kind string) string {
-	return cmp.Or(map[string]string{"nginx": "log_format timed '" + advised + "';\naccess_log /var/log/nginx/access.log timed;", "envoy": "%DURATION% in text_format of the access log",
-		"haproxy": "option httplog"}[kind], "a field with the duration of each request. Its name has the unit (duration_ms), or the field unit")
 }
 
 // shortName returns the name of a service. That of a cluster of Istio, such as "outbound|80||shop.default.svc.cluster.local", is "shop".
@@ -208,36 +203,32 @@ func outcomeOf(b []byte) (int, bool) {
 	return o, ok
 }
 
-// A try is an attempt of a request.
-type try struct {
-	took, precision, waited time.Duration // the wait is after it
-	outcome                 int
-	host                    []byte
-}
-
 // addAttempts counts the attempts of a request. They were one after the other, and the last ended with it.
 func (r *rows) addAttempts(q *request, name []byte) {
-	var all []try
-	if ok := false; r.values[attempts] != nil {
-		if all, ok = loggedTries(r.values[attempts]); !ok {
-			r.wrong("attempts", r.values[attempts], "a list of code, seconds and waited (0 to 1000000)")
-		}
-	} else if r.values[listTook] != nil {
-		if all, ok = r.listedTries(q); !ok {
-			r.wrong("upstream_response_time or upstream_status", r.values[listTook], "as many seconds and statuses, separated by commas")
-		}
+	list, tries, want := r.values[attempts], loggedTries, "a list of code, seconds and waited (0 to 1000000)"
+	if list == nil {
+		list, tries, want = r.values[listTook], r.listedTries, "as many seconds as statuses of upstream servers, separated by commas"
 	}
-	a := *q
-	for i, one := range slices.Backward(all) {
-		a.ended, a.took, a.precision, a.outcome, a.retry = a.ended.Add(-one.waited), one.took, one.precision, one.outcome, i > 0
+	if list == nil {
+		return
+	}
+	all, ok := tries(list, q)
+	if !ok {
+		r.wrong("attempts", list, want)
+		return
+	}
+	end := q.ended
+	for i := len(all) - 1; i >= 0; i-- {
+		a := &all[i]
+		a.ended, a.retry = end.Add(-a.waited), i > 0
+		end = a.ended.Add(-a.took)
 		r.c.numbered = true
-		r.add(observed.Attempts, name, one.host, &a)
-		a.ended = a.ended.Add(-a.took)
+		r.add(observed.Attempts, name, a)
 	}
 }
 
 // loggedTries reads the list in lull proxy's log.
-func loggedTries(list []byte) (all []try, ok bool) {
+func loggedTries(list []byte, _ *request) (all []request, ok bool) {
 	var logged []struct {
 		Code            string
 		Seconds, Waited float64
@@ -251,35 +242,34 @@ func loggedTries(list []byte) (all []try, ok bool) {
 		if !known {
 			outcome = failed
 		}
-		all = append(all, try{time.Duration(one.Seconds * 1e9), time.Microsecond, time.Duration(one.Waited * 1e9), outcome, nil})
+		all = append(all, request{took: time.Duration(one.Seconds * 1e9), precision: time.Microsecond, waited: time.Duration(one.Waited * 1e9), outcome: outcome})
 	}
 	return all, err == nil
 }
 
 // listedTries reads the lists of nginx and ALB.
-func (r *rows) listedTries(q *request) (all []try, ok bool) {
+func (r *rows) listedTries(list []byte, q *request) (all []request, ok bool) {
 	statuses, hosts := splitList(r.values[listStatus]), splitList(r.values[listHost])
-	for i, text := range splitList(r.values[listTook]) {
-		one := try{outcome: q.outcome}
+	for i, text := range splitList(list) {
+		a := request{outcome: q.outcome}
 		if i < len(hosts) {
-			one.host = hosts[i]
+			a.host = hosts[i]
 		}
 		if i < len(statuses) && (string(statuses[i]) != "-" || q.outcome != canceled) {
-			one.outcome, _ = outcomeOf(statuses[i])
+			a.outcome, _ = outcomeOf(statuses[i])
 		}
 		d, precision, ok := parseDecimal(text, time.Second)
-		switch {
-		case string(text) == "-1" && len(one.host) > 1: // of ALB: the target did not answer
-			if d, precision, one.outcome = int64(q.took), q.precision, q.outcome; q.outcome == 504 {
-				one.outcome = timeout
+		switch a.took, a.precision = time.Duration(d), precision; {
+		case string(text) == "-1" && len(a.host) > 1: // of ALB: the target did not answer
+			if a.took, a.precision, a.outcome = q.took, q.precision, q.outcome; q.outcome == 504 {
+				a.outcome = timeout
 			}
 		case string(text) == "-" || string(text) == "-1": // no server was asked
 			continue
-		case !ok || one.outcome == 0:
+		case !ok || a.outcome == 0:
 			return nil, false
 		}
-		one.took, one.precision = time.Duration(d), precision
-		all = append(all, one)
+		all = append(all, a)
 	}
 	return all, true
 }

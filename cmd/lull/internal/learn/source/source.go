@@ -48,14 +48,13 @@ type Options struct {
 // Formats are all formats.
 var Formats = []string{"nginx", "envoy", "haproxy", "alb", "json", "csv", "prometheus", "otlp"}
 
-// NoDuration is the error for a log without durations.
-type NoDuration struct {
-	Source string
-	Line   string // what is missing in the configuration of the server
-}
-
-func (e *NoDuration) Error() string {
-	return fmt.Sprintf("%s has no durations, and without them nothing can be learnt. Write them from now on:\n%s", e.Source, e.Line)
+// noDuration is the error for a log without durations. It has what is missing in the configuration of the server.
+func (r *reader) noDuration() error {
+	advice := map[string]string{"nginx": "log_format timed '" + advised + "';\naccess_log /var/log/nginx/access.log timed;\n" +
+		"Or say where they are: --log-format 'combined $request_time_us' is the one of Apache with %D at the end.",
+		"envoy": "%DURATION% in text_format of the access log", "haproxy": "option httplog"}[r.src.Kind]
+	return fmt.Errorf("%s has no durations, and without them nothing can be learnt. Write them from now on:\n%s", r.name,
+		cmp.Or(advice, "a field with the duration of each request. Its name has the unit (duration_ms), or the field unit"))
 }
 
 // Read reads all sources: paths of files, which may be compressed with gzip, "-", and addresses of Prometheus.
@@ -127,10 +126,8 @@ func (o *Options) check(names []string) error {
 		}
 	}
 	for key, value := range o.Fields {
-		_, isColumn := fieldColumns[key]
-		_, isUnit := units[value]
-		_, isSide := sides[value]
-		if !isColumn && !(key == "unit" && isUnit) && !(key == "side" && isSide) {
+		_, ok := fieldColumns[key]
+		if _, isSide := sides[value]; !ok && !(key == "side" && isSide) && !(key == "unit" && units[value] > 0) {
 			return fmt.Errorf("field %s=%s: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)", key, value)
 		}
 	}
@@ -245,37 +242,29 @@ func (r *reader) readFile(name string) error {
 // recognise returns the format of a source that begins with head. It looks at the first 20 lines: one that is damaged does not hide
 // the others.
 func (r *reader) recognise(head []byte) string {
-	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"resourceMetrics"`)) {
-		return "otlp"
-	}
-	own, _ := newLogFormat(r.LogFormat)
 	lines := bytes.SplitN(head, []byte("\n"), 21)
 	for _, line := range lines[:min(20, len(lines))] {
-		line = bytes.TrimRight(line, "\r")
-		kind := recogniseLine(line)
-		if r.LogFormat != "" && own.fits(line) {
-			kind = kindOf(r.LogFormat)
+		line = bytes.TrimSpace(line)
+		for _, kind := range []string{"alb", "envoy", "nginx", "haproxy"} {
+			if slices.ContainsFunc(r.formatsOf(kind), func(f logFormat) bool { return f.fits(line) }) {
+				return kind
+			}
 		}
-		if kind != "" {
-			return kind
+		_, _, _, isSample := parseSample(line, nil)
+		switch {
+		case isSample || bytes.HasPrefix(line, []byte("# TYPE ")) || bytes.HasPrefix(line, []byte("# HELP ")):
+			return "prometheus"
+		case bytes.HasPrefix(line, []byte("{")) && bytes.Contains(head, []byte(`"resourceMetrics"`)):
+			return "otlp"
+		case bytes.HasPrefix(line, []byte("{")):
+			return "json"
 		}
 	}
-	if names := strings.Split(string(lines[0]), ","); len(names) > 1 && (r.Fields != nil || slices.ContainsFunc(names, func(n string) bool { return knownField(n) != field{} })) {
+	names := strings.Split(string(lines[0]), string(commaOf(lines[0])))
+	if isNamed := func(n string) bool { return knownField(n) != field{} }; len(names) > 1 && (len(r.Fields) > 0 || slices.ContainsFunc(names, isNamed)) {
 		return "csv"
 	}
 	return kindOf(r.LogFormat)
-}
-
-func recogniseLine(line []byte) string {
-	for _, kind := range []string{"alb", "envoy", "nginx", "haproxy"} {
-		if slices.ContainsFunc(logFormats[kind], func(f logFormat) bool { return f.fits(line) }) {
-			return kind
-		}
-	}
-	if _, _, _, ok := parseSample(line, nil); ok || bytes.HasPrefix(line, []byte("# TYPE ")) || bytes.HasPrefix(line, []byte("# HELP ")) {
-		return "prometheus"
-	}
-	return map[bool]string{true: "json"}[bytes.HasPrefix(line, []byte("{"))]
 }
 
 // A meter counts what is read.
