@@ -120,7 +120,7 @@ func (r *result) flown() string {
 		text += fmt.Sprintf(" It is of %s. The file does not say what was observed of %s more.", r.world.Services[0].Name, term.Counted(n, "service"))
 	}
 	if r.Smaller > 1 {
-		text += fmt.Sprintf(" To take about a minute, the world was made %d times smaller: load, processes, workers and queues. Chance does more in it.", r.Smaller)
+		text += fmt.Sprintf(" To take about two minutes of one processor, the world was made %d times smaller: load, processes, workers and queues. Chance does more in it.", r.Smaller)
 	}
 	return text
 }

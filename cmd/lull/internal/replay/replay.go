@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -31,7 +30,7 @@ type task struct {
 	seeds     int
 	seed      uint64
 	tolerance float64
-	enough    time.Duration // by the estimate of sim.Scenario.Cost; if it takes longer, the world is made smaller
+	enough    time.Duration // of one processor, by sim.Scenario.Cost, whatever machine it is; what takes longer is made smaller
 }
 
 // A result is what a replay has found. What is exported is the output of --json.
@@ -75,7 +74,7 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	all := t.seeds * (mostRounds + len(t.policies))
 	takes := time.Duration(0) // from above
 	for _, c := range t.policies {
-		takes = max(takes, s.Cost(c).Time*time.Duration(all)/time.Duration(runtime.GOMAXPROCS(0)))
+		takes = max(takes, s.Cost(c).Time*time.Duration(all))
 	}
 	for smaller := true; smaller && takes/time.Duration(r.Smaller) > t.enough; {
 		if _, smaller = s.Smaller(2 * r.Smaller); smaller {
@@ -83,7 +82,7 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 		}
 	}
 	if took := takes / time.Duration(r.Smaller); took > 60*t.enough {
-		return nil, problem.List{{Field: "this replay", Value: fmt.Sprintf("%d flights, which take about %s", all, simulate.InWords(took)), Allowed: "fewer --seeds or policies, or a world of a shorter time"}}
+		return nil, problem.List{{Field: "this replay", Value: fmt.Sprintf("%d flights, which take about %s of one processor", all, simulate.InWords(took)), Allowed: "fewer --seeds or policies, or a world of a shorter time"}}
 	}
 	begin, end := s.Disturbance()
 	var mu sync.Mutex
@@ -210,11 +209,9 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 // each policy is back, and no figure of the policy that ran shows whether the world has it right.
 func (t task) capacityOpen() bool {
 	for i, sv := range t.world.Services {
-		path := fmt.Sprintf("services.%d.workers", i)
+		asked := slices.ContainsFunc(t.learned.Unknown, func(q scenario.Question) bool { return q.Path == fmt.Sprintf("services.%d.workers", i) })
 		waited := len(sv.Faults) == 0 || slices.ContainsFunc(sv.Faults, func(f sim.Fault) bool { return f.Kind != sim.Errors })
-		open := slices.ContainsFunc(t.learned.Unknown, func(q scenario.Question) bool { return q.Path == path })
-		known := slices.ContainsFunc(t.learned.Values, func(v scenario.Interval) bool { return v.Path == path })
-		if waited && open && !known {
+		if waited && asked && sv.Workers == 0 {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,8 @@ func TestLargeWorld(t *testing.T) {
 		policies: []sim.Contender{{Name: "now", Policy: now}}, enough: time.Second,
 	}
 	r := must.Have(large.replay(t.Context(), quiet()))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 * runtime.GOMAXPROCS(0)))
+	check.Equal(t, must.Have(large.replay(t.Context(), quiet())).Smaller, r.Smaller, "how much smaller, with four times as many processors")
 	if r.Smaller < 4 || !r.Reproduced || !strings.Contains(r.flown(), "times smaller") {
 		t.Errorf("%d times smaller: %s", r.Smaller, r.verdict())
 	}

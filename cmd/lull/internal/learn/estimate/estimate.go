@@ -86,10 +86,10 @@ func grouped(data *observed.Data) (groups []*group) {
 
 // hosts returns the series of each host, if there are several.
 func (g *group) hosts(side observed.Side) map[string][]*observed.Series {
-	all := map[string][]*observed.Series{}
+	all, edges := map[string][]*observed.Series{}, []float64(nil)
 	for _, p := range g.side[side] {
-		if p.Host != "" && slices.Equal(p.Edges, g.side[side][0].Edges) {
-			all[p.Host] = append(all[p.Host], p)
+		if p.Host != "" && (edges == nil || slices.Equal(p.Edges, edges)) {
+			all[p.Host], edges = append(all[p.Host], p), p.Edges
 		}
 	}
 	if len(all) < 2 {
@@ -100,13 +100,15 @@ func (g *group) hosts(side observed.Side) map[string][]*observed.Series {
 
 // An estimator learns one service after the other.
 type estimator struct {
-	w      World
-	i      int       // of the service, and of its fleet
-	sum    [3]*steps // by observed.Side; nil: none
-	main   *steps    // of the server, or else as near to it as there is
-	what   string    // main counts
-	zero   time.Time
-	hidden bool // what arrived during the incident is not known
+	w         World
+	i         int       // of the service, and of its fleet
+	sum       [3]*steps // by observed.Side; nil: none
+	main      *steps    // of the server, or else as near to it as there is
+	what      string    // main counts
+	ill       *steps    // of the hosts that have incidents, if others have none; otherwise main
+	sickHosts int       // how many they are; 0: all
+	zero      time.Time
+	hidden    bool // what arrived during the incident is not known
 	// For the sentences.
 	rate     float64
 	normal   []string
@@ -116,12 +118,12 @@ type estimator struct {
 func (e *estimator) learn(g *group) error {
 	e.sum, e.hidden = [3]*steps{}, false
 	for side, parts := range g.side {
-		if side == int(observed.Attempts) { // a proxy that logs its own, too, is no caller: those who call it repeat what it cannot tell from calls
-			parts = slices.DeleteFunc(slices.Clone(parts), func(a *observed.Series) bool {
-				return a.Exact && slices.ContainsFunc(g.side[observed.Served], func(s *observed.Series) bool { return s.Source == a.Source })
-			})
-		}
 		var places []*steps // that measured, the innermost first: it does not see that callers go
+		// A proxy that logs its own attempts, too, is no caller: those who call it repeat what it cannot tell from calls. (Metrics of all have one source.)
+		parts = slices.DeleteFunc(slices.Clone(parts), func(p *observed.Series) bool {
+			proxy := func(s *observed.Series) bool { return s.Source == p.Source }
+			return p.Exact && p.Side == observed.Attempts && slices.ContainsFunc(g.side[observed.Served], proxy)
+		})
 		for len(parts) > 0 {
 			first, rest := parts[0], []*observed.Series(nil)
 			alike := slices.DeleteFunc(slices.Clone(parts), func(p *observed.Series) bool {
@@ -180,8 +182,9 @@ func (e *estimator) learn(g *group) error {
 		return err
 	}
 	e.errors()
+	e.sick(g)
 	e.capacity()
-	e.faults(g)
+	e.faults()
 	e.callers()
 	e.compare()
 	if e.i == 0 {
@@ -260,7 +263,9 @@ func (e *estimator) calmTimes(s *steps, ended func(string) bool) hist {
 
 func (e *estimator) service() *sim.Service { return &e.w.Scenario.Services[e.i] }
 func (e *estimator) fleet() *sim.Fleet     { return &e.w.Scenario.Fleets[e.i] }
-func (e *estimator) hosts() float64        { return float64(max(e.service().Hosts, 1)) }
+
+// hosts is how many hosts ill is of.
+func (e *estimator) hosts() float64 { return float64(max(cmp.Or(e.sickHosts, e.service().Hosts), 1)) }
 
 // value, ask, seen and problem note what is known of a field of the service, or (with a dot before it) of its fleet.
 func (e *estimator) value(field, low, high, by string, args ...any) {

@@ -206,6 +206,7 @@ func (m *made) fly() *observed.Data {
 		case r.Float64() < m.errors:
 			quick("500", m.after)
 		case m.limit > 0 && len(waiting) >= m.limit:
+			note(inside, now, now+0.001, "503")
 			quick("503", 0.001)
 		case m.workers > 0 && busy >= limit:
 			waiting = append(waiting, a)

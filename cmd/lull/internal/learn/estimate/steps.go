@@ -2,7 +2,6 @@ package estimate
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
@@ -74,7 +73,7 @@ func newSteps(parts []*observed.Series, least time.Duration) *steps {
 		}
 	}
 	s.came = s.all
-	if slices.ContainsFunc(s.began, func(b float64) bool { return !math.IsNaN(b) }) {
+	if s.begins() {
 		s.came = s.began
 	} else if s.Side == observed.Calls {
 		s.came = s.beginnings()
@@ -168,6 +167,9 @@ func add(p, q *observed.Point) {
 		b.N += bars.N
 	}
 }
+
+// begins reports whether it is known when requests began.
+func (s *steps) begins() bool { return sum(s.began, s.whole()) > 0 }
 
 // arrived returns what began in each step; if that is unknown, what ended.
 func (s *steps) arrived() []float64 { return s.came }
