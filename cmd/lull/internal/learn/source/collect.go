@@ -238,7 +238,7 @@ func (c *collector) extent() (first, last int64, histograms int) {
 var missing = observed.Point{Missing: true, Began: -1, Retries: -1}
 
 // setMissing marks the steps that not all processes cover from their beginning to their end. Logs that cover the same time are of
-// several processes.
+// several processes. One alone may be of any number.
 func (c *collector) setMissing(s *observed.Series, logs []observed.Source) {
 	covered := make([]float64, len(s.Points))
 	for _, log := range logs {
@@ -252,6 +252,9 @@ func (c *collector) setMissing(s *observed.Series, logs []observed.Source) {
 		if len(s.Points) > 2 && covered[j] < float64(s.Processes)-.1 {
 			s.Points[j] = missing
 		}
+	}
+	if s.Processes == 1 {
+		s.Processes = 0
 	}
 }
 
