@@ -30,8 +30,8 @@ type seriesOf struct {
 	service, host string
 }
 
-// A bin is what is counted as one number: the step since epoch (35 bits: a century of 100 ms), the number of the series (8), the outcome of what ended
-// in it (10), and the bar of observed.ExactEdges (11). What began has no bar, and beginnings or resends for an outcome.
+// A bin is what is counted as one number: the step since epoch (35 bits: a century of 100 ms), the number of the series (8), the outcome
+// of what ended in it (10), and the bar of observed.ExactEdges (11). What began has no bar, and beginnings or resends for an outcome.
 type bin uint64
 
 var epoch = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -172,6 +172,12 @@ func (c *collector) finish(r *reader) error {
 			p.Ended[name].N += float64(n)
 		}
 	}
+	var spans []span
+	for _, log := range r.data.Sources {
+		if log.Kind == c.kind {
+			spans = append(spans, span{log.From, log.To.Add(c.resolution)})
+		}
+	}
 	for _, s := range all {
 		until := s.At(len(s.Points)).Add(-longest) // of what began later, some has not ended, and is in no log
 		for j := range s.Points {
@@ -183,7 +189,7 @@ func (c *collector) finish(r *reader) error {
 				p.Retries = -1
 			}
 		}
-		c.setMissing(s, r.data.Sources)
+		setMissing(s, spans)
 	}
 	slices.SortFunc(all, func(a, b *observed.Series) int {
 		return cmp.Or(cmp.Compare(a.Side, b.Side), cmp.Compare(a.Service, b.Service), cmp.Compare(len(a.Host), len(b.Host)), cmp.Compare(a.Host, b.Host))
@@ -214,8 +220,8 @@ func (c *collector) leaveStrays(r *reader) {
 	maps.DeleteFunc(c.counts, func(at bin, n uint32) bool {
 		stray := at.step() > last || at.step() < first
 		for i := uint32(0); i < n && stray && at.ended(); i++ {
-			r.problem("stray", "requests ended more than a day before or after most others, and are not used: the clock may have jumped, or the logs are of "+
-				"several days: choose a part of the time (from, to)")
+			r.problem("stray", "requests ended more than a day before or after most others, and are not used: the clock may have jumped, "+
+				"or the logs are of several days: choose a part of the time (from, to)")
 		}
 		return stray
 	})
@@ -234,23 +240,23 @@ func (c *collector) extent() (first, last int64, histograms int) {
 	return first, last, len(all)
 }
 
-// missing is a step that nothing is known of.
-var missing = observed.Point{Missing: true, Began: -1, Retries: -1}
+// A span is a time that one process, or one sample, covers.
+type span struct{ from, to time.Time }
 
-// setMissing marks the steps that not all processes cover from their beginning to their end. Logs that cover the same time are of
-// several processes. One alone may be of any number.
-func (c *collector) setMissing(s *observed.Series, logs []observed.Source) {
+// setMissing marks the steps that not all processes cover from their beginning to their end. Spans at the same time are those of several
+// processes. One alone may be of any number.
+func setMissing(s *observed.Series, spans []span) {
 	covered := make([]float64, len(s.Points))
-	for _, log := range logs {
-		from, to := log.From.Sub(s.Start), log.To.Add(c.resolution).Sub(s.Start)
-		for j := max(0, int(from/s.Step)); log.Kind == c.kind && j < len(covered) && time.Duration(j)*s.Step < to; j++ {
+	for _, p := range spans {
+		from, to := p.from.Sub(s.Start), p.to.Sub(s.Start)
+		for j := max(0, int(from/s.Step)); j < len(covered) && time.Duration(j)*s.Step < to; j++ {
 			covered[j] += float64(min(to, time.Duration(j+1)*s.Step)-max(from, time.Duration(j)*s.Step)) / float64(s.Step)
 		}
 	}
 	s.Processes = max(1, int(math.Round(slices.Max(covered))))
 	for j := range s.Points {
 		if len(s.Points) > 2 && covered[j] < float64(s.Processes)-.1 {
-			s.Points[j] = missing
+			s.Points[j] = observed.Point{Missing: true, Began: -1, Retries: -1}
 		}
 	}
 	if s.Processes == 1 {

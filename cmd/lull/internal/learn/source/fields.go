@@ -60,8 +60,9 @@ var knownNames = map[column]string{
 		"httprequest_status http_response_status_code res_statuscode:ms",
 	skipped: "resp_headers:s",
 	service: "service dependency upstream_cluster upstream_cluster_raw %b", host: "upstream_host %s", attempt: "attempt", attempts: "attempts",
-	listTook: "upstream_response_time target_processing_time urt ups_rt", listStatus: "upstream_status target_status_code us ust", listHost: "upstream_addr target uaddr",
-	flags: "response_flags", endedBy: "%ts %tsc", lost: "lost_lines", door: "door",
+	listTook: "upstream_response_time target_processing_time urt ups_rt ut", listStatus: "upstream_status target_status_code us ust",
+	listHost: "upstream_addr target uaddr",
+	flags:    "response_flags", endedBy: "%ts %tsc", lost: "lost_lines", door: "door",
 }
 
 var units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": 1}
@@ -72,9 +73,9 @@ var knownFields = func() map[string]field {
 		for i, name := range strings.Fields(names) {
 			name, unit, _ := strings.Cut(name, ":")
 			all[name] = field{column: c, unit: units[unit], cuts: name == "response_code" || name == "%ST", rank: i}
-			for suffix, unit := range map[string]time.Duration{"_s": time.Second, "_seconds": time.Second, "_ms": time.Millisecond, "ms": time.Millisecond, "_us": time.Microsecond, "_ns": 1} {
+			for suffix, unit := range map[string]string{"_s": "s", "_seconds": "s", "_ms": "ms", "ms": "ms", "_us": "us", "_ns": "ns"} {
 				if c == took {
-					all[name+suffix] = field{column: took, unit: unit, rank: i - 100}
+					all[name+suffix] = field{column: took, unit: units[unit], rank: i - 100}
 				}
 			}
 		}
@@ -210,6 +211,9 @@ func (r *rows) readJSON(text *bufio.Reader) error {
 	known := map[string]field{}
 	return r.eachLine(text, json.Valid, func(line []byte) error {
 		r.row = row{}
+		if line = bytes.Trim(line, "[], \t"); len(line) == 0 { // an array with an object in each line
+			return nil
+		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(line, &object); err != nil {
 			r.problem("json", "the line is not an object of JSON: "+err.Error())

@@ -144,6 +144,7 @@ func TestOtherPrograms(t *testing.T) {
 		"ECS":               `{"@timestamp":"2026-11-29T12:00:00.1Z","http":{"response":{"status_code":503}},"event":{"duration":5000000}}`,
 		"Google Cloud":      `{"timestamp":"2026-11-29T12:00:00.1Z","httpRequest":{"status":503,"latency":"0.005s"}}`,
 		"JSON":              `{"time":"2026-11-29T12:00:00.1Z","statusCode":503,"durationMs":5}`,
+		"JSON array":        "[\n  " + `{"time":"2026-11-29T12:00:00.1Z","status":503,"duration_ms":5},` + "\n]",
 		"spreadsheet":       "Time;Status Code;Latency ms\n2026-11-29T12:00:00.1Z;503;5",
 		"tabs":              "time\tstatus\tduration_ms\n2026-11-29T12:00:00.1Z\t503\t5",
 	} {

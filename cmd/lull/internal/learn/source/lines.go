@@ -182,8 +182,8 @@ func afterSyslog(line []byte) []byte {
 	return line
 }
 
-// guess finds the values in what was appended to "combined", such as 0.123, rt=0.123 or urt="0.100, 0.022". Of seconds with three decimals and without
-// a name the first are $request_time, and the second $upstream_response_time; those since 1970 are $msec.
+// guess finds the values in what was appended to "combined", such as 0.123, rt=0.123 or urt="0.100, 0.022". Of seconds with three
+// decimals and without a name the first are $request_time, and the second $upstream_response_time; those since 1970 are $msec.
 func (w *row) guess(text []byte) {
 	for text = bytes.TrimLeft(text, " "); len(text) > 0; text = bytes.TrimLeft(text, " ") {
 		f, named := field{}, -1

@@ -54,14 +54,18 @@ func addBar(bars []edge, lower, upper, n float64) []edge {
 // addSample adds what a source has of a metric at a time. Of a classic histogram each bucket and the count come alone.
 func (r *reader) addSample(name string, labels map[string]string, s sample) {
 	base, part, unit := ruleName(name)
-	if rules[base] == nil || part == "_sum" || r.outside(time.Unix(0, s.at)) {
+	if rules[base] == nil || part == "_sum" {
+		return
+	}
+	at := time.Unix(0, s.at)
+	if r.leavesOut(at, "") {
 		return
 	}
 	if !(s.n >= 0 && s.n <= math.MaxFloat64) {
 		r.wrong(name, fmt.Append(nil, s.n), "a number that is not negative")
 		return
 	}
-	r.used(time.Unix(0, s.at))
+	r.used(at)
 	process := labels["job"] + "\x00" + labels["instance"] + "\x00" + labels["pod"]
 	if first, ok := r.metrics.started[process]; !ok || s.at < first {
 		r.metrics.started[process] = s.at
@@ -84,9 +88,8 @@ func (r *reader) addSample(name string, labels map[string]string, s sample) {
 		key := fmt.Sprint(whole, i)
 		m := r.metrics.all[key]
 		if m == nil {
-			service, ok := r.serviceOf(rule.service, labels)
-			m = &metric{base: base, who: seriesOf{side: rule.side, service: service}, outcome: rule.outcome(labels), process: process}
-			if !ok || m.outcome == "" {
+			m = &metric{base: base, who: seriesOf{side: rule.side, service: r.serviceOf(rule.service, labels)}, outcome: rule.outcome(labels), process: process}
+			if m.outcome == "" || r.leavesOut(at, m.who.service) {
 				continue
 			}
 			r.metrics.all[key] = m
@@ -96,18 +99,19 @@ func (r *reader) addSample(name string, labels map[string]string, s sample) {
 }
 
 // serviceOf returns the name of a service; of an address one that tells nothing, unless the user has named it.
-func (r *reader) serviceOf(names []string, labels map[string]string) (name string, wanted bool) {
+func (r *reader) serviceOf(names []string, labels map[string]string) string {
 	i := slices.IndexFunc(names, func(label string) bool { return labels[label] != "" })
 	if i < 0 {
-		return r.Service, true
+		return r.Service
 	}
-	if name = labels[names[i]]; r.Service == "" && slices.Contains(addresses, names[i]) {
-		if r.addresses[name] == "" {
-			r.addresses[name] = fmt.Sprintf("service-%d", len(r.addresses)+1)
-		}
-		name = r.addresses[name]
+	name := labels[names[i]]
+	if r.Service != "" || !slices.Contains(addresses, names[i]) {
+		return name
 	}
-	return name, !r.isOther(name)
+	if r.addresses[name] == "" {
+		r.addresses[name] = fmt.Sprintf("service-%d", len(r.addresses)+1)
+	}
+	return r.addresses[name]
 }
 
 // put adds a sample, or a part of one.
@@ -179,6 +183,12 @@ func (m *metrics) finish(r *reader) error {
 	}
 	slices.Sort(times)
 	times = slices.Compact(times)
+	var spans []span
+	for i, at := range times[1:] {
+		if at-times[i] <= interval*7/2 {
+			spans = append(spans, span{time.Unix(0, times[i]), time.Unix(0, at)})
+		}
+	}
 	step := max(r.Step, time.Duration(interval).Round(time.Second), time.Second)
 	if r.Step != 0 && step > r.Step {
 		r.problem("step", fmt.Sprintf("step is %v: metrics have %v, since their samples are that far apart", r.Step, step))
@@ -191,7 +201,7 @@ func (m *metrics) finish(r *reader) error {
 	for _, who := range slices.SortedFunc(maps.Keys(groups), func(a, b seriesOf) int { return cmp.Or(cmp.Compare(a.side, b.side), cmp.Compare(a.service, b.service)) }) {
 		g := group{reader: r, all: r.once(groups[who]), interval: interval, s: &observed.Series{Side: who.side, Service: who.service, Source: "metrics", Start: start, Step: step,
 			Resolution: time.Duration(interval), Points: make([]observed.Point, n)}}
-		if g.make(times) {
+		if g.make(spans) {
 			r.data.Series = append(r.data.Series, g.s)
 		}
 	}
@@ -206,7 +216,7 @@ type group struct {
 	s        *observed.Series
 }
 
-func (g *group) make(times []int64) bool {
+func (g *group) make(spans []span) bool {
 	processes, has := map[string]bool{}, map[string]bool{}
 	for i := range g.s.Points {
 		g.s.Points[i] = observed.Point{Began: -1, Retries: -1, Ended: map[string]*observed.Bars{}}
@@ -218,9 +228,6 @@ func (g *group) make(times []int64) bool {
 			g.use(m, i)
 		}
 	}
-	if !processes["\x00\x00"] { // they have names
-		g.s.Processes = len(processes)
-	}
 	for i := range g.s.Points {
 		p := &g.s.Points[i]
 		if has[retried] {
@@ -231,26 +238,14 @@ func (g *group) make(times []int64) bool {
 		}
 		delete(p.Ended, retried)
 		g.divide(p)
-		if !covered(times, g.s.At(i).UnixNano(), g.s.At(i+1).UnixNano(), g.interval*7/2) {
-			*p = missing
-		}
+	}
+	setMissing(g.s, spans)
+	g.s.Processes = len(processes)
+	if processes["\x00\x00"] { // it has no name
+		g.s.Processes = 0
 	}
 	delete(has, retried)
 	return len(has) > 0
-}
-
-// covered reports whether there are times before from, at to or after it, and between them with no gap that is longer than most.
-func covered(times []int64, from, to, most int64) bool {
-	i, _ := slices.BinarySearch(times, from+1) // the first after from
-	if i == 0 || to > times[len(times)-1] {
-		return false
-	}
-	for ; times[i-1] < to; i++ {
-		if times[i]-times[i-1] > most {
-			return false
-		}
-	}
-	return true
 }
 
 // setEdges sets the edges that all classic histograms have, or any of native ones, which leave out what is empty.

@@ -81,7 +81,7 @@ func (r *rows) use() error {
 		q.outcome = canceled // the client has left
 	}
 	name := shortName(r.values[service])
-	if r.outside(q.ended) || len(name) > 0 && r.isOther(string(name)) {
+	if r.leavesOut(q.ended, string(name)) {
 		return nil
 	}
 	if q.ended.Before(r.before.Add(-10 * time.Second)) {
@@ -242,7 +242,8 @@ func loggedTries(list []byte, _ *request) (all []request, ok bool) {
 		if !known {
 			outcome = failed
 		}
-		all = append(all, request{took: time.Duration(one.Seconds * 1e9), precision: time.Microsecond, waited: time.Duration(one.Waited * 1e9), outcome: outcome})
+		took, waited := time.Duration(one.Seconds*1e9), time.Duration(one.Waited*1e9)
+		all = append(all, request{took: took, precision: time.Microsecond, waited: waited, outcome: outcome})
 	}
 	return all, err == nil
 }

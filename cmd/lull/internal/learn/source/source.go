@@ -62,7 +62,8 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	if err := o.check(names); err != nil {
 		return nil, err
 	}
-	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, addresses: map[string]string{}, metrics: metrics{map[string]*metric{}, map[string]int64{}}}
+	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, addresses: map[string]string{}, several: len(names) > 1,
+		metrics: metrics{map[string]*metric{}, map[string]int64{}}}
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
 			r.total += info.Size()
@@ -77,7 +78,9 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 		if err := read(name); err != nil {
 			return nil, err
 		}
-		r.data.Sources = append(r.data.Sources, r.src)
+		if r.src.Kind != "" {
+			r.data.Sources = append(r.data.Sources, r.src)
+		}
 	}
 	r.line = 0
 	own := kindOf(o.LogFormat)
@@ -144,6 +147,7 @@ type reader struct {
 	metrics     metrics
 	addresses   map[string]string // the names of services that are known by their address
 	done, total int64             // bytes
+	several     bool              // sources
 
 	// The source that is being read.
 	name string
@@ -171,22 +175,17 @@ func (r *reader) wrong(field string, value []byte, want string) {
 	r.problem(field+want, fmt.Sprintf("%s is %q: want %s", field, value, want))
 }
 
-// outside reports whether a time is left out.
-func (r *reader) outside(t time.Time) bool {
-	out := !r.From.IsZero() && t.Before(r.From) || !r.To.IsZero() && !t.Before(r.To)
-	if out {
+// leavesOut reports whether a time, or a service that has a name, is left out.
+func (r *reader) leavesOut(t time.Time, service string) bool {
+	switch {
+	case !r.From.IsZero() && t.Before(r.From) || !r.To.IsZero() && !t.Before(r.To):
 		r.problem("outside", "what is outside of the chosen time (from, to) is left out")
-	}
-	return out
-}
-
-// isOther reports whether a service is left out.
-func (r *reader) isOther(name string) bool {
-	other := r.Service != "" && name != r.Service
-	if other {
+	case r.Service != "" && service != "" && service != r.Service:
 		r.problem("other", "other services are left out")
+	default:
+		return false
 	}
-	return other
+	return true
 }
 
 // used counts a line or a sample that is used, and has a time.
@@ -225,6 +224,10 @@ func (r *reader) readFile(name string) error {
 		_, _ = text.Discard(3)
 	}
 	head, err := text.Peek(64 << 10)
+	if errors.Is(err, io.EOF) && len(head) == 0 && r.several { // such as a log that was rotated a moment ago
+		r.problem("empty", "the source is empty")
+		return nil
+	}
 	if len(head) == 0 {
 		return fmt.Errorf("%s: want a log or metrics: %w", name, err)
 	}

@@ -235,6 +235,11 @@ func TestSeveralFiles(t *testing.T) {
 	if len(d.Series) != 1 || len(s.Points) != 200 || s.Points[99].Missing || !s.Points[110].Missing || s.Points[120].Missing || s.Processes != 0 {
 		t.Errorf("%d series, %d points, %d processes", len(d.Series), len(s.Points), s.Processes)
 	}
+	must.Succeed(os.WriteFile(filepath.Join(dir, "empty"), nil, 0o600)) // was rotated a moment ago
+	d = must.Have(Read(t.Context(), []string{file("access.log", 0, 100), filepath.Join(dir, "empty")}, Options{}))
+	if s = d.Series[0]; len(s.Points) != 100 || s.Points[0].Missing || s.Processes != 0 || problems(d) != "1× line 0: the source is empty" {
+		t.Errorf("with an empty one: %d points, %s", len(s.Points), problems(d))
+	}
 	var done, all int64
 	d = must.Have(Read(t.Context(), []string{file("a", 0, 100), file("b", 10, 110)}, Options{Progress: func(d, t int64) { done, all = d, t }}))
 	s = d.Series[0]
@@ -289,5 +294,24 @@ func TestSteps(t *testing.T) {
 		if n, _ := total(s); c.step > 0 && n != fmt.Sprintf("map[200:%d]", c.seconds) && n != fmt.Sprintf("map[200:%d]", c.seconds-1) && c.step < 30 {
 			t.Error(n)
 		}
+	}
+}
+
+// A log of Monday and one of Thursday are not one stretch of time with steps of minutes: the one with more requests is read, and the
+// other is counted.
+func TestTwoDays(t *testing.T) {
+	var log strings.Builder
+	for day, n := range map[int]int{23: 300, 26: 600} {
+		for i := range n {
+			fmt.Fprintf(&log, "2026-11-%dT12:%02d:%02d.000Z,5,200\n", day, i/60, i%60)
+		}
+	}
+	d := mustRead(t, "time,ms,status\n"+log.String(), Options{})
+	s := d.Series[0]
+	if n, _ := total(s); s.Step > time.Second || s.Start.Day() != 26 || len(s.Points) != 600 || n != "map[200:599]" { // the last second is not whole
+		t.Errorf("%v from %v, %d points, %s", s.Step, s.Start, len(s.Points), n)
+	}
+	if got := problems(d); !strings.Contains(got, "300× line 0: requests ended more than a day before or after most others") {
+		t.Error(got)
 	}
 }
