@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math"
 	"reflect"
 	"runtime"
 	"slices"
@@ -143,7 +144,10 @@ func TestUnder(t *testing.T) {
 func flew(name string, back []float64, success ...float64) answer {
 	a := answer{Name: name}
 	for i, b := range back {
-		f := flight{Recovery: sim.Recovery{Measured: true, Recovered: b >= 0, Time: seconds(max(b, 0)), Within: 2 * time.Second}, Back: max(b, 0)}
+		f := flight{Recovery: sim.Recovery{Measured: true, Recovered: b >= 0, Time: seconds(max(b, 0)), Within: 2 * time.Second}, Back: b}
+		if b < 0 {
+			f.Back = math.Inf(1)
+		}
 		f.Totals.Succeeded = int64(1000 * success[i%len(success)])
 		f.Totals.Reasons = map[string]int64{"success": f.Totals.Succeeded, "timeout": 1000 - f.Totals.Succeeded}
 		f.Totals.Amplification, f.Held = 1.25, 14

@@ -67,18 +67,17 @@ func (s *steps) sees(f *fault, start time.Time) bool {
 	f.At += seconds(since, 9)
 	f.at, f.to = span{f.at.low + since, f.at.high + since}, span{f.to.low + since, f.to.high + since}
 	r := run{max(int(f.at.low/s.length), 1), min(int(f.to.high/s.length)+1, len(s.all))}
-	var quiet run
-	for i := r.from; i < r.to; i++ {
-		if s.began[i] == 0 {
-			if quiet.to < i {
-				quiet.from = i
-			}
-			quiet.to = i + 1
-		}
+	from := r.from
+	for from < r.to && s.began[from] != 0 {
+		from++
 	}
-	if float64(quiet.to-quiet.from)*s.rate > 10 {
-		f.at, f.to = span{s.at(quiet.from - 1), s.at(quiet.from + 1)}, span{s.at(quiet.to - 1), s.at(quiet.to + 1)}
-		f.At, f.For = seconds(s.at(quiet.from), 9), seconds(s.at(quiet.to-quiet.from), 9)
+	to := from
+	for to < r.to && s.began[to] == 0 {
+		to++
+	}
+	if float64(to-from)*s.rate > 10 {
+		f.at, f.to = span{s.at(from - 1), s.at(from + 1)}, span{s.at(to - 1), s.at(to + 1)}
+		f.At, f.For = seconds(s.at(from), 9), seconds(s.at(to-from), 9)
 	}
 	return sum(s.failed, r) <= sum(s.ok, r)
 }
@@ -120,67 +119,61 @@ func (e *estimator) sick(g *group) {
 // and what comes, also for callers that have gone, until the first is answered in time.
 func (e *estimator) workedOff(s *steps, r run, f *fault) {
 	refused := func(i int) bool {
-		return s.failed[i] > 0.05*s.all[i] && surprise(s.failed[i], s.failing*s.all[i]) > certain
+		return i < r.to && s.failed[i] > 0.05*s.all[i] && surprise(s.failed[i], s.failing*s.all[i]) > certain
 	}
-	taken := func(r run) float64 { return sum(s.began, r) - sum(s.failed, r) }
-	full := run{r.from, 0}
-	for full.from < r.to && !refused(full.from) {
-		full.from++
+	taken := func(from, to int) float64 { return max(sum(s.began, run{from, to})-sum(s.failed, run{from, to}), 0) }
+	full := r.from
+	for full < r.to && !refused(full) {
+		full++
 	}
-	rate := 0.0 // that it does, in a step
-	for full.to = full.from; full.to < r.to && refused(full.to); full.to++ {
-		if inside := (run{full.from + 1, full.to}); full.to > inside.from {
-			if rate = max(taken(inside), 0) / float64(full.to-inside.from); s.began[full.to]-s.failed[full.to] > rate+3*math.Sqrt(rate+1) {
-				full.to++
-				break
-			}
-		}
+	rate, last := 0.0, full // that it does, in a step, while the line is full
+	for ; refused(last+1) && !(s.began[last+1]-s.failed[last+1] > rate+3*math.Sqrt(rate+1) && last > full+1); last++ {
+		rate = taken(full+1, last+1) / max(float64(last-full), 1)
 	}
-	answer := full.to // the first in time
+	rate = taken(full+1, last) / max(float64(last-full-1), 1)
+	if refused(last + 1) {
+		last++
+	}
+	answer := last + 1 // the first in time
 	for answer < r.to && s.ok[answer] < 4 {
 		answer++
 	}
-	if !s.Exact || math.IsNaN(sum(s.began, r)) || full.to-full.from < 2 || answer == r.to || answer-full.to < 3 || sum(s.cut, run{full.to, answer}) < 20 || f.Kind == sim.Crash || f.Kind == sim.Errors {
+	if !s.Exact || !s.begins() || last == full || answer >= r.to || answer-last < 4 || sum(s.cut, run{last + 1, answer}) < 20 || f.Kind == sim.Crash || f.Kind == sim.Errors {
 		return
 	}
 	line := s.rate / s.length * s.usual.mean()
-	for i := r.from; i <= full.from; i++ {
+	for i := r.from; i <= full; i++ {
 		line += s.began[i] - s.failed[i] - max(s.ok[i], rate)
 	}
-	last := full.to - 1
 	end := s.at(last) + s.length*min(s.failed[last]/max(s.began[last]-rate, 1), 1)
 	long := s.at(answer) + s.length/2 - end
-	done := line + max(taken(run{last, int((s.at(answer) + s.length/2 - s.p[1][answer]) / s.length)}), 0)
-	can, level := done/long, counted(done, 1)
-	level = span{level.low / (long + s.length), level.high / (long - s.length)}
-	if inside := (run{full.from + 1, max(last, full.from+2)}); rate/s.length > 0.05*can {
-		if f.Kind == sim.Stall {
-			f.Kind = sim.BrownOut
-		}
-		around := counted(rate*float64(inside.to-inside.from), 1).over(s.length * float64(inside.to-inside.from))
-		f.Share, f.share = digits(min(rate/s.length/can, 1), 3), span{around.low / level.high, min(around.high/level.low, 1)}
-	} else {
-		f.Kind, f.Share = sim.Stall, 0
+	done := line + taken(last, int((s.at(answer)+s.length/2-s.p[1][answer])/s.length))
+	can, at := done/long, counted(done, 1)
+	at = span{at.low / (long + s.length), at.high / (long - s.length)}
+	if f.Kind, f.Share = sim.Stall, 0; rate > 0.05*can*s.length {
+		n := max(float64(last-full-1), 1)
+		share := counted(rate*n, 1).over(s.length * n)
+		f.Kind, f.Share, f.share = sim.BrownOut, digits(min(rate/s.length/can, 1), 3), span{share.low / at.high, min(share.high/at.low, 1)}
 	}
 	f.to, f.For = span{s.at(last), s.at(last + 1)}, seconds(end, 9)-f.At
 	f.why = fmt.Sprintf("until then it refused %s; then it worked off %s, among them those that were cut off", whole(sum(s.failed, r)), whole(done))
-	answers := func(path string) bool { // whether there was a question
-		n := len(e.w.Learned.Unknown)
-		e.w.Learned.Unknown = slices.DeleteFunc(e.w.Learned.Unknown, func(q scenario.Question) bool { return q.Path == e.path(path) })
+	answered := func(path string) bool { // there was a question
+		n, asked := len(e.w.Learned.Unknown), func(q scenario.Question) bool { return q.Path == e.path(path) }
+		e.w.Learned.Unknown = slices.DeleteFunc(e.w.Learned.Unknown, asked)
 		return len(e.w.Learned.Unknown) < n
 	}
 	sv, mean := e.service(), s.usual.mean()/e.hosts()
-	if sv.Workers == 0 {
-		answers("workers")
+	unknown := sv.Workers == 0
+	if unknown && answered("workers") {
 		sv.Workers = int(max(math.Round(can*mean), 1))
-		e.value("workers", number(max(math.Floor(level.low*mean), 1), 0), number(math.Ceil(level.high*mean), 0), "Little's law: it worked off %s in %s, times %s for each", whole(done), duration(long, 0), duration(s.usual.mean(), 0))
+		e.value("workers", number(max(math.Floor(at.low*mean), 1), 0), number(math.Ceil(at.high*mean), 0), "Little's law: it worked off %s in %s, times %s for each", whole(done), duration(long, 0), duration(s.usual.mean(), 0))
 	}
-	if answers("queue.limit") || sv.Queue.Limit == 0 {
+	if answered("queue.limit") || unknown {
 		waited := max(line/e.hosts()-float64(sv.Workers), 1)
 		sv.Queue.Limit = int(digits(waited, 3))
 		e.value("queue.limit", number(math.Floor(0.85*waited), 0), number(math.Ceil(1.15*waited), 0), "%s had come when it began to refuse", whole(line))
 	}
-	if answers("cancel_work"); !sv.CancelWork {
+	if answered("cancel_work") || unknown {
 		e.value("cancel_work", "false", "false", "nothing was answered in time for %s after it refused no more", duration(long, 0))
 	}
 }
