@@ -12,7 +12,7 @@ import (
 
 // A few worlds, as each of the sources: most of what is stated is true. (The table of 200 has the share.)
 func TestCoverage(t *testing.T) {
-	options.folder, options.worlds, options.seed = t.TempDir(), 3, 1001
+	options.worlds, options.seed = 3, 1001
 	var out bytes.Buffer
 	must.Succeed(runCoverage(t.Context(), &out))
 	t.Log("\n" + out.String())

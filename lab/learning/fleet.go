@@ -2,25 +2,29 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/integrations/lullotel"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 	"github.com/lullgo/lull/lullhttp"
 )
 
-// A fleet is the processes of a sim.Fleet on sockets. Each has lullhttp's transport, and its metrics at an address of its own.
+// A fleet is the processes of a sim.Fleet on sockets. Each has lullhttp's transport, and at an address of its own the metrics that
+// the package comment of lullotel and its Transport show: its own of calls, and those of otelhttp of attempts.
 type fleet struct {
 	clock
 	def       *sim.Fleet
@@ -36,21 +40,26 @@ type process struct {
 	base    *http.Transport
 	client  *http.Client
 	metrics net.Listener
-
-	mu    sync.Mutex
-	order []string              // outcomes
-	by    map[string]*histogram // by outcome
 }
 
-func openFleet(c clock, def *sim.Fleet, p lull.Policy) *fleet {
+// openFleet has the fleet call what listens at an address, by the name of its service.
+func openFleet(c clock, def *sim.Fleet, p lull.Policy, address string) *fleet {
 	f := &fleet{clock: c, def: def}
 	p.AttemptTimeout = def.AttemptTimeout
 	for range def.Processes {
-		x := &process{fleet: f, base: &http.Transport{MaxIdleConnsPerHost: 1000}, by: map[string]*histogram{}}
-		x.count("200", -1)
-		x.client = &http.Client{Transport: must.Have(lullhttp.New(p, lullhttp.WithBase(x)))}
+		registry := prometheus.NewRegistry()
+		meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(must.Have(exporter.New(exporter.WithRegisterer(registry)))))
+		t := must.Have(lullotel.New(lullotel.WithMeterProvider(meters)))
+		x := &process{fleet: f, base: &http.Transport{MaxIdleConnsPerHost: 1000}}
+		x.base.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}
+		attempts := otelhttp.NewTransport(x, otelhttp.WithMeterProvider(meters))
+		calls := must.Have(lullhttp.New(p, lullhttp.WithBase(attempts), lullhttp.With(t.Options()...)))
+		t.WatchAll(calls.Registry().All)
+		x.client = &http.Client{Transport: calls}
 		x.metrics = must.Have(net.Listen("tcp", "127.0.0.1:0"))
-		go http.Serve(x.metrics, http.HandlerFunc(x.expose))
+		go http.Serve(x.metrics, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 		f.processes = append(f.processes, x)
 	}
 	return f
@@ -64,7 +73,7 @@ func (f *fleet) close() {
 }
 
 // run makes the calls of the fleet's arrivals, and returns when all have ended.
-func (f *fleet) run(ctx context.Context, url string, horizon time.Duration, seed uint64) {
+func (f *fleet) run(ctx context.Context, horizon time.Duration, seed uint64) {
 	d := rand.New(rand.NewPCG(seed, 1))
 	var calls sync.WaitGroup
 	for at := time.Duration(0); ctx.Err() == nil; {
@@ -76,7 +85,7 @@ func (f *fleet) run(ctx context.Context, url string, horizon time.Duration, seed
 		f.until(at)
 		calls.Go(func() {
 			began := f.now()
-			ok := get(ctx, x.client, url)
+			ok := get(ctx, x.client, "http://"+f.def.Calls+"/")
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.calls = append(f.calls, sim.Made{Began: began, Ended: f.now(), Succeeded: ok})
@@ -106,45 +115,8 @@ func get(ctx context.Context, c *http.Client, url string) bool {
 	return err == nil && resp.StatusCode == http.StatusOK
 }
 
-// RoundTrip makes one attempt, and measures it.
+// RoundTrip makes one attempt.
 func (x *process) RoundTrip(r *http.Request) (*http.Response, error) {
 	x.fleet.attempts.Add(1)
-	began := time.Now()
-	resp, err := x.base.RoundTrip(r)
-	took := time.Since(began)
-	switch {
-	case err == nil:
-		x.count(strconv.Itoa(resp.StatusCode), took)
-	case errors.Is(context.Cause(r.Context()), context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded):
-		x.count("timeout", took)
-	default:
-		x.count("connection_reset", took)
-	}
-	return resp, err
-}
-
-// count counts an attempt; nothing if it took less than no time.
-func (x *process) count(outcome string, took time.Duration) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	h := x.by[outcome]
-	if h == nil {
-		h = newHistogram()
-		x.by[outcome] = h
-		x.order = append(x.order, outcome)
-	}
-	if took >= 0 {
-		h.add(took.Seconds())
-	}
-}
-
-// expose writes the metrics as Prometheus reads them.
-func (x *process) expose(w http.ResponseWriter, _ *http.Request) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-	fmt.Fprintf(w, "# TYPE %s histogram\n", metric)
-	for _, outcome := range slices.Clone(x.order) {
-		x.by[outcome].expose(w, promLabels(series{outcome: outcome}), "")
-	}
+	return x.base.RoundTrip(r)
 }

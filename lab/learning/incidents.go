@@ -35,6 +35,9 @@ func incidents() (all []sim.Scenario) {
 		for i := range s.Services[0].Faults {
 			s.Services[0].Faults[i].At = at
 		}
+		if options.short {
+			shorten(&s)
+		}
 		all = append(all, s)
 	}
 	fault := func(f sim.Fault) func(*sim.Service, *sim.Fleet) {
@@ -53,6 +56,18 @@ func incidents() (all []sim.Scenario) {
 	})
 	add("cold cache", fault(sim.Fault{Kind: sim.Crash, For: 2 * time.Second, Warmup: 15 * time.Second, Cold: 4}))
 	return all
+}
+
+// shorten makes everything that happens take a third of its time.
+func shorten(s *sim.Scenario) {
+	s.Horizon /= 3
+	for i := range s.Services[0].Faults {
+		f := &s.Services[0].Faults[i]
+		f.At, f.For, f.Warmup = f.At/3, f.For/3, f.Warmup/3
+	}
+	for i := range s.Fleets[0].Arrivals.Ramp {
+		s.Fleets[0].Arrivals.Ramp[i].At /= 3
+	}
 }
 
 // policyFile has the policies that are compared. The first is the one in use.
@@ -114,7 +129,8 @@ type replayed struct {
 			}
 		}
 	}
-	zero time.Time // of the world
+	zero   time.Time // of the world
+	failed error     // why lull replay has failed
 }
 
 // answers are those of the policies, in the order of names, for an incident that ended then.
@@ -154,14 +170,17 @@ func replay(ctx context.Context, folder, name, policies string, sources ...strin
 	if err != nil {
 		return nil, err
 	}
-	text, failed := run(ctx, "replay", "--quiet", "--json", world, "--policy", policies)
+	text, err := run(ctx, "replay", "--quiet", "--json", world, "--policy", policies)
 	must.Succeed(os.WriteFile(filepath.Join(folder, name+".json"), text, 0o600))
-	r := &replayed{zero: must.Have(time.Parse(time.RFC3339Nano, learned.Zero))}
+	r := &replayed{zero: must.Have(time.Parse(time.RFC3339Nano, learned.Zero)), failed: err}
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, cmp.Or(failed, err)
+		return nil, cmp.Or(r.failed, err)
 	}
 	return r, nil
 }
+
+// truthFile has a recording, once the incident has happened under all policies.
+const truthFile = "truth.json"
 
 // A recording is what an incident was in truth. What recorded it is beside it.
 type recording struct {
@@ -174,6 +193,9 @@ func recordIncident(ctx context.Context, s sim.Scenario, seed uint64, folder str
 	must.Succeed(os.RemoveAll(folder))
 	must.Succeed(os.MkdirAll(folder, 0o700))
 	for k, p := range policies {
+		if ctx.Err() != nil {
+			return r
+		}
 		progress("incidents: %s, policy %s", s.Name, p.Name)
 		where := ""
 		if k == 0 {
@@ -186,7 +208,7 @@ func recordIncident(ctx context.Context, s sim.Scenario, seed uint64, folder str
 		r.Answers = append(r.Answers, answer{Name: p.Name, Back: backOf(one.recovery), Attempts: one.attempts, Succeeded: one.succeeded})
 	}
 	if ctx.Err() == nil {
-		must.Succeed(os.WriteFile(filepath.Join(folder, "truth.json"), must.Have(json.Marshal(r)), 0o600))
+		must.Succeed(os.WriteFile(filepath.Join(folder, truthFile), must.Have(json.Marshal(r)), 0o600))
 	}
 	return r
 }
@@ -203,15 +225,17 @@ func runIncidents(ctx context.Context, out io.Writer) (err error) {
 	for _, p := range policies {
 		names = append(names, p.Name)
 	}
-	var sums [sets]struct{ asked, backs, attempts, pairs, ordered int }
+	var sums [sets]sum
 	for n, s := range incidents() {
 		if options.only != "" && options.only != s.Name {
 			continue
 		}
 		folder := filepath.Join(root, strings.ReplaceAll(s.Name, " ", "-"))
 		var truth recording
-		if options.again {
-			must.Succeed(json.Unmarshal(must.Have(os.ReadFile(filepath.Join(folder, "truth.json"))), &truth))
+		text, failed := os.ReadFile(filepath.Join(folder, truthFile))
+		if options.again && failed == nil {
+			progress("incidents: %s, as recorded", s.Name)
+			must.Succeed(json.Unmarshal(text, &truth))
 		} else {
 			truth = recordIncident(ctx, s, uint64(n), folder, policies)
 		}
@@ -220,14 +244,14 @@ func runIncidents(ctx context.Context, out io.Writer) (err error) {
 		}
 		prometheus, address := startPrometheus(folder, nil)
 		access, service := filepath.Join(folder, "access.log"), filepath.Join(folder, "service.jsonl")
-		metrics := []string{address, "--from", truth.From.Format(time.RFC3339), "--to", truth.To.Add(2 * time.Second).Format(time.RFC3339)}
+		metrics := []string{address, "--from", truth.From.Format(time.RFC3339), "--to", truth.To.Format(time.RFC3339)}
 		var simulated []sim.Result
 		for _, p := range policies {
 			simulated = append(simulated, must.Have(sim.Run(ctx, s, sim.Contender{Name: p.Name, Policy: p.Policy}, sim.Options{Seed: 1})))
 		}
 		end := truth.From.Add(simulated[0].Recovery.From)
 		var predicted [sets][]answer
-		fmt.Fprintf(out, "\n%s\n\n", s.Name)
+		fmt.Fprintf(out, "\n### %s\n\n", s.Name)
 		for k, sources := range [sets][]string{{access}, append([]string{access}, metrics...), append(append([]string{service}, metrics...), "--field", "side=served", "--field", "host=host")} {
 			r, failed := replay(ctx, folder, fmt.Sprint("world-", k), file, sources...)
 			switch {
@@ -235,6 +259,8 @@ func runIncidents(ctx context.Context, out io.Writer) (err error) {
 				fmt.Fprintf(out, "%s: no answer: %v\n\n", sourceNames[k], failed)
 			case !r.Reproduced:
 				fmt.Fprintf(out, "%s: refused: %s\n\n", sourceNames[k], r.far())
+			case r.Policies == nil:
+				fmt.Fprintf(out, "%s: reproduced (%s), but refused: %v\n\n", sourceNames[k], r.far(), r.failed)
 			default:
 				fmt.Fprintf(out, "%s: reproduced: %s\n\n", sourceNames[k], r.far())
 				predicted[k] = r.answers(names, end)
@@ -242,6 +268,7 @@ func runIncidents(ctx context.Context, out io.Writer) (err error) {
 		}
 		prometheus.Kill()
 
+		fmt.Fprint(out, "<!-- not checked: it takes half an hour, and needs nginx and Prometheus -->\n\n")
 		head := append([]string{"policy", "success", "back: sockets", "the true world, simulated"}, sourceNames[:]...)
 		head = append(append(head, "attempts a call: sockets", "the true world, simulated"), sourceNames[:]...)
 		row(out, head...)
@@ -279,11 +306,29 @@ func runIncidents(ctx context.Context, out io.Writer) (err error) {
 			}
 		}
 	}
-	for j, s := range sums {
-		fmt.Fprintf(out, "\n%s: time back right for %d of %d policies, attempts for %d, order right for %d of %d pairs that differ\n", sourceNames[j], s.backs, s.asked, s.attempts, s.ordered, s.pairs)
+	fmt.Fprintln(out)
+	row(out, append([]string{"six incidents on sockets, four policies"}, sourceNames[:]...)...)
+	fmt.Fprintln(out, strings.Repeat("|---", 1+sets)+"|")
+	for _, of := range []struct {
+		what string
+		text func(s sum) string
+	}{
+		{"answered", func(s sum) string { return fmt.Sprint(s.asked / len(policies)) }},
+		{"time back within 20 % or 1 s", func(s sum) string { return fmt.Sprintf("%d of %d", s.backs, s.asked) }},
+		{"attempts a call within 5 %", func(s sum) string { return fmt.Sprintf("%d of %d", s.attempts, s.asked) }},
+		{"order of two policies that differ", func(s sum) string { return fmt.Sprintf("%d of %d", s.ordered, s.pairs) }},
+	} {
+		cells := []string{of.what}
+		for _, s := range sums {
+			cells = append(cells, of.text(s))
+		}
+		row(out, cells...)
 	}
 	return nil
 }
+
+// A sum counts the predictions that are right.
+type sum struct{ asked, backs, attempts, pairs, ordered int }
 
 // The sources that lull learns from.
 const sets = 3

@@ -28,7 +28,7 @@ var options struct {
 	lull, folder, only string
 	seed               uint64
 	worlds             int
-	keep, again        bool
+	keep, again, short bool
 }
 
 var parts = []struct {
@@ -48,7 +48,8 @@ func main() {
 		flag.Uint64Var(&options.seed, "seed", 1, "coverage, proposals: the first seed")
 		flag.IntVar(&options.worlds, "worlds", 200, "coverage, proposals: how many worlds")
 		flag.BoolVar(&options.keep, "keep", false, "coverage: keep all files")
-		flag.BoolVar(&options.again, "again", false, "incidents, proposals: use what an earlier run has recorded and proposed in the folder")
+		flag.BoolVar(&options.again, "again", false, "incidents, proposals: use what an earlier run has recorded and proposed in the folder, and make only what is missing")
+		flag.BoolVar(&options.short, "short", false, "incidents: a third as long, to see whether all of it works")
 		flag.Parse()
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()

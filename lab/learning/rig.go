@@ -47,23 +47,25 @@ func live(ctx context.Context, s sim.Scenario, p lull.Policy, seed uint64, folde
 		defer h.server.Close()
 		hosts = append(hosts, h.url)
 	}
-	f := openFleet(c, &s.Fleets[0], p)
-	defer f.close()
 	temporary := must.Have(os.MkdirTemp("", "lull-learning-"))
 	defer os.RemoveAll(temporary)
 	accessLog := "/dev/null"
 	if folder != "" {
 		accessLog = filepath.Join(folder, "access.log")
-		prometheus, _ := startPrometheus(folder, f)
-		defer prometheus.Kill()
 	}
 	nginx, url := startNginx(temporary, accessLog, hosts)
 	defer nginx.Kill()
+	f := openFleet(c, &s.Fleets[0], p, strings.TrimPrefix(url, "http://"))
+	defer f.close()
+	if folder != "" {
+		prometheus, _ := startPrometheus(folder, f)
+		defer prometheus.Kill()
+	}
 	if !time.Now().Before(c.began) {
 		must.Fail("the servers took too long to start")
 	}
 	r.from = c.began
-	f.run(ctx, url, s.Horizon, seed)
+	f.run(ctx, s.Horizon, seed)
 	r.to = time.Now()
 	for _, call := range f.calls {
 		if call.Succeeded {

@@ -6,9 +6,14 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -67,6 +72,8 @@ func (f Command) options() (source.Options, error) {
 	var l problem.List
 	o := source.Options{Format: string(f.Format), LogFormat: string(f.LogFormat), Service: string(f.Service), Fields: map[string]string{}}
 	l.Check(len(f.Sources) > 0, "SOURCE", "missing", "at least one file, or the URL of a Prometheus")
+	prometheus := func(s string) bool { return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") }
+	l.Check(!slices.ContainsFunc(f.Sources, prometheus) || f.From != "" && f.To != "", "--from or --to", "missing", "both, since a Prometheus is read")
 	l.Check(f.Format == "" || slices.Contains(source.Formats, o.Format), "--format", f.Format.Quoted(), strings.Join(source.Formats, ", "))
 	l.Check(!f.Ask || !slices.Contains(f.Sources, "-"), "--ask", "given for standard input", "sources that are files, because the answers are read from there")
 	for _, field := range f.Field {
@@ -102,10 +109,18 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	if err != nil {
 		return err
 	}
+	for i, source := range f.Sources {
+		if slices.ContainsFunc(f.Sources[:i], func(s string) bool { return isSame(s, source) }) {
+			return cli.Fail(cli.Misused, fmt.Errorf("%s is named twice: its requests would count twice", source))
+		}
+	}
 	for _, file := range []cli.Text{f.Output, f.Report} {
 		if file != "" {
 			if err := cli.CanWrite(string(file)); err != nil {
 				return err
+			}
+			if i := slices.IndexFunc(f.Sources, func(s string) bool { return isSame(s, string(file)) }); i >= 0 {
+				return cli.Fail(cli.Misused, fmt.Errorf("%s is a source, and would be written over: want another file", file))
 			}
 		}
 	}
@@ -122,7 +137,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	data, err := source.Read(env.Context, f.Sources, o)
 	p.End()
 	if err != nil {
-		return err
+		return coded(env.Context, err)
 	}
 	w, err := estimate.Make(data)
 	if err != nil {
@@ -133,6 +148,7 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 		if err := ask(&w, env.Stdin, env.Stderr); err != nil {
 			return err
 		}
+		w.Unknown = w.Open()
 	}
 	text, err := scenario.FormatLearned(w.Scenario, w.Learned)
 	if err != nil {
@@ -140,6 +156,11 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	}
 	for _, sentence := range []string{w.Normal, w.Happened, w.Unknown} {
 		fmt.Fprint(env.Stdout, term.Fill("", sentence))
+	}
+	if n := len(w.Learned.Unknown); n > 0 && f.Output == "" {
+		fmt.Fprint(env.Stdout, term.Fill("", fmt.Sprintf("-o FILE writes %s about that, and --ask asks.", term.Counted(n, "question"))))
+	} else if n > 0 {
+		fmt.Fprint(env.Stdout, term.Fill("", fmt.Sprintf("The file has %s about that, and --ask asks.", term.Counted(n, "question"))))
 	}
 	printProblems(env.Stdout, append(data.Problems, w.Problems...))
 	if f.Output != "" {
@@ -160,6 +181,24 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	}
 	fmt.Fprintf(env.Stdout, "\nThe page is in %s.\n", f.Report)
 	return nil
+}
+
+func isSame(a, b string) bool {
+	one, err := os.Stat(a)
+	other, failed := os.Stat(b)
+	return err == nil && failed == nil && os.SameFile(one, other)
+}
+
+// coded gives a source that is wrong the exit code of that, and leaves one that cannot be read at 1.
+func coded(ctx context.Context, err error) error {
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		address, _, _ := strings.Cut(request.URL, "/api/")
+		return fmt.Errorf("%s cannot be read: %w", address, request.Err)
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok || ctx.Err() != nil {
+		return err
+	}
+	return cli.Fail(cli.Misused, err)
 }
 
 func printProblems(out io.Writer, all []observed.Problem) {
@@ -226,7 +265,7 @@ func pageOf(w estimate.World, text, command string) report.Page {
 	p := report.Page{
 		Scenario: w.Scenario, ScenarioYAML: text, Command: command, Version: cli.Version(), Measured: true,
 		Summaries: []sim.Summary{{Contender: sim.Contender{Name: "measured"}, Results: []sim.Result{{Series: s}}}},
-		Notes:     []string{w.Normal, w.Happened, w.Unknown},
+		Notes:     []string{w.Normal, w.Happened, w.Unknown, "0 s is " + w.Learned.Zero + "."},
 	}
 	for _, service := range w.Scenario.Services {
 		for _, f := range service.Faults {

@@ -57,7 +57,7 @@ func TestLearn(t *testing.T) {
 	if code != cli.OK {
 		t.Fatalf("exit code %d, %s%s", code, out, errs)
 	}
-	for _, want := range []string{"Normal was: service got 101.2 requests a second", "the simulator's errors (100%) for 20", "Not known: ", "Problems of the sources:", "The world is in " + world, "The page is in "} {
+	for _, want := range []string{"Normal was: service got 101.2 requests a second", "what looks like errors (100%) for 20", "Not known: ", "Problems of the sources:", "The world is in " + world, "The page is in "} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -70,6 +70,9 @@ func TestLearn(t *testing.T) {
 	f := s.Services[0].Faults
 	if len(f) != 1 || f[0].Kind != sim.Errors || l.Zero != "2026-11-29T14:00:01Z" {
 		t.Errorf("faults %v, zero %s", f, l.Zero)
+	}
+	if !strings.Contains(string(must.Have(os.ReadFile(page))), "0 s is 2026-11-29T14:00:01Z") {
+		t.Error("the page does not say what its times count from")
 	}
 	text := string(must.Have(os.ReadFile(world))) + string(must.Have(os.ReadFile(page)))
 	for _, private := range []string{"orders", "10.0.0.7", "bob", "curl", "what is this", "access.log"} {
@@ -86,6 +89,9 @@ func TestAsk(t *testing.T) {
 	dir := t.TempDir()
 	log, world := accessLog(t, dir), filepath.Join(dir, "world.yaml")
 	code, out, errs := learns(t, strings.Repeat("many\n8\n", 9), log, "--ask", "-o", world)
+	if strings.Contains(out, "how many processes") {
+		t.Errorf("what was answered is said not to be known: %s", out)
+	}
 	if code != cli.OK || !strings.Contains(errs, "How many processes call?") || !strings.Contains(errs, "want a whole number") {
 		t.Fatalf("exit code %d, %s%s", code, out, errs)
 	}
@@ -116,7 +122,21 @@ func TestMistakes(t *testing.T) {
 		t.Errorf("of one line: exit code %d, %s", code, errs)
 	}
 	without := clitest.Write(t, filepath.Join(t.TempDir(), "b.log"), strings.Repeat(`::1 - - [29/Nov/2026:14:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "x"`+"\n", 9))
-	if code, _, errs := learns(t, "", without); code == cli.OK || !strings.Contains(errs, "log_format") {
+	if code, _, errs := learns(t, "", without); code != cli.Misused || !strings.Contains(errs, "log_format") {
 		t.Errorf("without times: exit code %d, %s", code, errs)
+	}
+	log := accessLog(t, t.TempDir())
+	for want, args := range map[string][]string{
+		log + " is a source, and would be written over": {log, "-o", filepath.Join(filepath.Dir(log), ".", "access.log")},
+		log + " is named twice":                         {log, log},
+		"--from or --to is missing: want both":          {"http://127.0.0.1:1"},
+		"field x=y: want time, start":                   {log, "--field", "x=y"},
+	} {
+		if code, _, errs := learns(t, "", args...); code != cli.Misused || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit code %d, no %q in\n%s", args, code, want, errs)
+		}
+	}
+	if code, _, errs := learns(t, "", filepath.Join(t.TempDir(), "none")); code != cli.Failed || !strings.Contains(errs, "none") {
+		t.Errorf("a file that is not there: exit code %d, %s", code, errs)
 	}
 }

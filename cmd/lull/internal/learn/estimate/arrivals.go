@@ -28,7 +28,7 @@ func (e *estimator) arrivals() error {
 	s = newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*s.Step)
 	counts := slices.Clone(s.arrived())
 	what, pure := [...]string{"calls", "attempts, among them retries", "requests, among them retries"}[s.Side], s.Side == observed.Calls
-	if !slices.ContainsFunc(s.retries, math.IsNaN) && (s.Side == observed.Attempts || sum(s.retries, s.whole()) > 0) {
+	if s.countsRetries() && (s.Side == observed.Attempts || sum(s.retries, s.whole()) > 0) {
 		what, pure = "first attempts", true
 		for i, r := range s.retries {
 			counts[i] -= r
@@ -53,10 +53,10 @@ func (e *estimator) arrivals() error {
 		}
 	}
 	means := segments(counts, 1)
-	single, spread := dispersion(quiet, means)
+	single, spread := dispersion(quiet, means, 1)
 	if spread > 1 {
 		means = segments(counts, spread)
-		single, spread = dispersion(quiet, means)
+		single, spread = dispersion(quiet, means, 1)
 	}
 	// The rate is that of the longest stretch outside of incidents.
 	stretches := stretchesOf(means)
@@ -82,7 +82,7 @@ func (e *estimator) arrivals() error {
 	a.Rate = digits(e.rate, 4)
 	shape := ""
 	switch {
-	case single < 0.5 && total/n(best) >= 5:
+	case s.Exact && single < 0.5 && total/n(best) >= 5: // counters are interpolated, which makes them even
 		a.Kind, shape = sim.Constant, ", as evenly as by a clock"
 	case spread > 1:
 		shape = fmt.Sprintf(", in counts that vary %s times as much as by chance alone", number(spread, 0))

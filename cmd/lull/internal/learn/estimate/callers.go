@@ -76,7 +76,7 @@ func (e *estimator) timeout(h hist, what string) {
 // retries learns how many retries a failed attempt has: from the callers' count, or from what a server gets in an incident beyond what it gets otherwise.
 func (e *estimator) retries() {
 	for _, s := range e.sum {
-		if s == nil || s.Side == observed.Calls || slices.ContainsFunc(s.retries, math.IsNaN) {
+		if s == nil || s.Side == observed.Calls || !s.countsRetries() {
 			continue
 		}
 		if again, lost := sum(s.retries, s.whole()), sum(s.lost, s.whole()); lost >= 20 {

@@ -9,30 +9,39 @@ import (
 type calm struct {
 	bad       []bool
 	incidents []run
-	// Of the normal steps: the share that did not succeed, the bar from which on answers are slow, and their share.
-	failing float64
-	slowBar int
-	slow    float64
-	rate    float64 // of answers, median, for each step
-	usual   hist    // of answers
-	median  float64
+	// Of the normal steps: the share that did not succeed; answers longer than their median, and than 95 % of them.
+	failing    float64
+	half, slow tail
+	rate       float64 // of answers, median, for each step
+	usual      hist    // of answers
+	median     float64
+}
+
+// A tail is the answers from a bar on: how many they are in each step, and their share of what is normal.
+type tail struct {
+	in    []float64
+	share float64
 }
 
 // certain is the surprise, in standard deviations, from which on a step is not normal: once in some 100,000 steps by chance.
 const certain = 4.5
 
-// findCalm separates the normal steps from the others. It begins with those of the better third, by their median time and their share of failures, and takes in
-// each step that is not certainly worse than those it has, until nothing changes. A step is worse if more fails than can be chance and twice the share, or
-// more is slow (than 95 % of what is normal) than can be chance and three times the share, or much less is answered than arrives.
+// findCalm separates the normal steps from the others. It begins with the better tenths of the time, by their median time and their share of failures, and takes in
+// what is not certainly worse than those it has, until nothing changes.
 func (s *steps) findCalm() {
-	shares := make([]float64, len(s.all))
-	for i := range shares {
-		shares[i] = s.lost[i] / s.all[i]
-	}
-	time, share := quantileOf(s.p[1], 0.3), quantileOf(shares, 0.3)
 	s.bad = make([]bool, len(s.all))
-	for i, n := range s.all {
-		s.bad[i] = math.IsNaN(shares[i]) || s.p[1][i] > 1.5*time || shares[i] > share+3*math.Sqrt(share*(1-share)/n)+1/n
+	var tenths [10]run
+	var times, shares [10]float64
+	for k := range tenths {
+		r := run{k * len(s.all) / 10, (k + 1) * len(s.all) / 10}
+		tenths[k], times[k], shares[k] = r, quantileOf(s.p[1][r.from:r.to], 0.5), sum(s.lost, r)/sum(s.all, r)
+	}
+	time, share := quantileOf(times[:], 0.3), quantileOf(shares[:], 0.3)
+	for k, r := range tenths {
+		n := sum(s.all, r)
+		for i := r.from; i < r.to; i++ {
+			s.bad[i] = times[k] > 1.5*time || shares[k] > share+3*math.Sqrt(share*(1-share)/n)+1/n
+		}
 	}
 	for range 10 {
 		s.measure()
@@ -60,21 +69,32 @@ func (s *steps) measure() {
 		}
 	}
 	s.failing, s.rate = lost/max(all, 1), quantileOf(rates, 0.5)
-	// The bar above which 5 % are, or as near to that as the edges allow.
-	above, best := 0.0, math.Inf(1)
-	for i := len(s.usual.counts) - 1; i > 0; i-- {
-		above += s.usual.counts[i] / max(s.usual.n, 1)
-		if d := math.Abs(math.Log(max(above, 1e-4) / 0.05)); d < best {
-			best, s.slowBar, s.slow = d, i, max(above, 1/max(s.usual.n, 1))
-		}
-	}
+	s.half, s.slow = s.tail(s.usual, 0.5), s.tail(s.usual, 0.05)
 }
 
-func (s *steps) judge() {
-	s.bad = make([]bool, len(s.all))
-	for i := range s.bad {
-		s.bad[i] = s.fails(s.lost[i], s.all[i]) || s.late(run{i, i + 1}, 3)
+// tail returns the answers above the bar that has such a share of h above it, or as near to that as the edges allow.
+func (s *steps) tail(h hist, share float64) tail {
+	t, bar, above, best := tail{in: make([]float64, len(s.all))}, len(s.Edges), 0.0, math.Inf(1)
+	for i := len(h.counts) - 1; i > 0; i-- {
+		above += h.counts[i] / max(h.n, 1)
+		if d := math.Abs(math.Log(max(above, 1e-4) / share)); d < best {
+			best, bar, t.share = d, i, max(above, 1/max(h.n, 1))
+		}
 	}
+	for i := range t.in {
+		t.in[i] = s.times(run{i, i + 1}, nil, answered).above(bar)
+	}
+	return t
+}
+
+// judge finds what is worse than normal: stretches in which twice as many fail, or three times as many are slow, or a fifth more take longer than the median, and
+// steps in which much less is answered than arrives.
+func (s *steps) judge() {
+	were := s.bad
+	s.bad = make([]bool, len(s.all))
+	s.mark(s.lost, s.all, s.failing, 2*s.failing+0.02, were)
+	s.mark(s.slow.in, s.ok, s.slow.share, 3*s.slow.share, were)
+	s.mark(s.half.in, s.ok, s.half.share, 1.2*s.half.share, were)
 	for i, ok := range s.ok {
 		expected := s.began[i]
 		if math.IsNaN(expected) && slices.Contains(s.bad[max(i-3, 0):min(i+4, len(s.bad))], true) {
@@ -86,6 +106,56 @@ func (s *steps) judge() {
 	}
 }
 
+// mark marks the stretches in which more than the share worst of n are in k, if that is no chance: normal is another share, with the dispersion that it has in most
+// fifths of the time, without the steps that were bad so far. A stretch goes from where k exceeds the share to where the excess is the greatest, unless what lies between is certainly below it.
+func (s *steps) mark(k, n []float64, normal, worst float64, were []bool) {
+	if worst >= 1 {
+		return
+	}
+	spreads, quiet := make([]float64, 5), slices.Clone(k)
+	for i, bad := range were {
+		if bad {
+			quiet[i] = math.NaN()
+		}
+	}
+	for i := range spreads {
+		from, to := i*len(k)/5, (i+1)*len(k)/5
+		_, spreads[i] = dispersion(quiet[from:to], n[from:to], normal)
+	}
+	enough := certain * math.Sqrt(quantileOf(spreads, 0.5)*(1-normal))
+	for from := 0; from < len(k); from++ {
+		excess, most, to := 0.0, 0.0, from
+		for i := from; i < len(k); i++ {
+			if excess += or(k[i]-worst*n[i], 0); excess > most {
+				most, to = excess, i+1
+			}
+			if gap := (run{to, i + 1}); excess <= 0 || surprise(sum(k, gap), worst*sum(n, gap)) < -certain {
+				break
+			}
+		}
+		if r := (run{from, to}); surprise(sum(k, r), normal*sum(n, r)) > enough {
+			r = core(k, n, r, (normal+sum(k, r)/sum(n, r))/2)
+			for i := r.from; i < r.to; i++ {
+				s.bad[i] = true
+			}
+		}
+		from = max(from, to-1)
+	}
+}
+
+// core returns the part of r in which k exceeds a share of n the most: what is a little more than normal before a bad stretch is no part of it.
+func core(k, n []float64, r run, share float64) run {
+	best, sum, most, from := r, 0.0, 0.0, r.from
+	for i := r.from; i < r.to; i++ {
+		if sum += or(k[i]-share*n[i], 0); sum <= 0 {
+			sum, from = 0, i+1
+		} else if sum > most {
+			most, best = sum, run{from, i + 1}
+		}
+	}
+	return best
+}
+
 // fails reports whether lost of all is more than normal.
 func (s *steps) fails(lost, all float64) bool {
 	return lost > (2*s.failing+0.02)*all && surprise(lost, s.failing*all) > certain
@@ -93,18 +163,11 @@ func (s *steps) fails(lost, all float64) bool {
 
 // late reports whether more answers are slow than normal, and that many times as many.
 func (s *steps) late(r run, times float64) bool {
-	above, all := 0.0, sum(s.ok, r)
-	for i := r.from; i < min(r.to, len(s.Points)); i++ {
-		for code, b := range s.Points[i].Ended {
-			if b.Counts != nil && answered(code) {
-				above += sum(b.Counts, run{s.slowBar, len(b.Counts)})
-			}
-		}
-	}
-	return s.slowBar > 0 && s.slow < 0.3 && above > times*s.slow*all && surprise(above, s.slow*all) > certain
+	slow, usual := sum(s.slow.in, r), s.slow.share*sum(s.ok, r)
+	return s.slow.share < 0.3 && slow > times*usual && surprise(slow, usual) > certain
 }
 
-// gather makes incidents of bad steps. Two are one if the time between them is less than half of what came before, or three steps, or if more failed in it than is
+// gather makes incidents of bad steps. Two are one if there are three steps or fewer between them, or if more failed in these than is
 // normal. One that is a single step in which less than a fifth fails is none: it counts as normal.
 func (s *steps) gather() {
 	for i, bad := range s.bad {
@@ -114,7 +177,7 @@ func (s *steps) gather() {
 		if k := len(s.incidents); k > 0 {
 			last := &s.incidents[k-1]
 			gap := run{last.to, i}
-			if i-last.to <= max(3, (last.to-last.from)/2) || s.fails(sum(s.lost, gap), sum(s.all, gap)) {
+			if i-last.to <= 3 || s.fails(sum(s.lost, gap), sum(s.all, gap)) {
 				last.to = i + 1
 				continue
 			}

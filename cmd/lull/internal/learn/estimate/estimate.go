@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -118,10 +119,10 @@ func (e *estimator) learn(g *group) error {
 	e.sum, e.hidden = [3]*steps{}, false
 	for side, parts := range g.side {
 		var places []*steps // that measured, the innermost first: it does not see that callers go
-		// A proxy that logs its own attempts, too, is no caller: those who call it repeat what it cannot tell from calls.
+		// A proxy that logs its own attempts, too, is no caller: those who call it repeat what it cannot tell from calls. (Metrics of all have one source.)
 		parts = slices.DeleteFunc(slices.Clone(parts), func(p *observed.Series) bool {
 			proxy := func(s *observed.Series) bool { return s.Source == p.Source }
-			return p.Side == observed.Attempts && slices.ContainsFunc(g.side[observed.Served], proxy)
+			return p.Exact && p.Side == observed.Attempts && slices.ContainsFunc(g.side[observed.Served], proxy)
 		})
 		for len(parts) > 0 {
 			first, rest := parts[0], []*observed.Series(nil)
@@ -297,26 +298,37 @@ func (e *estimator) path(field string) string {
 func (e *estimator) errors() {
 	s := cmp.Or(e.sum[observed.Attempts], e.main)
 	good := e.calmIn(s)
+	count := func(use func(int) bool) (all, bad float64) {
+		for i := range s.Points {
+			if use(i) {
+				all, bad = all+s.all[i], bad+s.failed[i]
+			}
+		}
+		return all, bad
+	}
+	use := good
+	all, bad := count(use)
+	more := 0.0
+	quiet := func(i int) bool { return good(i) && s.p[1][i] <= s.median }
+	if n, k := count(quiet); surprise(bad-k, bad*(1-n/all)) > 2*math.Sqrt(n/all) { // in the other steps some that wait are refused
+		use, all, bad, more = quiet, n, k, (bad-k)/(all-n)-k/n // and as many more in these
+	}
 	byCode := map[string]float64{}
-	var all, bad float64
-	fails, means := make([]float64, len(s.all)), slices.Clone(s.all)
+	fails := make([]float64, len(s.all))
 	for i := range s.Points {
-		if fails[i] = math.NaN(); !good(i) {
+		if fails[i] = math.NaN(); !use(i) {
 			continue
 		}
 		fails[i] = s.failed[i]
-		all, bad = all+s.all[i], bad+s.failed[i]
 		for code, b := range s.Points[i].Ended {
 			if !answered(code) || code[0] == '4' {
 				byCode[code] += b.N
 			}
 		}
 	}
-	for i := range means {
-		means[i] *= bad / max(all, 1)
-	}
-	_, spread := dispersion(fails, means)
+	_, spread := dispersion(fails, s.all, bad/max(all, 1))
 	at := wilson(bad, all, spread)
+	at.low = max(at.low-more, 0)
 	e.service().Errors = digits(bad/max(all, 1), 4)
 	e.value("errors", share(at.low, -1), share(at.high, 1), "%s of %s failed while all was normal", whole(bad), whole(all))
 	if s.Side == observed.Calls && bad > 0 {
@@ -335,8 +347,8 @@ func (e *estimator) errors() {
 	if bad > 0 {
 		failures = share(bad/all, 0)
 	}
-	e.normal = append(e.normal, fmt.Sprintf("%s got %s requests a second, answered half of them within %s and 99 %% within %s, and %s failed", e.service().Name,
-		number(e.rate, 0), duration(e.main.usual.quantile(0.5), 0), duration(e.main.usual.quantile(0.99), 0), failures))
+	e.normal = append(e.normal, fmt.Sprintf("%s got %s, answered half of them within %s and 99 %% within %s, and %s failed", e.service().Name,
+		rate(e.rate), duration(e.main.usual.quantile(0.5), 0), duration(e.main.usual.quantile(0.99), 0), failures))
 }
 
 // sorted returns the keys of m, those with the most first.
@@ -418,12 +430,26 @@ func (e *estimator) tell() {
 	if len(e.happened) > 0 {
 		e.w.Happened = "This happened: " + strings.Join(e.happened, "; ") + "."
 	}
-	e.w.Unknown = "Everything that the simulator needs is known."
-	var paths []string
-	for _, q := range e.w.Learned.Unknown {
-		paths = append(paths, q.Path)
+	e.w.Unknown = e.w.Open()
+}
+
+// Open returns the sentence of what is not known.
+func (w World) Open() string {
+	var open []string
+	for _, q := range w.Learned.Unknown {
+		path := strings.Split(q.Path, ".")
+		name := "the service"
+		if all := w.Scenario.Services; len(all) > 1 {
+			i, _ := strconv.Atoi(path[1])
+			name = all[i].Name
+		}
+		text := strings.ReplaceAll(cmp.Or(plain[path[len(path)-1]], q.Path), "%s", name)
+		if !slices.Contains(open, text) {
+			open = append(open, text)
+		}
 	}
-	if slices.Sort(paths); len(paths) > 0 {
-		e.w.Unknown = fmt.Sprintf("Not known: %s (the file has the questions).", strings.Join(slices.Compact(paths), ", "))
+	if len(open) == 0 {
+		return "Everything that the simulator needs is known."
 	}
+	return fmt.Sprintf("Not known: %s.", strings.Join(open, "; "))
 }

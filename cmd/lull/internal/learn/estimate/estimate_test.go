@@ -90,9 +90,38 @@ func TestIncidents(t *testing.T) {
 		if m.cold > 0 && (f[0].Cold < 5 || f[0].Cold > 9 || f[0].Warmup < 15*time.Second || f[0].Warmup > 35*time.Second) {
 			t.Errorf("%s: cold %v for %v", name, f[0].Cold, f[0].Warmup)
 		}
-		if !strings.HasPrefix(w.Happened, "This happened: a fault like the simulator's "+c.kind.String()) {
+		if !strings.HasPrefix(w.Happened, "This happened: what looks like "+map[bool]string{false: "a "}[c.kind == sim.Errors]+c.kind.String()) {
 			t.Errorf("%s: %s", name, w.Happened)
 		}
+	}
+}
+
+// Of two kinds of requests the slow one hides that all take longer, if only the slowest are looked at: the median shows it.
+func TestSlowDownOfMixedTimes(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.work = func(r *rand.Rand) float64 {
+		if r.Float64() < 0.1 {
+			return 0.05 * r.ExpFloat64()
+		}
+		return 0.004 * r.ExpFloat64()
+	}
+	m.slowing, m.slowBy = [2]float64{60.3, 90.3}, 2.5
+	w := learned(t, m.fly())
+	if f := w.Scenario.Services[0].Faults; len(f) != 1 || f[0].Kind != sim.SlowDown {
+		t.Errorf("%v, %s", f, w.Happened)
+	}
+	w.within(t, map[string]float64{"services.0.faults.0.at": 59.3, "services.0.faults.0.for": 30, "service time p50": 0.0032})
+}
+
+// Where much is to do, requests wait now and then, and the line is full now and then. That is normal, and what is refused then is no error of its own.
+func TestWaitsInPeace(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		m := made{seed: seed, length: 400, most: 60, workers: 2, limit: 6, work: func(r *rand.Rand) float64 { return 0.025 * r.ExpFloat64() }}
+		w := learned(t, m.fly())
+		check.Equal(t, w.Happened, "Nothing happened that is not normal.", "what happened")
+		w.within(t, map[string]float64{"services.0.errors": 0, "service time p50": 0.0364})
 	}
 }
 
@@ -101,7 +130,7 @@ func TestPeace(t *testing.T) {
 	m := usual()
 	w := learned(t, m.fly())
 	check.Equal(t, w.Happened, "Nothing happened that is not normal.", "what happened")
-	check.Equal(t, w.Unknown, "Not known: fleets.0.processes, services.0.workers (the file has the questions).", "what is not known")
+	check.Equal(t, w.Unknown, "Not known: how many requests the service works on at a time; how many processes call the service.", "what is not known")
 	s := w.Scenario.Services[0]
 	if s.Workers != 0 || s.Queue.Limit != 0 || len(w.Scenario.Fleets[0].Arrivals.Ramp) > 0 || w.Learned.Zero != "2026-11-29T12:00:01Z" {
 		t.Errorf("%+v, %s", s, w.Learned.Zero)
@@ -151,14 +180,35 @@ func TestRetries(t *testing.T) {
 	server := learned(t, m.fly())
 	m.calls = true
 	both := learned(t, m.fly())
-	for name, w := range map[string]World{"the server": server, "both": both} {
+	m.counted, m.edges = true, []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5}
+	for name, w := range map[string]World{"the server": server, "both": both, "counters of calls, which end up to 2 s after they began": learned(t, m.fly())} {
 		// Of 100 calls 80 fail once, 64 twice and 51 three times: 144 retries for 195.
 		w.within(t, map[string]float64{"fleets.0.arrivals.rate": 200, "retries for a failed attempt, by the load in incidents": 144.0 / 195, "services.0.faults.0.share": 0.8})
-		if w.asked("fleets.0.arrivals.ramp") == (name == "both") || len(w.Scenario.Fleets[0].Arrivals.Ramp) > 0 {
+		if w.asked("fleets.0.arrivals.ramp") != (name == "the server") || len(w.Scenario.Fleets[0].Arrivals.Ramp) > 0 {
 			t.Errorf("%s: %v %v", name, w.Learned.Unknown, w.Scenario.Fleets[0].Arrivals.Ramp)
 		}
 	}
 	check.Equal(t, both.Scenario.Fleets[0].Processes, 1, "processes")
+}
+
+// Who counts retries knows them, also if a moment is missing.
+func TestCountedRetries(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.errors, m.retries = 0.1, 1
+	d := m.fly()
+	s := d.Series[0]
+	s.Side = observed.Attempts
+	for i := range s.Points {
+		p := &s.Points[i]
+		p.Retries = p.Ended["500"].N / 2 // nearly
+		p.Missing = i == 70
+	}
+	w := learned(t, d)
+	w.within(t, map[string]float64{"fleets.0.arrivals.rate": 209, "retries for a failed attempt": 0.5}) // of 220 attempts 22 fail, and 11 are said to be retries
+	if w.asked("fleets.0.arrivals.ramp") {
+		t.Error("asked for what is known")
+	}
 }
 
 // A proxy sees callers go, and the service behind it does the work for them all the same: together they show how long it really stood still.
@@ -190,6 +240,34 @@ func TestQueue(t *testing.T) {
 	w.within(t, map[string]float64{"services.0.queue.limit": 600, "services.0.workers": 14, "capacity": 280})
 	if w.Scenario.Services[0].CancelWork || w.asked("services.0.cancel_work") || w.asked("services.0.queue.limit") {
 		t.Errorf("%+v\n%v", w.Scenario.Services[0].Queue, w.Learned.Unknown)
+	}
+}
+
+// What it answers while requests wait is its capacity, also if single steps differ much because a few requests take long, and if counters alone were measured.
+func TestCapacityOfMixedTimes(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		m := made{seed: seed, length: 300, most: 400, workers: 4, limit: 60, rate: func(at float64) float64 {
+			if at > 141.7 && at < 183.2 {
+				return 400
+			}
+			return 80
+		}, work: func(r *rand.Rand) float64 { // 25 ms in the mean: 160 requests a second
+			if r.Float64() < 0.04 {
+				return 0.4 * r.ExpFloat64()
+			}
+			return 0.009375 * r.ExpFloat64()
+		}}
+		if seed%2 == 1 {
+			m.edges, m.step, m.counted = buckets, 5, true
+		}
+		w := learned(t, m.fly())
+		i := slices.IndexFunc(w.Learned.Seen, func(f scenario.Fact) bool { return f.What == "capacity" })
+		if i < 0 {
+			t.Errorf("%d: not known", seed)
+		} else if f := w.Learned.Seen[i]; math.Abs((parsed(f.Low)+parsed(f.High))/2-160) > 16 {
+			t.Errorf("%d: %v", seed, f)
+		}
 	}
 }
 
@@ -233,6 +311,25 @@ func TestSeveral(t *testing.T) {
 		t.Errorf("%+v\n%s", s.Services, w.Normal)
 	}
 	w.within(t, map[string]float64{"fleets.1.arrivals.rate": 200, "service time p50 of cache": 0.05 * math.Exp(-0.125)})
+}
+
+// The attempts of a proxy, which are in its log, are not those of its callers. Metrics of all have one source.
+func TestCallersOfAProxy(t *testing.T) {
+	t.Parallel()
+	for _, source := range []string{"proxy", "metrics"} {
+		m := usual()
+		d, own, callers := m.fly(), m.fly(), m.fly()
+		own.Series[0].Side, own.Series[0].Source = observed.Attempts, "proxy"
+		callers.Series[0].Side, callers.Series[0].Source, callers.Series[0].Processes = observed.Attempts, "metrics", 8
+		if d.Series[0].Source = source; source == "metrics" {
+			d.Series[0].Exact, callers.Series[0].Exact = false, false
+			own.Series = nil
+		}
+		w := learned(t, &observed.Data{Series: slices.Concat(d.Series, own.Series, callers.Series)})
+		if n := w.Scenario.Fleets[0].Processes; n != 8 || w.asked("fleets.0.processes") {
+			t.Errorf("%s: %d processes", source, n)
+		}
+	}
 }
 
 // Some are cut off in peace, and some take longer than the last bucket: how long is a question.
@@ -292,5 +389,11 @@ func TestTooLittle(t *testing.T) {
 		if _, err := Make(d); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+func TestRate(t *testing.T) {
+	for a, want := range map[float64]string{12.34: "12.34 requests a second", 0.05: "3 requests a minute", 0.005: "18 requests an hour"} {
+		check.Equal(t, rate(a), want, "a rate")
 	}
 }

@@ -38,7 +38,7 @@ func (e *estimator) faults() {
 			continue
 		}
 		since := s.Start.Sub(e.zero).Seconds()
-		from, to := moment(s.at(r.from)+since), moment(s.at(r.to)+since)
+		from, to := e.clock(s.at(r.from)+since), e.clock(s.at(r.to)+since)
 		if hosts == 0 && e.grew(s, r) {
 			most := 1.0
 			for _, p := range e.fleet().Arrivals.Ramp {
@@ -204,6 +204,9 @@ func (e *estimator) write(s *steps, f fault) {
 		e.value(path+"warmup", duration(f.warmup.low, -1), duration(f.warmup.high, 1), "how long it did less than came, and until all was normal")
 	}
 	what := f.Kind.String()
+	if f.Kind != sim.Errors {
+		what = "a " + what
+	}
 	if f.Share > 0 {
 		by := map[sim.FaultKind]string{sim.Errors: "what failed, of what arrived", sim.BrownOut: "what was answered, of what it can do", sim.SlowDown: "how much slower it was"}
 		e.value(path+"share", share(f.share.low, -1), share(f.share.high, 1), "%s", by[f.Kind])
@@ -212,7 +215,7 @@ func (e *estimator) write(s *steps, f fault) {
 	if f.Hosts > 0 {
 		what += fmt.Sprintf(" of %d of %d hosts", f.Hosts, e.service().Hosts)
 	}
-	e.happen("a fault like the simulator's %s for %s, from %s on (%s)", what, duration(f.For.Seconds(), 0), moment(f.At.Seconds()), f.why)
+	e.happen("what looks like %s for %s, from %s on (%s)", what, duration(f.For.Seconds(), 0), e.clock(f.At.Seconds()), f.why)
 }
 
 // explain finds the fault of an incident: one. No answers at all, soon after it began, are a stall, or an outage if all that came failed quickly. If some
@@ -347,11 +350,7 @@ func (s *steps) refused(r, q run) (f fault, ok bool) {
 		f.Kind = sim.Crash
 		return f, true
 	}
-	var means []float64
-	for _, n := range s.all[q.inside().from:q.inside().to] {
-		means = append(means, n*p)
-	}
-	_, spread := dispersion(s.failed[q.inside().from:q.inside().to], means)
+	_, spread := dispersion(s.failed[q.inside().from:q.inside().to], s.all[q.inside().from:q.inside().to], p)
 	f.Kind, f.Share, f.share = sim.Errors, digits(p, 3), wilson(bad, all, spread)
 	if h := s.times(q.inside(), nil, failed); h.n >= 5 {
 		f.After = seconds(h.quantile(0.5), 3)

@@ -79,13 +79,19 @@ func (h hist) around(q, spread float64) span {
 func (h hist) mean() float64 {
 	sum := 0.0
 	for i, c := range h.counts {
-		low, high := h.Edges[max(i-1, 0)], h.Edges[min(i, len(h.Edges)-1)]
-		if i == 0 {
-			low = 0
-		}
+		low, high := h.ends(i)
 		sum += c * (low + high) / 2
 	}
 	return sum / h.n
+}
+
+// ends are those of a bar; the last has only a lower one.
+func (h hist) ends(bar int) (low, high float64) {
+	low, high = h.Edges[max(bar-1, 0)], h.Edges[min(bar, len(h.Edges)-1)]
+	if bar == 0 {
+		low = 0
+	}
+	return low, high
 }
 
 // above returns how many are in that bar or a longer one.

@@ -50,7 +50,14 @@ func (e *estimator) times() error {
 		what  string
 		share float64
 	}{{"service time p50", 0.5}, {"service time p99", 0.99}} {
-		at := h.around(q.share, e.bursts(s, h, q.share))
+		late, calm := s.tail(h, 1-q.share), e.calmIn(s)
+		for i := range late.in {
+			if !calm(i) {
+				late.in[i] = math.NaN()
+			}
+		}
+		_, spread := dispersion(late.in, s.ok, late.share) // waits come in bursts
+		at := h.around(q.share, spread)
 		e.seen(q.what, duration(at.low, -1), duration(min(at.high, 2*last), 1), "order statistics of %s %s", whole(h.n), e.what)
 	}
 	if s.Side == observed.Calls {
@@ -70,27 +77,8 @@ func (e *estimator) times() error {
 	return nil
 }
 
-// bursts returns the dispersion of how many take longer than a quantile in each step: waits come in bursts.
-func (e *estimator) bursts(s *steps, h hist, q float64) float64 {
-	_, limit, _ := h.bar(q * h.n)
-	bar := 0
-	for bar < len(h.Edges) && h.Edges[bar] < limit {
-		bar++
-	}
-	late, means := make([]float64, len(s.all)), make([]float64, len(s.all))
-	good := e.calmIn(s)
-	for i := range late {
-		if late[i] = math.NaN(); good(i) {
-			one := s.times(run{i, i + 1}, nil, answered)
-			late[i], means[i] = one.above(bar+1), one.n*h.above(bar+1)/h.n
-		}
-	}
-	_, spread := dispersion(late, means)
-	return spread
-}
-
-// capacity learns how much the service can do: what it answers while requests wait, if that does not vary more than by chance, or a tenth, and is not less than
-// it answers at other times. By Little's law its workers are capacity × service time.
+// capacity learns how much the service can do: what it answers while requests wait, if that is known well enough, and is not less than it answers at other
+// times. By Little's law its workers are capacity × service time.
 func (e *estimator) capacity() {
 	s := e.ill
 	peak, mean := 0.0, s.usual.mean()
@@ -105,13 +93,13 @@ func (e *estimator) capacity() {
 	for _, ok := range full {
 		varies += (ok - level) * (ok - level) / float64(max(len(full)-1, 1))
 	}
-	if len(full) < 3 || varies > max(4*level, level*level/100) || level < peak-3*math.Sqrt(peak) || sum(full, all) < 100 {
+	half := z95 * math.Sqrt(max(varies, level)/float64(len(full)))
+	if len(full) < 3 || half > 0.15*level || level < peak-3*math.Sqrt(peak) || sum(full, all) < 100 {
 		e.seen("capacity, at least", number(peak/s.length, -1), number(peak/s.length, -1), "answers a second in the busiest step in which all was normal")
 		e.ask("workers", "", "the service's own log, of a time in which more arrives than it can do, or a load test",
 			"How many requests can it work on at a time? It can answer at least %s a second, which takes %s workers. Assumed: as many as it takes.", number(peak/s.length, -1), whole(math.Ceil(peak/s.length*mean)))
 		return
 	}
-	half := z95 * math.Sqrt(max(varies, level)/float64(len(full)))
 	at := span{max(level-half, peak-3*math.Sqrt(peak), 0), level + half}.over(s.length)
 	sv := e.service()
 	sv.Workers = int(max(1, math.Round(level/s.length*mean/e.hosts())))
@@ -181,29 +169,33 @@ func (e *estimator) queue(level float64) {
 	e.ask("queue.limit", number(waited, 0), "the service's configuration", "How many requests can wait for a worker? At least %s waited. Assumed: %d.", whole(waited), sv.Queue.Limit)
 }
 
-// full returns what was answered in the steps in which requests waited: in five steps or more one after another, more was answered than usual, slowly or beside
-// refusals, and the number that came was another. Work that only takes longer answers as many as come.
+// full returns what was answered in the steps in which requests waited: in three steps or more one after another, slowly or beside refusals, more was answered
+// than usual, few were cut off, and the number that came was another. Work that only takes longer answers as many as come.
 func (s *steps) full() (all []float64) {
 	waits := func(i int) bool {
-		return s.bad[i] && s.ok[i] > 0.9*s.rate && s.cut[i] <= 0.05*s.all[i] && (s.failed[i] > 0.05*s.all[i] || s.late(run{i, i + 1}, 3))
+		return s.bad[i] && (s.failed[i] > 0.05*s.all[i] || s.late(run{i, i + 1}, 3))
 	}
 	for from := 0; from < len(s.all); from++ {
 		to, top, held, most := from, from, 0.0, 0.0
 		for ; to < len(s.all) && waits(to); to++ {
-			if held += or(s.began[to], s.rate) - s.ok[to]; held > most {
-				top, most = to, held
+			if held += or(s.arrived()[to], s.rate) - s.ok[to]; held > most {
+				top, most = to+1, held
 			}
 		}
-		grows, falls := run{from + 1, top + 1}, run{top + 1, to - 1} // the number in hand; it may have grown in a part of the first step, and fallen in one of the last
-		if from > 0 && s.began[from-1] > s.ok[from-1] {
-			grows.from--
-		}
-		for _, part := range []run{grows, falls} {
-			came, ok, usual := 0.0, sum(s.ok, part), float64(part.to-part.from)*s.rate
-			for i := part.from; i < part.to; i++ {
-				came += or(s.began[i], s.rate)
+		for _, part := range []run{{from, top}, {top, to}} { // more are in hand, and then fewer
+			few := func(i int) bool { // it waited in a part of the step alone
+				rest := float64(part.to - part.from - 1)
+				return rest >= 3 && surprise(rest*s.ok[i], sum(s.ok, part)-s.ok[i]) < -certain*math.Sqrt(rest)
 			}
-			if part.to-part.from >= 3 && ok > 1.05*usual && surprise(ok, usual) > certain && math.Abs(surprise(came, ok)) > 3 && math.Abs(came-ok) > 0.05*ok {
+			for few(part.from) { // it began in a part of the first, and ended in one of the last
+				part.from++
+			}
+			for few(part.to - 1) {
+				part.to--
+			}
+			came, ok, usual := sum(s.arrived(), part), sum(s.ok, part), float64(part.to-part.from)*s.rate
+			if part.to-part.from >= 3 && sum(s.cut, part) <= 0.05*sum(s.all, part) && ok > 1.05*usual && surprise(ok, usual) > certain &&
+				math.Abs(surprise(came, ok)) > 3 && math.Abs(came-ok) > 0.05*ok {
 				all = append(all, s.ok[part.from:part.to]...)
 			}
 		}

@@ -15,7 +15,7 @@ type span struct{ low, high float64 }
 // over returns the interval of a share or a mean.
 func (s span) over(n float64) span { return span{s.low / n, s.high / n} }
 
-// wilson is the interval of a share, k of n: E. B. Wilson, 1927. spread widens it for counts that vary more than by chance. Fewer than four may be
+// wilson is the interval of a share, k of n: E. B. Wilson, 1927. spread widens it for counts that vary more than by chance. Fewer than four (bursts) may be
 // something else.
 func wilson(k, n, spread float64) span {
 	if n <= 0 {
@@ -26,7 +26,7 @@ func wilson(k, n, spread float64) span {
 	centre := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	at := span{max(centre-half, 0), min(centre+half, 1)}
-	if k < 4 {
+	if k < 4*spread {
 		at.low = 0
 	}
 	return at
@@ -44,30 +44,35 @@ func counted(k, spread float64) span {
 	return span{byar(k, -z95), byar(k+1, z95)}
 }
 
-// dispersion is how much counts vary, as a multiple of what a Poisson process with these means would: by single steps (index of dispersion), and the most by
-// single steps and blocks of them (batch means). The latter is 1 if chance can explain what is above 1. NaNs are left out.
-func dispersion(counts, means []float64) (single, batches float64) {
+// dispersion is how much counts vary, as a multiple of what chance would make of such a share of n (a binomial distribution; of all of n, 1, a Poisson process):
+// by single steps (index of dispersion), and the most by single steps and blocks of them (batch means). The latter is 1 if chance can explain what is above 1.
+// NaNs are left out.
+func dispersion(counts, n []float64, share float64) (single, batches float64) {
+	part := 1 - share
+	if share >= 1 {
+		part = 1
+	}
 	single, batches = 1, 1
 	for size := 1; len(counts)/size >= 10; size *= 4 {
-		d, n := 0.0, -1.0
+		d, free := 0.0, -1.0
 		for b := range len(counts) / size {
 			var k, mu float64
 			for i := b * size; i < (b+1)*size; i++ {
-				if !math.IsNaN(counts[i]) && !math.IsNaN(means[i]) {
-					k, mu = k+counts[i], mu+means[i]
+				if !math.IsNaN(counts[i]) && !math.IsNaN(n[i]) {
+					k, mu = k+counts[i], mu+share*n[i]
 				}
 			}
 			if mu > 0 {
-				d, n = d+(k-mu)*(k-mu)/mu, n+1
+				d, free = d+(k-mu)*(k-mu)/(mu*part), free+1
 			}
 		}
-		if n < 9 {
+		if free < 9 {
 			break
 		}
-		if d /= n; size == 1 {
+		if d /= free; size == 1 {
 			single = d
 		}
-		f := 2 / (9 * n) // the 99.9 % quantile of chi-square over its degrees of freedom (Wilson and Hilferty)
+		f := 2 / (9 * free) // the 99.9 % quantile of chi-square over its degrees of freedom (Wilson and Hilferty)
 		if d > math.Pow(1-f+3.09*math.Sqrt(f), 3) {
 			batches = max(batches, d)
 		}

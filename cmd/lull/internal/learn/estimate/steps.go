@@ -24,6 +24,7 @@ type steps struct {
 	*observed.Series
 	length                     float64 // of a step, in seconds
 	began, retries             []float64
+	came                       []float64    // began, or if that is unknown what ended
 	ok, cut, failed, lost, all []float64    // what ended answered, cut off, failed; the latter two; in any way
 	p                          [3][]float64 // the quartiles of the times of what was answered
 	calm
@@ -71,7 +72,45 @@ func newSteps(parts []*observed.Series, least time.Duration) *steps {
 			s.p[k][i] = h.quantile(float64(k+1) / 4)
 		}
 	}
+	s.came = s.all
+	if s.begins() {
+		s.came = s.began
+	} else if s.Side == observed.Calls {
+		s.came = s.beginnings()
+	}
 	return s
+}
+
+// beginnings returns what began in each step, by what ended and how long that took. With retries, calls of an incident end long after they began.
+func (s *steps) beginnings() []float64 {
+	came := make([]float64, len(s.all))
+	put := func(i int, n float64) {
+		if i >= 0 {
+			came[i] += n
+		}
+	}
+	for i, p := range s.Points {
+		for _, b := range p.Ended {
+			h := hist{s.Series, b.Counts, b.N}
+			if b.Counts == nil || b.N == 0 {
+				put(i, b.N)
+				continue
+			}
+			for k, n := range b.Counts {
+				low, high := h.ends(k)
+				ago := (low + high) / 2 / s.length
+				whole := math.Floor(ago)
+				put(i-int(whole), n*(1-ago+whole))
+				put(i-int(whole)-1, n*(ago-whole))
+			}
+		}
+	}
+	for i, p := range s.Points {
+		if p.Missing {
+			came[i] = math.NaN()
+		}
+	}
+	return came
 }
 
 func added(parts []*observed.Series, least time.Duration) *observed.Series {
@@ -133,11 +172,16 @@ func add(p, q *observed.Point) {
 func (s *steps) begins() bool { return sum(s.began, s.whole()) > 0 }
 
 // arrived returns what began in each step; if that is unknown, what ended.
-func (s *steps) arrived() []float64 {
-	if s.begins() {
-		return s.began
+func (s *steps) arrived() []float64 { return s.came }
+
+// countsRetries reports whether it is known how many of those that came were retries.
+func (s *steps) countsRetries() bool {
+	for i, r := range s.retries {
+		if math.IsNaN(r) && !s.Points[i].Missing {
+			return false
+		}
 	}
-	return s.all
+	return true
 }
 
 // step returns the number of the step with that time; in its middle, and at its beginning.

@@ -67,3 +67,35 @@ func whole(v float64) string {
 func moment(at float64) string {
 	return pretty.Duration(time.Duration(math.Round(max(at, 0)*1e3)) * time.Millisecond)
 }
+
+// rate writes requests a second for people.
+func rate(a float64) string {
+	switch {
+	case a < 1.0/60:
+		return number(3600*a, 0) + " requests an hour"
+	case a < 1:
+		return number(60*a, 0) + " requests a minute"
+	}
+	return number(a, 0) + " requests a second"
+}
+
+// clock writes a time of the world, in seconds, as the time of day.
+func (e *estimator) clock(at float64) string {
+	layout := "15:04:05 UTC"
+	if e.w.Scenario.Horizon > 12*time.Hour {
+		layout = "2006-01-02 " + layout
+	}
+	return e.zero.Add(time.Duration(at * 1e9)).Round(time.Second).UTC().Format(layout)
+}
+
+// plain are the fields of questions in words.
+var plain = map[string]string{
+	"processes":   "how many processes call %s",
+	"ramp":        "how many calls of %s began in the incident",
+	"workers":     "how many requests %s works on at a time",
+	"limit":       "how many requests can wait for %s",
+	"cancel_work": "whether %s works on for callers that have gone",
+	"faults":      "what exactly happened to %s",
+	"errors":      "what share of the attempts of %s fails",
+	"time":        "how long the slowest requests of %s take",
+}

@@ -21,6 +21,7 @@ type metrics struct {
 
 // A metric is a counter or a histogram with its labels.
 type metric struct {
+	base    string // its name without endings
 	who     seriesOf
 	outcome string
 	process string // which process measured
@@ -87,7 +88,7 @@ func (r *reader) addSample(name string, labels map[string]string, s sample) {
 		key := fmt.Sprint(whole, i)
 		m := r.metrics.all[key]
 		if m == nil {
-			m = &metric{who: seriesOf{side: rule.side, service: r.serviceOf(rule.service, labels)}, outcome: rule.outcome(labels), process: process}
+			m = &metric{base: base, who: seriesOf{side: rule.side, service: r.serviceOf(rule.service, labels)}, outcome: rule.outcome(labels), process: process}
 			if m.outcome == "" || r.leavesOut(at, m.who.service) {
 				continue
 			}
@@ -157,6 +158,7 @@ func (m *metrics) finish(r *reader) error {
 	if len(m.all) == 0 {
 		return nil
 	}
+	m.name(r.addresses)
 	groups := map[seriesOf][]*metric{}
 	var times, between []int64
 	for _, key := range slices.Sorted(maps.Keys(m.all)) {
@@ -197,7 +199,7 @@ func (m *metrics) finish(r *reader) error {
 		return fmt.Errorf("step is %v: want longer steps, or a part of the time (from, to): the samples have %d of them", step, n)
 	}
 	for _, who := range slices.SortedFunc(maps.Keys(groups), func(a, b seriesOf) int { return cmp.Or(cmp.Compare(a.side, b.side), cmp.Compare(a.service, b.service)) }) {
-		g := group{reader: r, all: groups[who], interval: interval, s: &observed.Series{Side: who.side, Service: who.service, Source: "metrics", Start: start, Step: step,
+		g := group{reader: r, all: r.once(groups[who]), interval: interval, s: &observed.Series{Side: who.side, Service: who.service, Source: "metrics", Start: start, Step: step,
 			Resolution: time.Duration(interval), Points: make([]observed.Point, n)}}
 		if g.make(spans) {
 			r.data.Series = append(r.data.Series, g.s)

@@ -166,6 +166,29 @@ attempts shop : 200×220 27 ms 503×20 50 ms timeout×20 50 ms`
 	}
 }
 
+// A program with the metrics of lullotel and of OpenTelemetry has counted its attempts twice, under two names of the service: for lullhttp it is the host.
+func TestLullAndOpenTelemetry(t *testing.T) {
+	const text = `retry_call_duration_seconds_count{dependency="%[3]s",outcome="success_first"} %%[1]d0 %%[2]d
+retry_attempt_failures_total{dependency="%[3]s",error_type="503"} %%[1]d %%[2]d
+retry_attempts_total{dependency="%[3]s",resend="true"} %%[1]d %%[2]d
+http_client_request_duration_seconds_count{server_address="api.test",http_response_status_code="200"} %%[1]d0 %%[2]d
+http_client_request_duration_seconds_count{server_address="api.test",http_response_status_code="503"} %%[1]d %%[2]d
+http_client_duration_milliseconds_count{net_peer_name="api.test",http_status_code="200"} %%[1]d0 %%[2]d
+`
+	for _, name := range []string{"api.test", "api.test:8080"} {
+		d := mustRead(t, dump(fmt.Sprintf(text, 0, 0, name), 0, 10, 20), Options{})
+		if got, want := outcomes2(d), fmt.Sprintf("calls %[1]s : 200×200 0 ms\nattempts %[1]s : 200×200 0 ms 503×20 0 ms", name); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+		if s := find(t, d, observed.Attempts, name, ""); s.Points[0].Retries != 10 {
+			t.Errorf("%+v", s.Points[0])
+		}
+		if p := problems(d); !strings.Contains(p, "http_client_request… and others have counted the same requests") {
+			t.Error(p)
+		}
+	}
+}
+
 // Steps between samples that are too far apart are missing.
 func TestGap(t *testing.T) {
 	const text = `http_server_request_duration_seconds_count{http_response_status_code="200",instance="a"} %[1]d %[2]d
