@@ -24,7 +24,7 @@ type tail struct {
 }
 
 // certain is the surprise, in standard deviations, from which on a step is not normal: once in some 100,000 steps by chance.
-const certain = 4.5
+const certain = 5
 
 // findCalm separates the normal steps from the others. It begins with the better tenths of the time, by their median time and their share of failures, and takes in
 // what is not certainly worse than those it has, until nothing changes.
@@ -51,7 +51,6 @@ func (s *steps) findCalm() {
 		}
 	}
 	s.gather()
-	s.forgive()
 	s.measure()
 }
 
@@ -164,41 +163,13 @@ func (s *steps) gather() {
 		}
 		s.incidents = append(s.incidents, run{i, i + 1})
 	}
-	s.leaveOut(func(r run) bool {
+	s.incidents = slices.DeleteFunc(s.incidents, func(r run) bool {
 		return r.to-r.from == 1 && s.lost[r.from] < 0.2*s.all[r.from] && s.ok[r.from] > s.rate/2
 	})
-}
-
-// leaveOut takes some incidents for normal.
-func (s *steps) leaveOut(normal func(run) bool) {
-	s.incidents = slices.DeleteFunc(s.incidents, normal)
 	clear(s.bad)
 	for _, r := range s.incidents {
 		for i := r.from; i < r.to; i++ {
 			s.bad[i] = true
 		}
 	}
-}
-
-// forgive takes for normal what is slow now and then: incidents in which nothing else is wrong, and which are short and mild, or three or more, unless one lasts
-// three times as long as the median of them.
-func (s *steps) forgive() {
-	var lengths []float64
-	slow := func(r run) bool {
-		for i := r.from; i < r.to; i++ {
-			if surprise(s.lost[i], s.failing*s.all[i]) > certain || s.ok[i] < s.rate/2 {
-				return false
-			}
-		}
-		return true
-	}
-	for _, r := range s.incidents {
-		if slow(r) {
-			lengths = append(lengths, float64(r.to-r.from))
-		}
-	}
-	s.leaveOut(func(r run) bool {
-		mild := r.to-r.from < 8 && s.at(r.to-r.from) < 8 && quantileOf(s.p[1][r.from:r.to], 1) < 5*s.median
-		return slow(r) && (mild || len(lengths) > 2 && float64(r.to-r.from) <= 3*quantileOf(lengths, 0.5))
-	})
 }
