@@ -222,6 +222,24 @@ func TestQueue(t *testing.T) {
 	}
 }
 
+// How many can wait is not stated more exactly than the steps show it, and not at all if nobody knows when requests began.
+func TestQueueOfCoarseMeasurements(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.most, m.workers, m.limit, m.rate = 500, 14, 25, func(at float64) float64 {
+		if at > 60 && at < 90 {
+			return 500
+		}
+		return 200
+	}
+	w := learned(t, m.fly())
+	w.within(t, map[string]float64{"services.0.queue.limit": 25})
+	m.counted, m.edges, m.step = true, buckets, 5
+	if w = learned(t, m.fly()); !w.asked("services.0.queue.limit") {
+		t.Errorf("%+v", w.Scenario.Services[0])
+	}
+}
+
 // What it answers while requests wait is its capacity, also if single steps differ much because a few requests take long, and if counters alone were measured.
 func TestCapacityOfMixedTimes(t *testing.T) {
 	t.Parallel()

@@ -121,6 +121,10 @@ func (e *estimator) queue(level float64) {
 		held[i+1] = max(held[i]+or(s.began[i]-s.all[i], 0), 0)
 		most = max(most, held[i+1])
 	}
+	coarse := s.Resolution >= s.Step
+	if coarse { // each seems to be in hand until the next step
+		most = 0
+	}
 	var then, otherwise float64 // refused while the most were in hand
 	for i := range s.all {
 		if refused := or(s.failed[i]-s.failing*s.all[i], 0); max(held[i], held[i+1]) > 0.9*most {
@@ -130,7 +134,8 @@ func (e *estimator) queue(level float64) {
 		}
 	}
 	var cut, ok, full float64
-	var limit, n float64
+	var line span // how many waited when it began to refuse, before and after that step
+	times := 0
 	for _, r := range s.incidents {
 		if !s.grew(r) {
 			continue
@@ -140,10 +145,14 @@ func (e *estimator) queue(level float64) {
 			if s.cut[i] > 0.3*s.all[i] && s.began[i] > level {
 				cut, ok, full = cut+s.cut[i], ok+s.ok[i], full+level
 			}
-			if waits += max(or(s.began[i], level)-level, 0); s.failed[i] > 0.05*s.all[i] && surprise(s.failed[i], s.failing*s.all[i]) > certain {
-				limit, n = waits, n+1
+			more := max(or(s.began[i]-level, 0), 0)
+			if s.failed[i] > 0.05*s.all[i] && surprise(s.failed[i], s.failing*s.all[i]) > certain {
+				if line, times = (span{waits, waits + more}).over(e.hosts()), times+1; coarse {
+					line = span{0, line.high + more/e.hosts()}
+				}
 				break
 			}
+			waits += more
 		}
 	}
 	if full > 0 && (ok > 0.7*full || ok < 0.2*full) {
@@ -156,13 +165,13 @@ func (e *estimator) queue(level float64) {
 	waited := max(math.Ceil(most/e.hosts())-float64(sv.Workers), 0)
 	if waited >= 10 && then > 20 && then > 10*otherwise {
 		sv.Queue.Limit = int(waited)
-		e.value("queue.limit", number(math.Floor(0.95*waited), 0), number(math.Ceil(1.05*waited), 0), "%s were refused while that many waited, and nearly none otherwise", whole(then))
+		e.value("queue.limit", number(math.Floor(0.9*waited), 0), number(math.Ceil(1.1*waited), 0), "%s were refused while that many waited, and nearly none otherwise", whole(then))
 		return
 	}
-	if n == 1 && (full == 0 || !sv.CancelWork) {
-		limit = max(limit/e.hosts(), waited)
-		sv.Queue.Limit = int(max(digits(limit, 2), 1))
-		e.value("queue.limit", number(max(math.Floor(0.7*limit), 1), 0), number(math.Ceil(1.3*limit), 0), "%s more had come than it can do when it began to refuse", whole(limit*e.hosts()))
+	if times == 1 && line.high > waited && (full == 0 || !sv.CancelWork) {
+		line.low = max(line.low, waited)
+		sv.Queue.Limit = int(max(digits((line.low+line.high)/2, 2), 1))
+		e.value("queue.limit", number(math.Floor(0.8*line.low), 0), number(math.Ceil(1.2*line.high), 0), "so many had come more than it can do when it began to refuse")
 		return
 	}
 	sv.Queue.Limit = int(cmp.Or(digits(10*waited, 1), 1000))
