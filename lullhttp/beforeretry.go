@@ -1,12 +1,12 @@
 package lullhttp
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/option"
 )
 
 // WithBeforeRetry calls prepare before each attempt after the first, to sign the request again or
@@ -19,13 +19,8 @@ import (
 // of the attempt before, and does not count as a failure of the dependency. Use a base transport
 // for what the first attempt needs as well.
 func WithBeforeRetry(prepare func(next *http.Request, last error) error) Option {
-	return func(t *Transport) error {
-		if prepare == nil {
-			return errors.New("lullhttp: WithBeforeRetry(nil): want a function")
-		}
-		t.beforeRetry = prepare
-		return nil
-	}
+	return option.If(prepare != nil, func(t *Transport) { t.beforeRetry = prepare },
+		"lullhttp: WithBeforeRetry(nil): want a function")
 }
 
 // runBeforeRetry calls the user's function for an attempt after the first. It returns false, and

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/driver"
+	"github.com/lullgo/lull/internal/option"
 )
 
 // DefaultBodyIdleTimeout is the limit that NewClient sets: see [WithBodyIdleTimeout].
@@ -22,13 +23,8 @@ const DefaultBodyIdleTimeout = time.Minute
 //
 // It costs up to three allocations for a response with a body, and about 100 ns for each Read.
 func WithBodyIdleTimeout(d time.Duration) Option {
-	return func(t *Transport) error {
-		if d < 0 {
-			return fmt.Errorf("lullhttp: WithBodyIdleTimeout(%v): want a positive duration, or 0 for no limit", d)
-		}
-		t.bodyIdle = d
-		return nil
-	}
+	return option.If(d >= 0, func(t *Transport) { t.bodyIdle = d },
+		"lullhttp: WithBodyIdleTimeout(%v): want a positive duration, or 0 for no limit", d)
 }
 
 func limitIdle(resp *http.Response, limit time.Duration, detached driver.Detached) {

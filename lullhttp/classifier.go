@@ -1,10 +1,10 @@
 package lullhttp
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/option"
 )
 
 // WithClassifier makes classify decide what the end of an attempt means. It gets every response,
@@ -17,13 +17,8 @@ import (
 // own. Marks on an error, and calls of lull further down, count as in [lull.VerdictOf]. classify
 // must be safe for concurrent use.
 func WithClassifier(classify func(resp *http.Response, err error) lull.Verdict) Option {
-	return func(t *Transport) error {
-		if classify == nil {
-			return errors.New("lullhttp: WithClassifier(nil): want a function")
-		}
-		t.classifier = classify
-		return nil
-	}
+	return option.If(classify != nil, func(t *Transport) { t.classifier = classify },
+		"lullhttp: WithClassifier(nil): want a function")
 }
 
 // Peek returns the first n bytes of the body of resp, for a classifier. It returns fewer if there

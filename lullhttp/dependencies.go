@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/option"
 )
 
 // WithPolicies gives requests that match a pattern a policy and a dependency of their own, which
@@ -23,7 +24,7 @@ import (
 // The pattern is the dependency's name. [Transport.Dependency] returns it. It is wired as those of
 // hosts, but is not in the Registry: a new policy of the Registry does not change it.
 func WithPolicies(policies map[string]lull.Policy) Option {
-	return set(func(t *Transport) { maps.Copy(t.policies, policies) })
+	return option.Set(func(t *Transport) { maps.Copy(t.policies, policies) })
 }
 
 // WithDependencies makes pick choose the dependency of a request, such as one that lull.Do uses as
@@ -33,7 +34,7 @@ func WithPolicies(policies map[string]lull.Policy) Option {
 // Those dependencies have their wiring from lull.NewDependency, so New refuses With and
 // WithObserver beside this option. Their classifier (lull.WithClassifier) is for lull.Do only.
 func WithDependencies(pick func(*http.Request) *lull.Dependency) Option {
-	return set(func(t *Transport) { t.pickDependency = pick })
+	return option.Set(func(t *Transport) { t.pickDependency = pick })
 }
 
 // makeDependencies makes the dependencies of WithPolicies, when all options are known.

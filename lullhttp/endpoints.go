@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/attempt"
+	"github.com/lullgo/lull/internal/option"
 	"github.com/lullgo/lull/outlier"
 )
 
@@ -112,13 +113,8 @@ func parseEndpoint(text string) (endpoint, error) {
 // endpoints instead. They remain calls to one dependency, that of host. The option may be given for
 // several hosts.
 func WithEndpoints(host string, e *Endpoints) Option {
-	return func(t *Transport) error {
-		if host == "" || e == nil {
-			return fmt.Errorf("lullhttp: WithEndpoints(%q, %v): want a host, and endpoints", host, e)
-		}
-		t.endpoints[canonicalHost("", host)] = e
-		return nil
-	}
+	return option.If(host != "" && e != nil, func(t *Transport) { t.endpoints[canonicalHost("", host)] = e },
+		"lullhttp: WithEndpoints(%q, %v): want a host, and endpoints", host, e)
 }
 
 // endpointAttempt is an attempt at an endpoint. The zero value is one at the request's own host.

@@ -2,12 +2,12 @@ package lullhttp
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/lullgo/lull/driver/inbound"
+	"github.com/lullgo/lull/internal/option"
 	"github.com/lullgo/lull/internal/response"
 )
 
@@ -37,13 +37,8 @@ func NewHandler(next http.Handler, opts ...HandlerOption) (http.Handler, error) 
 		return nil, errors.New("lullhttp: NewHandler: no handler")
 	}
 	h := &handler{next: next, timeoutHeader: DefaultTimeoutHeader, attempt: func(r *http.Request) int { return ParseAttempt(r.Header) }}
-	for _, o := range opts {
-		if o == nil {
-			continue
-		}
-		if err := o(h); err != nil {
-			return nil, err
-		}
+	if err := option.Apply(h, opts); err != nil {
+		return nil, err
 	}
 	return h, nil
 }
@@ -64,34 +59,22 @@ func ReadTimeoutFrom(header string) HandlerOption {
 // most as most. A request without a time has most. Zero is no bound. A time of zero stays zero: the
 // answer is 503 at once.
 func LimitTimeout(least, most time.Duration) HandlerOption {
-	return func(h *handler) error {
-		if least < 0 || most < 0 || least == 0 && most == 0 || most > 0 && least > most {
-			return fmt.Errorf("lullhttp: LimitTimeout(%v, %v): want a positive duration, zero for no bound, and the least no longer than the most", least, most)
-		}
-		h.least, h.most = least, most
-		return nil
-	}
+	ok := least >= 0 && most >= 0 && (least > 0 || most > 0) && (most == 0 || least <= most)
+	return option.If(ok, func(h *handler) { h.least, h.most = least, most },
+		"lullhttp: LimitTimeout(%v, %v): want a positive duration, zero for no bound, and the least no longer than the most",
+		least, most)
 }
 
 // ReadAttemptWith makes number return which attempt a request is, from 1, instead of ParseAttempt.
 // It must be safe for concurrent use.
 func ReadAttemptWith(number func(*http.Request) int) HandlerOption {
-	return func(h *handler) error {
-		if number == nil {
-			return errors.New("lullhttp: ReadAttemptWith(nil): want a function")
-		}
-		h.attempt = number
-		return nil
-	}
+	return option.If(number != nil, func(h *handler) { h.attempt = number }, "lullhttp: ReadAttemptWith(nil): want a function")
 }
 
 // PassRetriesOn adds no X-Should-Retry to responses after a call was given up. Then callers may
 // retry, and each layer multiplies.
 func PassRetriesOn() HandlerOption {
-	return func(h *handler) error {
-		h.passOn = true
-		return nil
-	}
+	return option.Set(func(h *handler) { h.passOn = true })
 }
 
 type handler struct {
@@ -162,13 +145,8 @@ func stopRetries(h http.Header) {
 // WithTrust everybody is believed, since a lie harms only the liar. docs/servers.md, under "Whom to
 // believe", has the reasons. Package admission and lullgrpc have an option of the same name.
 func WithTrust(trusted func(*http.Request) bool) HandlerOption {
-	return func(h *handler) error {
-		if trusted == nil {
-			return errors.New("lullhttp: WithTrust(nil): want a function; TrustNobody is one")
-		}
-		h.trusted = trusted
-		return nil
-	}
+	return option.If(trusted != nil, func(h *handler) { h.trusted = trusted },
+		"lullhttp: WithTrust(nil): want a function; TrustNobody is one")
 }
 
 // TrustNobody is for WithTrust at an edge: no request is believed.

@@ -1,7 +1,6 @@
 package lullhttp
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/textproto"
@@ -10,6 +9,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/option"
 )
 
 // DefaultAttemptHeader is the request header with the number of the attempt, from the second on.
@@ -50,35 +50,21 @@ func defaultOptions() options {
 // An Option wires a Transport. It fails if what it was given makes no sense.
 type Option func(*Transport) error
 
-// set is an option that cannot be wrong.
-func set(change func(*Transport)) Option {
-	return func(t *Transport) error {
-		change(t)
-		return nil
-	}
-}
-
 // WithBase sends the requests through base. The default, also for nil, is http.DefaultTransport.
 func WithBase(base http.RoundTripper) Option {
-	return set(func(t *Transport) { t.base = base })
+	return option.Set(func(t *Transport) { t.base = base })
 }
 
 // WithHosts bounds how many hosts are remembered at a time. Those not called for the longest are
 // forgotten first. The default is 1024.
 func WithHosts(n int) Option {
-	return func(t *Transport) error {
-		if n <= 0 {
-			return fmt.Errorf("lullhttp: WithHosts(%d): want a positive number of hosts", n)
-		}
-		t.hosts = n
-		return nil
-	}
+	return option.If(n > 0, func(t *Transport) { t.hosts = n }, "lullhttp: WithHosts(%d): want a positive number of hosts", n)
 }
 
 // With wires the dependencies that the transport makes: observers, a budget of another kind, a
 // source of randomness. A lull.WithClassifier is refused: use WithClassifier of this package.
 func With(opts ...lull.Option) Option {
-	return set(func(t *Transport) { t.wiring = append(t.wiring, opts...) })
+	return option.Set(func(t *Transport) { t.wiring = append(t.wiring, opts...) })
 }
 
 // WithObserver sends every event of the dependencies that the transport makes to o.
@@ -87,13 +73,7 @@ func WithObserver(o event.Observer) Option { return With(lull.WithObserver(o)) }
 // WithOperation names the operation of a request in errors and events. The default is the method. A
 // name should stand for many requests: a route, not a path.
 func WithOperation(name func(*http.Request) string) Option {
-	return func(t *Transport) error {
-		if name == nil {
-			return errors.New("lullhttp: WithOperation(nil): want a function")
-		}
-		t.operation = name
-		return nil
-	}
+	return option.If(name != nil, func(t *Transport) { t.operation = name }, "lullhttp: WithOperation(nil): want a function")
 }
 
 // WithAttemptHeader sends the number of the attempt (from 2) in the named header instead of
@@ -138,39 +118,28 @@ func WithIdempotencyKeys(newKey func() string) Option {
 	if newKey == nil {
 		newKey = uuid
 	}
-	return set(func(t *Transport) { t.makeKey = newKey })
+	return option.Set(func(t *Transport) { t.makeKey = newKey })
 }
+
+const settableKinds = "success, transient, rate_limited, overloaded or permanent"
 
 // WithStatus makes responses with the given status mean kind, instead of the verdict of
 // [ClassifyStatus]. Statuses below 400 are successes and cannot be changed.
 func WithStatus(status int, kind engine.VerdictKind) Option {
-	return func(t *Transport) error {
-		if status < 400 || status > 599 {
-			return fmt.Errorf("lullhttp: WithStatus(%d): want a status from 400 to 599", status)
-		}
-		if kind > lull.KindPermanent {
-			return fmt.Errorf("lullhttp: WithStatus(%d, %v): want success, transient, rate_limited, overloaded or permanent", status, kind)
-		}
-		t.statuses[status] = kind
-		return nil
-	}
+	return option.If(status >= 400 && status <= 599 && kind <= lull.KindPermanent, func(t *Transport) { t.statuses[status] = kind },
+		"lullhttp: WithStatus(%d, %v): want a status from 400 to 599, and "+settableKinds, status, kind)
 }
 
 // WithHinted429 repeats a 429 only if the server names a time, or allows it (any hint of [ParseHint]
 // or of problem details, also a wait of zero). Without one it is permanent, as a 403 is: the call
 // ends with it, and it opens no circuit. WithStatus and WithClassifier overrule it.
 func WithHinted429() Option {
-	return set(func(t *Transport) { t.hinted429 = true })
+	return option.Set(func(t *Transport) { t.hinted429 = true })
 }
 
 // WithProblem makes a problem details response (RFC 9457) of the given type URI mean kind, whatever
 // its status.
 func WithProblem(typeURI string, kind engine.VerdictKind) Option {
-	return func(t *Transport) error {
-		if typeURI == "" || kind > lull.KindPermanent {
-			return fmt.Errorf("lullhttp: WithProblem(%q, %v): want a type URI, and success, transient, rate_limited, overloaded or permanent", typeURI, kind)
-		}
-		t.problems[typeURI] = kind
-		return nil
-	}
+	return option.If(typeURI != "" && kind <= lull.KindPermanent, func(t *Transport) { t.problems[typeURI] = kind },
+		"lullhttp: WithProblem(%q, %v): want a type URI, and "+settableKinds, typeURI, kind)
 }

@@ -3,7 +3,6 @@ package lullhttp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/option"
 )
 
 // WithReplay lets a body be sent again for which the request has no GetBody, as with the SDKs of
@@ -23,13 +23,8 @@ import (
 // A ReadSeeker is set back to its position when the base transport has closed the body of the
 // attempt before. Requests with these bodies are not hedged.
 func WithReplay(limit int64) Option {
-	return func(t *Transport) error {
-		if limit < 0 {
-			return fmt.Errorf("lullhttp: WithReplay(%d): want a number of bytes, or 0 for an io.ReadSeeker alone", limit)
-		}
-		t.replays, t.replayLimit = true, limit
-		return nil
-	}
+	return option.If(limit >= 0, func(t *Transport) { t.replays, t.replayLimit = true, limit },
+		"lullhttp: WithReplay(%d): want a number of bytes, or 0 for an io.ReadSeeker alone", limit)
 }
 
 // replay is a body that every attempt of a call gets, one after the other.

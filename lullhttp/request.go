@@ -10,6 +10,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/option"
 	"github.com/lullgo/lull/internal/repeatable"
 )
 
@@ -56,7 +57,7 @@ func WithRoute(pattern string, opts ...lull.CallOption) Option {
 // and with [ErrKeyRequired]: POST, PATCH and unknown methods with neither an Idempotency-Key nor
 // lull.Idempotent nor lull.NotIdempotent. So a test finds a forgotten key, and not an outage.
 func WithKeysRequired() Option {
-	return set(func(t *Transport) { t.keysRequired = true })
+	return option.Set(func(t *Transport) { t.keysRequired = true })
 }
 
 // fillSpec fills in what the engine needs to know about a call. It reports whether attempts may run

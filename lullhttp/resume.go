@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/option"
 )
 
 // WithResume continues a download whose body breaks off, so that its reader notices only a pause.
@@ -32,7 +33,7 @@ import (
 // get the events of the rest as those of another call. A continued download costs one allocation,
 // even if it does not break off. A body is not read concurrently, but may be closed at any time.
 func WithResume() Option {
-	return set(func(t *Transport) { t.resumes = true })
+	return option.Set(func(t *Transport) { t.resumes = true })
 }
 
 // roundTripResuming is RoundTrip for WithResume.

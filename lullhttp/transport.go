@@ -17,6 +17,7 @@ import (
 	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/attempt"
+	"github.com/lullgo/lull/internal/option"
 	"github.com/lullgo/lull/internal/recent"
 )
 
@@ -40,13 +41,8 @@ type Transport struct {
 // New returns a Transport under policy p.
 func New(p lull.Policy, opts ...Option) (*Transport, error) {
 	t := &Transport{options: defaultOptions()}
-	for _, o := range opts {
-		if o == nil {
-			continue
-		}
-		if err := o(t); err != nil {
-			return nil, err
-		}
+	if err := option.Apply(t, opts); err != nil {
+		return nil, err
 	}
 	if t.base == nil {
 		t.base = http.DefaultTransport

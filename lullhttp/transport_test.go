@@ -377,7 +377,7 @@ func TestCancellingWhileWaiting(t *testing.T) {
 func TestBadOptions(t *testing.T) {
 	for name, o := range map[string]lullhttp.Option{
 		"WithHosts(0)":               lullhttp.WithHosts(0),
-		"WithStatus(200)":            lullhttp.WithStatus(200, lull.KindTransient),
+		"WithStatus(200, transient)": lullhttp.WithStatus(200, lull.KindTransient),
 		"WithStatus(404, canceled)":  lullhttp.WithStatus(404, engine.KindCanceled),
 		"WithProblem(\"\"":           lullhttp.WithProblem("", lull.KindTransient),
 		"WithOperation(nil)":         lullhttp.WithOperation(nil),

@@ -8,38 +8,36 @@ import (
 
 // Do is [lull.Do] in a span. Make the dependency with t's Options. Otherwise the span has neither
 // the waits nor the operation.
-func Do[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) (T, error), opts ...lull.CallOption) (out T, err error) {
-	ctx, c := t.Start(ctx, d.Name())
-	defer c.unwind()
-	out, err = lull.Do(ctx, d, inside(op), opts...)
-	c.End(err)
-	return out, err
+func Do[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) (T, error), opts ...lull.CallOption) (T, error) {
+	return inSpan(ctx, t, d.Name(), func(ctx context.Context) (T, error) { return lull.Do(ctx, d, inside(op), opts...) })
 }
 
 // Run is [lull.Run] in a span, like Do.
 func Run(ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) error, opts ...lull.CallOption) error {
-	ctx, c := t.Start(ctx, d.Name())
-	defer c.unwind()
-	err := lull.Run(ctx, d, func(ctx context.Context) error { return op(operationContext{ctx}) }, opts...)
-	c.End(err)
+	_, err := inSpan(ctx, t, d.Name(), func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, lull.Run(ctx, d, func(ctx context.Context) error { return op(operationContext{ctx}) }, opts...)
+	})
 	return err
 }
 
 // DoHedged is [lull.DoHedged] in a span, like Do.
-func DoHedged[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) (T, error), opts ...lull.CallOption) (out T, err error) {
-	ctx, c := t.Start(ctx, d.Name())
-	defer c.unwind()
-	out, err = lull.DoHedged(ctx, d, inside(op), opts...)
-	c.End(err)
-	return out, err
+func DoHedged[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) (T, error), opts ...lull.CallOption) (T, error) {
+	return inSpan(ctx, t, d.Name(), func(ctx context.Context) (T, error) { return lull.DoHedged(ctx, d, inside(op), opts...) })
 }
 
 // DoOr is [lull.DoOr] in a span, like Do. The span ends when the fallback has. Its outcome is
 // "degraded" if that has answered, and then the span is no failure.
-func DoOr[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) (T, error), fallback func(context.Context, *lull.Error) (T, error), opts ...lull.CallOption) (out T, err error) {
-	ctx, c := t.Start(ctx, d.Name())
+func DoOr[T any](ctx context.Context, t *Telemetry, d *lull.Dependency, op func(context.Context) (T, error), fallback func(context.Context, *lull.Error) (T, error), opts ...lull.CallOption) (T, error) {
+	return inSpan(ctx, t, d.Name(), func(ctx context.Context) (T, error) {
+		return lull.DoOr(ctx, d, inside(op), fallbackOutside(fallback), opts...)
+	})
+}
+
+// inSpan returns the results of call, which it makes in a span.
+func inSpan[T any](ctx context.Context, t *Telemetry, name string, call func(context.Context) (T, error)) (out T, err error) {
+	ctx, c := t.Start(ctx, name)
 	defer c.unwind()
-	out, err = lull.DoOr(ctx, d, inside(op), fallbackOutside(fallback), opts...)
+	out, err = call(ctx)
 	c.End(err)
 	return out, err
 }

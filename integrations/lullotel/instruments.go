@@ -72,90 +72,67 @@ type builder struct {
 	errs     []error
 }
 
-func (b *builder) check(name string, err error, observed ...metric.Observable) {
-	b.observed = append(b.observed, observed...)
+// made returns the instrument that create makes. O is the type of its options, as which every option of all instruments will do.
+// buckets are those of a histogram.
+func made[I, O any](b *builder, create func(string, ...O) (I, error), name, unit, description string, buckets ...float64) I {
+	opts := []O{metric.WithUnit(unit).(O), metric.WithDescription(description).(O)}
+	if buckets != nil {
+		opts = append(opts, metric.WithExplicitBucketBoundaries(buckets...).(O))
+	}
+	i, err := create(name, opts...)
 	if err != nil {
 		b.errs = append(b.errs, fmt.Errorf("%s: %w", name, err))
 	}
-}
-
-func (b *builder) counter(name, unit, description string) metric.Int64ObservableCounter {
-	c, err := b.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
-	b.check(name, err, c)
-	return c
-}
-
-func (b *builder) floatCounter(name, unit, description string) metric.Float64ObservableCounter {
-	c, err := b.meter.Float64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
-	b.check(name, err, c)
-	return c
-}
-
-func (b *builder) gauge(name, unit, description string) metric.Int64ObservableGauge {
-	g, err := b.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
-	b.check(name, err, g)
-	return g
-}
-
-func (b *builder) floatGauge(name, unit, description string) metric.Float64ObservableGauge {
-	g, err := b.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(description))
-	b.check(name, err, g)
-	return g
-}
-
-func (b *builder) seconds(name, description string, buckets []float64) metric.Float64Histogram {
-	h, err := b.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(description), metric.WithExplicitBucketBoundaries(buckets...))
-	b.check(name, err)
-	return h
-}
-
-func (b *builder) counts(name, unit, description string, buckets []float64) metric.Int64Histogram {
-	h, err := b.meter.Int64Histogram(name, metric.WithUnit(unit), metric.WithDescription(description), metric.WithExplicitBucketBoundaries(buckets...))
-	b.check(name, err)
-	return h
+	if o, ok := any(i).(metric.Observable); ok {
+		b.observed = append(b.observed, o)
+	}
+	return i
 }
 
 func (b *builder) instruments() (i instruments) {
-	i.held = b.floatCounter("retry.held", "s", "How long callers were held by calls that ended: in attempts, and in waits for retries and for room.")
-	i.calls = b.counter("retry.calls", "{call}", "Calls that ended, by outcome.")
-	i.callFailures = b.counter("retry.call.failures", "{call}", "Calls that failed, by the reason why no further attempt was made.")
-	i.attempts = b.counter("retry.attempts", "{attempt}", "Attempts of calls that ended; resend: all but the first.")
-	i.failures = b.counter("retry.attempt.failures", "{attempt}", "Attempts that failed, by what the classifier calls it.")
-	i.delay = b.seconds("retry.delay", "The wait before a retry, as drawn.", delayBuckets)
-	i.callDuration = b.seconds("retry.call.duration", "From the start of a call to its end, with all attempts and waits.", durationBuckets)
-	i.attemptDuration = b.seconds("retry.attempt.duration", "Attempts of calls whose first did not succeed at once.", durationBuckets)
-	i.denied = b.counter("retry.budget.denied", "{attempt}", "Retries and hedges that the retry budget did not pay for.")
-	i.tokens = b.floatGauge("retry.budget.tokens", "{token}", "Retries that the budget would pay for now.")
-	i.stock = b.floatGauge("retry.budget.stock", "{token}", "Tokens of a full stock; the budget may have more, which expire.")
-	i.cooldown = b.floatGauge("retry.cooldown", "s", "For how long the circuit breaker or the throttle still holds attempts back, or the server has asked to.")
-	i.state = b.gauge("retry.breaker.state", "{state}", "1 for the state that the circuit breaker is in, 0 for the others.")
-	i.transitions = b.counter("retry.breaker.transitions", "{transition}", "Changes of the circuit breaker.")
-	i.hedges = b.counter("retry.hedges", "{attempt}", "Further attempts of hedged calls that were begun, or refused.")
-	i.hedgesInFlight = b.gauge("retry.hedges.in_flight", "{attempt}", "Hedges in flight.")
-	i.hints = b.counter("retry.server_hints", "{hint}", "What servers said about retries, and what came of it.")
-	i.refusal = b.floatGauge("retry.throttle.refusal", "{probability}", "The probability that the client's throttle holds the next attempt back.")
-	i.rate = b.floatGauge("retry.throttle.rate", "{attempt}/s", "The rate that the client's throttle holds attempts to; absent while it does not.")
-	i.inFlight = b.gauge("retry.limit.in_flight", "{attempt}", "Attempts in flight under the concurrency limit.")
-	i.waiting = b.gauge("retry.limit.waiting", "{attempt}", "Attempts that wait for room under the concurrency limit.")
+	m := b.meter
+	counter, gauge, level := m.Int64ObservableCounter, m.Int64ObservableGauge, m.Float64ObservableGauge
+	times, counts := m.Float64Histogram, m.Int64Histogram
+	i.held = made(b, m.Float64ObservableCounter, "retry.held", "s", "How long callers were held by calls that ended: in attempts, and in waits for retries and for room.")
+	i.calls = made(b, counter, "retry.calls", "{call}", "Calls that ended, by outcome.")
+	i.callFailures = made(b, counter, "retry.call.failures", "{call}", "Calls that failed, by the reason why no further attempt was made.")
+	i.attempts = made(b, counter, "retry.attempts", "{attempt}", "Attempts of calls that ended; resend: all but the first.")
+	i.failures = made(b, counter, "retry.attempt.failures", "{attempt}", "Attempts that failed, by what the classifier calls it.")
+	i.delay = made(b, times, "retry.delay", "s", "The wait before a retry, as drawn.", delayBuckets...)
+	i.callDuration = made(b, times, "retry.call.duration", "s", "From the start of a call to its end, with all attempts and waits.", durationBuckets...)
+	i.attemptDuration = made(b, times, "retry.attempt.duration", "s", "Attempts of calls whose first did not succeed at once.", durationBuckets...)
+	i.denied = made(b, counter, "retry.budget.denied", "{attempt}", "Retries and hedges that the retry budget did not pay for.")
+	i.tokens = made(b, level, "retry.budget.tokens", "{token}", "Retries that the budget would pay for now.")
+	i.stock = made(b, level, "retry.budget.stock", "{token}", "Tokens of a full stock; the budget may have more, which expire.")
+	i.cooldown = made(b, level, "retry.cooldown", "s", "For how long the circuit breaker or the throttle still holds attempts back, or the server has asked to.")
+	i.state = made(b, gauge, "retry.breaker.state", "{state}", "1 for the state that the circuit breaker is in, 0 for the others.")
+	i.transitions = made(b, counter, "retry.breaker.transitions", "{transition}", "Changes of the circuit breaker.")
+	i.hedges = made(b, counter, "retry.hedges", "{attempt}", "Further attempts of hedged calls that were begun, or refused.")
+	i.hedgesInFlight = made(b, gauge, "retry.hedges.in_flight", "{attempt}", "Hedges in flight.")
+	i.hints = made(b, counter, "retry.server_hints", "{hint}", "What servers said about retries, and what came of it.")
+	i.refusal = made(b, level, "retry.throttle.refusal", "{probability}", "The probability that the client's throttle holds the next attempt back.")
+	i.rate = made(b, level, "retry.throttle.rate", "{attempt}/s", "The rate that the client's throttle holds attempts to; absent while it does not.")
+	i.inFlight = made(b, gauge, "retry.limit.in_flight", "{attempt}", "Attempts in flight under the concurrency limit.")
+	i.waiting = made(b, gauge, "retry.limit.waiting", "{attempt}", "Attempts that wait for room under the concurrency limit.")
 
-	i.admitted = b.counter("admission.admitted", "{request}", "Requests that were admitted.")
-	i.shed = b.counter("admission.shed", "{request}", "Requests that were refused.")
-	i.admissionWait = b.seconds("admission.queue.wait", "How long requests waited that did, by what became of them.", delayBuckets)
-	i.admissionLimit = b.gauge("admission.limit", "{request}", "Requests that may be in flight.")
-	i.admissionInFlight = b.gauge("admission.in_flight", "{request}", "Requests in flight.")
-	i.admissionWaiting = b.gauge("admission.waiting", "{request}", "Requests that wait.")
-	i.admissionPressed = b.gauge("admission.pressed", "{state}", "1 while requests have waited or were refused for longer than a burst lasts.")
+	i.admitted = made(b, counter, "admission.admitted", "{request}", "Requests that were admitted.")
+	i.shed = made(b, counter, "admission.shed", "{request}", "Requests that were refused.")
+	i.admissionWait = made(b, times, "admission.queue.wait", "s", "How long requests waited that did, by what became of them.", delayBuckets...)
+	i.admissionLimit = made(b, gauge, "admission.limit", "{request}", "Requests that may be in flight.")
+	i.admissionInFlight = made(b, gauge, "admission.in_flight", "{request}", "Requests in flight.")
+	i.admissionWaiting = made(b, gauge, "admission.waiting", "{request}", "Requests that wait.")
+	i.admissionPressed = made(b, gauge, "admission.pressed", "{state}", "1 while requests have waited or were refused for longer than a burst lasts.")
 
-	i.deliveries = b.counter("consumer.deliveries", "{message}", "Deliveries that ended, by what became of the message.")
-	i.deadLetters = b.counter("consumer.dlq", "{message}", "Messages that became dead letters, by reason.")
-	i.consumerEvents = b.counter("consumer.events", "{event}", "What happened to consumers besides deliveries.")
-	i.consumerInFlight = b.gauge("consumer.in_flight", "{message}", "Messages in the hands of the consumer.")
-	i.consumerAttempt = b.counts("consumer.attempt", "{attempt}", "Which attempt at its message a delivery was that ended.", attemptBuckets)
-	i.processDuration = b.seconds("messaging.process.duration", "How long the handler ran, over all tries of a delivery.", durationBuckets)
+	i.deliveries = made(b, counter, "consumer.deliveries", "{message}", "Deliveries that ended, by what became of the message.")
+	i.deadLetters = made(b, counter, "consumer.dlq", "{message}", "Messages that became dead letters, by reason.")
+	i.consumerEvents = made(b, counter, "consumer.events", "{event}", "What happened to consumers besides deliveries.")
+	i.consumerInFlight = made(b, gauge, "consumer.in_flight", "{message}", "Messages in the hands of the consumer.")
+	i.consumerAttempt = made(b, counts, "consumer.attempt", "{attempt}", "Which attempt at its message a delivery was that ended.", attemptBuckets...)
+	i.processDuration = made(b, times, "messaging.process.duration", "s", "How long the handler ran, over all tries of a delivery.", durationBuckets...)
 
-	i.grpcRetries = b.counts("grpc.client.call.retries", "{retry}", "Number of retries during the client call. If there were no retries, 0 is not reported.", a96Buckets)
-	i.grpcHedges = b.counts("grpc.client.call.hedges", "{hedge}", "Number of hedges during the client call. If there were no hedges, 0 is not reported.", a96Buckets)
-	i.grpcDelay = b.seconds("grpc.client.call.retry_delay", "Total time of delay while there is no active attempt during the client call.", a66Buckets)
+	i.grpcRetries = made(b, counts, "grpc.client.call.retries", "{retry}", "Number of retries during the client call. If there were no retries, 0 is not reported.", a96Buckets...)
+	i.grpcHedges = made(b, counts, "grpc.client.call.hedges", "{hedge}", "Number of hedges during the client call. If there were no hedges, 0 is not reported.", a96Buckets...)
+	i.grpcDelay = made(b, times, "grpc.client.call.retry_delay", "s", "Total time of delay while there is no active attempt during the client call.", a66Buckets...)
 	return i
 }
 

@@ -58,20 +58,12 @@ type options struct {
 
 // WithTracerProvider makes spans with p, instead of the global provider.
 func WithTracerProvider(p trace.TracerProvider) Option {
-	return func(o *options) {
-		if p != nil {
-			o.tracers = p
-		}
-	}
+	return func(o *options) { o.tracers = cmp.Or(p, o.tracers) }
 }
 
 // WithMeterProvider makes metrics with p, instead of the global provider.
 func WithMeterProvider(p metric.MeterProvider) Option {
-	return func(o *options) {
-		if p != nil {
-			o.meters = p
-		}
-	}
+	return func(o *options) { o.meters = cmp.Or(p, o.meters) }
 }
 
 // WithPropagator reads the trace of a message from its headers with p ([Telemetry.Handler]),

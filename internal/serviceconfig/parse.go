@@ -82,9 +82,7 @@ func (p *parser) config(root *tree.Node) (c Config) {
 			c.Methods = append(c.Methods, mc)
 		}
 	}
-	if n, path := o.Get("retryThrottling"); n != nil {
-		c.Throttling = p.throttling(n, path)
-	}
+	c.Throttling = p.throttling(o.Object("retryThrottling"))
 	return c
 }
 
@@ -98,16 +96,10 @@ func (p *parser) methodConfig(n *tree.Node, path string) (mc MethodConfig, ok bo
 		mc.Names = append(mc.Names, p.name(each, tree.Element(namePath, i)))
 	}
 	mc.Timeout = p.positive(o.Get("timeout"))
-	retry, retryPath := o.Get("retryPolicy")
-	hedging, hedgingPath := o.Get("hedgingPolicy")
-	if retry != nil {
-		mc.Retry = p.retryPolicy(retry, retryPath)
-	}
-	if hedging != nil {
-		mc.Hedging = p.hedgingPolicy(hedging, hedgingPath)
-	}
+	retry, hedging := o.Object("retryPolicy"), o.Object("hedgingPolicy")
+	mc.Retry, mc.Hedging = p.retryPolicy(retry), p.hedgingPolicy(hedging)
 	if retry != nil && hedging != nil {
-		p.Wrong(hedging, hedgingPath, "given beside a retryPolicy", "one of the two", "")
+		p.Wrong(hedging.Node, hedging.Path, "given beside a retryPolicy", "one of the two", "")
 	}
 	if len(mc.Names) == 0 && o != nil {
 		p.ignored = append(p.ignored, path)
@@ -138,8 +130,10 @@ func (p *parser) name(n *tree.Node, path string) (name MethodName) {
 	return name
 }
 
-func (p *parser) retryPolicy(n *tree.Node, path string) *RetryPolicy {
-	o := p.Object(n, path)
+func (p *parser) retryPolicy(o *tree.Object) *RetryPolicy {
+	if o == nil {
+		return nil
+	}
 	defer p.ignoreRest(o)
 	r := &RetryPolicy{
 		MaxAttempts:       p.maxAttempts(o),
@@ -158,21 +152,23 @@ func (p *parser) retryPolicy(n *tree.Node, path string) *RetryPolicy {
 	return r
 }
 
-func (p *parser) hedgingPolicy(n *tree.Node, path string) *HedgingPolicy {
-	o := p.Object(n, path)
+func (p *parser) hedgingPolicy(o *tree.Object) *HedgingPolicy {
+	if o == nil {
+		return nil
+	}
 	defer p.ignoreRest(o)
 	h := &HedgingPolicy{MaxAttempts: p.maxAttempts(o)}
-	if n, path := o.Get("hedgingDelay"); n != nil {
-		h.HedgingDelay, _ = p.Duration(n, path, 0, "zero or "+allowedDuration, tree.ParseSeconds)
-	}
+	h.HedgingDelay, _ = o.Duration("hedgingDelay", 0, "zero or "+allowedDuration, tree.ParseSeconds)
 	if n, path := o.Get("nonFatalStatusCodes"); n != nil {
 		h.NonFatalStatusCodes = p.codes(n, path, "a list of status codes")
 	}
 	return h
 }
 
-func (p *parser) throttling(n *tree.Node, path string) *budget.GRPCConfig {
-	o := p.Object(n, path)
+func (p *parser) throttling(o *tree.Object) *budget.GRPCConfig {
+	if o == nil {
+		return nil
+	}
 	defer p.ignoreRest(o)
 	return &budget.GRPCConfig{
 		MaxTokens:  int(p.number(o, "maxTokens", "a whole number from 1 to 1000", func(f float64) bool { return f >= 1 && f <= 1000 && f == math.Trunc(f) })),

@@ -372,7 +372,8 @@ func (r *Reader) Duration(n *Node, path string, least time.Duration, allowed str
 	}
 	suggestion := ""
 	if meant, err := time.ParseDuration(n.Text); n.Kind == Text && !ok && err == nil && meant >= least {
-		if text := Seconds(meant); text != n.Text { // 250ms, where the format has only seconds
+		text := Seconds(meant)
+		if _, ok := parse(text); ok && text != n.Text { // 250ms, where the format has only seconds
 			suggestion = text
 		}
 	}

@@ -45,8 +45,15 @@ func runLoad(ctx context.Context, out io.Writer) (err error) {
 				at, used = r.url(0), r.used
 				defer r.close() // none of them is busy while another one is measured
 			}
-			paced(at, many, 0) // warm
 			add := func(i int, x float64) { got[name][i] = append(got[name][i], x) }
+			holds := func(i int) {
+				hold(at, connections, func() {
+					memory, _ := used()
+					add(i, memory)
+				})
+			}
+			holds(resident)
+			paced(at, many, 0) // warm
 			add(p50Slow, paced(at, 16, 1_000).p50)
 			fast := paced(at, 128, 10_000)
 			add(p50Fast, fast.p50)
@@ -57,22 +64,19 @@ func runLoad(ctx context.Context, out io.Writer) (err error) {
 			_, after := used()
 			add(most, throughput.rate)
 			add(cpu, (after-before)/(throughput.rate*time.Since(began).Seconds()))
-			hold(at, connections, func() {
-				memory, _ := used()
-				add(resident, memory)
-			})
+			holds(residentLater)
 		}
 	}
 	fmt.Fprintf(out, "Medians of %d rounds, in turns, on a machine with %d processors that also makes the calls and answers them.\n\n", options.rounds, runtime.NumCPU())
-	t := newTable(out, "", "added p50 at 1,000/s", "added p50 at 10,000/s", "reached of 10,000/s", "throughput, 64 connections", "CPU a request", "MB at 1,000 connections")
+	t := newTable(out, "", "added p50 at 1,000/s", "added p50 at 10,000/s", "reached of 10,000/s", "throughput, 64 connections", "CPU a request", "MB at 1,000 connections", "MB at 1,000 connections, after the load")
 	direct := got[""]
 	t.row("no proxy", fmt.Sprintf("(p50 %.0f µs)", 1e6*median(direct[p50Slow])), fmt.Sprintf("(p50 %.0f µs)", 1e6*median(direct[p50Fast])),
-		fmt.Sprintf("%.0f", median(direct[reached])), fmt.Sprintf("%.0f/s", median(direct[most])), "", "")
+		fmt.Sprintf("%.0f", median(direct[reached])), fmt.Sprintf("%.0f/s", median(direct[most])), "", "", "")
 	for _, name := range options.peers {
 		m := got[name]
 		added := func(i int) string { return fmt.Sprintf("%.0f µs", 1e6*(median(m[i])-median(direct[i]))) }
 		t.row(name, added(p50Slow), added(p50Fast), fmt.Sprintf("%.0f", median(m[reached])), fmt.Sprintf("%.0f/s", median(m[most])),
-			fmt.Sprintf("%.0f µs", 1e6*median(m[cpu])), fmt.Sprintf("%.0f", median(m[resident])/1e6))
+			fmt.Sprintf("%.0f µs", 1e6*median(m[cpu])), fmt.Sprintf("%.0f", median(m[resident])/1e6), fmt.Sprintf("%.0f", median(m[residentLater])/1e6))
 	}
 	return nil
 }
@@ -85,6 +89,7 @@ const (
 	most
 	cpu      // seconds a call
 	resident // bytes
+	residentLater
 	measures
 )
 

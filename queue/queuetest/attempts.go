@@ -54,9 +54,7 @@ func (b *tester) checkAttempts(steps ...deliveryStep) {
 			s.After = b.after(s.After)
 			b.settle(b.Connection, d, s.Settlement)
 			lost, crashes = 0, s.Crashes
-			if n -= s.Uncount; s.Outcome == queue.Retry || !b.can.FreeDefer {
-				n++
-			}
+			n += b.price(s.Outcome) - s.Uncount
 			if failed.IsZero() {
 				failed = s.FirstFailed
 			}
@@ -156,10 +154,7 @@ func restarted(b *tester) {
 		}
 	}
 	b.settle(b.Connection, waits, queue.Settlement{Outcome: queue.Defer})
-	n = 2
-	if !b.can.FreeDefer {
-		n++
-	}
+	n = 2 + b.price(queue.Defer)
 	d := b.receiveAttempt("after a restart and Defer", waits, n)
 	b.ack(b.retryAndReceive("and Retry", d, n+1))
 }

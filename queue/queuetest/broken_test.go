@@ -585,8 +585,8 @@ func TestBroken(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r.run(func(t testing.TB) { c.run(newTester(t, target, order)) })
 				})
-				if !r.failed {
-					t.Errorf("%s finds nothing wrong (skipped: %v)\n%s", name, r.skipped, r.text())
+				if !r.Failed() {
+					t.Errorf("%s finds nothing wrong (skipped: %v)\n%s", name, r.Skipped(), r.text())
 				} else if testing.Verbose() {
 					t.Logf("%s: %s", name, r.said[0])
 				}

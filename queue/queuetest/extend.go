@@ -1,8 +1,8 @@
 package queuetest
 
 import (
-	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/lullgo/lull/queue"
@@ -27,25 +27,15 @@ func extendKeeps(b *tester) {
 	b.send("hello")
 	d := b.receiveOne()
 	other := b.connect()
-	quiet := make(chan struct{})
+	var quiet sync.WaitGroup
 	end := time.Now().Add(3 * b.o.Lease)
 	if limit := b.can.MaxLease; limit > 0 && limit < 4*b.o.Lease {
 		end = time.Now().Add(limit - b.o.Lease)
 	}
 	came := false
-	go func() {
-		defer close(quiet)
-		ctx, cancel := context.WithDeadline(b.ctx, end)
-		defer cancel()
-		for ctx.Err() == nil && !came {
-			got, err := other.Broker.Receive(ctx, b.want(10))
-			came = len(got) > 0
-			if err != nil && ctx.Err() == nil {
-				b.Errorf("Receive: %v", err)
-				return
-			}
-		}
-	}()
+	quiet.Go(func() {
+		b.receiveFor(other, time.Until(end), func([]*queue.Delivery) (more bool) { came = true; return false })
+	})
 	var failed error
 	for until := d.Lease; failed == nil && time.Now().Before(end); {
 		time.Sleep(b.o.Lease / 4)
@@ -57,7 +47,7 @@ func extendKeeps(b *tester) {
 			b.late()
 		}
 	}
-	<-quiet
+	quiet.Wait()
 	b.equal("the error of Extend", failed, nil)
 	b.equal("a message whose lease is extended came again", came, false)
 	b.ack(d)

@@ -49,9 +49,7 @@ func orderOne(b *tester) {
 		b.ack(d)
 	}
 	for _, want := range []string{"a2", "a3"} {
-		d := b.receiveOne()
-		b.equal("the next", string(d.Body), want)
-		b.ack(d)
+		b.take("the next", want)
 	}
 }
 
@@ -68,9 +66,7 @@ func orderWaits(b *tester) {
 		b.settle(b.Connection, d, queue.Settlement{Outcome: o, After: b.after(1500 * time.Millisecond)})
 		if b.can.Order == queue.PerGroup {
 			b.sendIn("b", "b1")
-			d := b.receiveOne()
-			b.equal("while the first waits, from another group", string(d.Body), "b1")
-			b.ack(d)
+			b.take("while the first waits, from another group", "b1")
 		}
 		d = b.receiveOne()
 		b.equal("after "+o.String(), string(d.Body), "a1")
@@ -78,9 +74,7 @@ func orderWaits(b *tester) {
 			b.Errorf("it came %v early", due.Sub(now))
 		}
 		b.ack(d)
-		d = b.receiveOne()
-		b.equal("and then", string(d.Body), "a2")
-		b.ack(d)
+		b.take("and then", "a2")
 	}
 }
 

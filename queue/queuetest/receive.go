@@ -24,17 +24,19 @@ var receiveChecks = []check{
 	{name: "Capabilities", run: capabilities},
 }
 
+func (b *tester) sendAfter(d time.Duration, body string) {
+	time.Sleep(d)
+	if err := b.Sender.Send(b.ctx, queue.Outgoing{Body: []byte(body), Group: "g"}); err != nil {
+		b.Errorf("Send: %v", err)
+	}
+}
+
 // Receive waits for a message, and returns it without waiting for more.
 func receiveWaits(b *tester) {
 	var sent sync.WaitGroup
 	defer sent.Wait()
 	began := time.Now()
-	sent.Go(func() {
-		time.Sleep(500 * time.Millisecond)
-		if err := b.Sender.Send(b.ctx, queue.Outgoing{Body: []byte("late"), Group: "g"}); err != nil {
-			b.Errorf("Send: %v", err)
-		}
-	})
+	sent.Go(func() { b.sendAfter(500*time.Millisecond, "late") })
 	d := b.receive(b.Connection, 10)[0]
 	if waited := time.Since(began); waited < 500*time.Millisecond {
 		b.Errorf("a message came after %v, it was sent after 500ms", waited)
@@ -74,12 +76,8 @@ func receiveEndsOften(b *tester) {
 	ended, again := 0, 0
 	for range 100 {
 		began := time.Now()
-		sent.Go(func() {
-			time.Sleep(draw(3 * time.Millisecond))
-			if err := b.Sender.Send(b.ctx, queue.Outgoing{Body: []byte("hello"), Group: "g"}); err != nil {
-				b.Errorf("Send: %v", err)
-			}
-		})
+		wait := draw(3 * time.Millisecond)
+		sent.Go(func() { b.sendAfter(wait, "hello") })
 		var got []*queue.Delivery
 		for longest := time.Millisecond; len(got) == 0; longest += time.Millisecond {
 			ctx, cancel := context.WithTimeout(b.ctx, draw(longest))

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -13,9 +15,9 @@ import (
 type recorder struct {
 	testing.TB // may be nil, if only methods in this file are called
 
+	failed, skipped atomic.Bool
+
 	mu       sync.Mutex
-	failed   bool
-	skipped  bool
 	said     []string
 	cleanups []func()
 }
@@ -23,16 +25,13 @@ type recorder struct {
 // run runs f as a test, and then its cleanups.
 func (r *recorder) run(f func(t testing.TB)) {
 	within := func(f func()) { // a goroutine that FailNow may end
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			f()
-		}()
-		<-done
+		var g sync.WaitGroup
+		g.Go(f)
+		g.Wait()
 	}
 	within(func() { f(r) })
-	for i := len(r.cleanups) - 1; i >= 0; i-- {
-		within(r.cleanups[i])
+	for _, f := range slices.Backward(r.cleanups) {
+		within(f)
 	}
 }
 
@@ -45,9 +44,9 @@ func (r *recorder) reportTo(t testing.TB) {
 		t.Log(r.text())
 	}
 	switch {
-	case r.failed:
+	case r.Failed():
 		t.FailNow()
-	case r.skipped:
+	case r.Skipped():
 		t.SkipNow()
 	}
 }
@@ -58,7 +57,7 @@ func (r *recorder) text() string { return strings.Join(r.said, "\n") }
 func (r *recorder) note(failed bool, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failed = r.failed || failed
+	r.failed.Store(failed || r.Failed())
 	callers := make([]uintptr, 32)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers)])
 	for {
@@ -81,24 +80,9 @@ func (r *recorder) Fatalf(f string, a ...any) { r.note(true, fmt.Sprintf(f, a...
 func (r *recorder) Skip(a ...any)             { r.note(false, fmt.Sprintln(a...)); r.SkipNow() }
 func (r *recorder) Skipf(f string, a ...any)  { r.note(false, fmt.Sprintf(f, a...)); r.SkipNow() }
 
-func (r *recorder) SkipNow() {
-	r.mu.Lock()
-	r.skipped = true
-	r.mu.Unlock()
-	runtime.Goexit()
-}
-
-func (r *recorder) Skipped() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.skipped
-}
-
-func (r *recorder) Failed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed
-}
+func (r *recorder) SkipNow()      { r.skipped.Store(true); runtime.Goexit() }
+func (r *recorder) Skipped() bool { return r.skipped.Load() }
+func (r *recorder) Failed() bool  { return r.failed.Load() }
 
 func (r *recorder) Cleanup(f func()) {
 	r.mu.Lock()

@@ -103,24 +103,17 @@ func (b *tester) drain(n int) map[string]int {
 
 // drainInto is drain where some of the n messages were seen before.
 func (b *tester) drainInto(seen map[string]int, n int) {
-	take := func(got []*queue.Delivery) {
+	take := func(got []*queue.Delivery) bool {
 		for _, d := range got {
 			seen[string(d.Body)]++
 			b.ack(d)
 		}
+		return true
 	}
 	for len(seen) < n {
 		take(b.receive(b.Connection, 10))
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, b.o.Lease*3/2)
-	defer cancel()
-	for ctx.Err() == nil {
-		got, err := b.Broker.Receive(ctx, b.want(10))
-		take(got)
-		if err != nil && ctx.Err() == nil {
-			b.Fatalf("Receive: %v", err)
-		}
-	}
+	b.receiveFor(b.Connection, b.o.Lease*3/2, take)
 }
 
 // Letters that are equal, also in their original id, stay different messages: producers may give one id for all.

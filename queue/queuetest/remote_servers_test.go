@@ -325,7 +325,7 @@ func TestBrokenPoison(t *testing.T) {
 	r.run(func(t testing.TB) {
 		consumerPoison(newTester(t, s.target().withDefaults(), queue.Unordered), "exit", 0, 1, 3)
 	})
-	if !r.failed || !strings.Contains(r.text(), "is not a dead letter") {
+	if !r.Failed() || !strings.Contains(r.text(), "is not a dead letter") {
 		t.Errorf("poison that is tried for ever is not found: %q", r.said)
 	}
 }
@@ -340,7 +340,7 @@ func TestBrokenNothingLost(t *testing.T) {
 	target.Restart = nil
 	r := &recorder{TB: t}
 	r.run(func(t testing.TB) { nothingLost(t, target, queue.Unordered) })
-	if !r.failed || !strings.Contains(r.text(), "nothing has happened") {
+	if !r.Failed() || !strings.Contains(r.text(), "nothing has happened") {
 		t.Errorf("lost messages are not found: %q", r.said)
 	}
 }

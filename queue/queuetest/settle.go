@@ -109,11 +109,7 @@ func settleWaiting(b *tester) {
 				}
 			}
 			late("it waits")
-			n := 1
-			if first == queue.Retry || !b.can.FreeDefer {
-				n++
-			}
-			again := b.receiveAttempt(what, d, n)
+			again := b.receiveAttempt(what, d, 1+b.price(first))
 			late("it is out again")
 			b.ack(again)
 		}

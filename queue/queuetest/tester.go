@@ -171,18 +171,26 @@ func (b *tester) checkDelivery(d *queue.Delivery) {
 
 // expectNothing fails the test if a message comes within that time.
 func (b *tester) expectNothing(c *Connection, d time.Duration, what string) {
+	b.receiveFor(c, d, func(got []*queue.Delivery) (more bool) {
+		for _, d := range got {
+			b.Errorf("%s: the message %q came, at attempt %d", what, clip(d.Body), d.Attempt)
+		}
+		return false
+	})
+}
+
+// receiveFor calls take with the messages that come within that time, as long as it wants more.
+func (b *tester) receiveFor(c *Connection, d time.Duration, take func([]*queue.Delivery) (more bool)) {
 	ctx, cancel := context.WithTimeout(b.ctx, d)
 	defer cancel()
 	for ctx.Err() == nil {
 		got, err := c.Broker.Receive(ctx, b.want(10))
-		for _, d := range got {
-			b.Errorf("%s: the message %q came, at attempt %d", what, clip(d.Body), d.Attempt)
-		}
-		if len(got) > 0 {
+		if len(got) > 0 && !take(got) {
 			return
 		}
 		if err != nil && ctx.Err() == nil {
-			b.Fatalf("Receive: %v", err)
+			b.Errorf("Receive: %v", err)
+			return
 		}
 	}
 }
@@ -212,6 +220,19 @@ func (b *tester) trySettle(c *Connection, d *queue.Delivery, s queue.Settlement)
 func (b *tester) retryAndReceive(what string, d *queue.Delivery, n int) *queue.Delivery {
 	b.settle(b.Connection, d, queue.Settlement{Outcome: queue.Retry})
 	return b.receiveAttempt(what, d, n)
+}
+
+// price is how many attempts a settlement costs that gives the message back.
+func (b *tester) price(o queue.MessageOutcome) int {
+	return choice.Either(o == queue.Retry || !b.can.FreeDefer, 1, 0)
+}
+
+// take receives the next message, which must have that body, and acknowledges it.
+func (b *tester) take(what, body string) {
+	b.Helper()
+	d := b.receiveOne()
+	b.equal(what, string(d.Body), body)
+	b.ack(d)
 }
 
 func (b *tester) ack(d *queue.Delivery) {
@@ -335,15 +356,13 @@ type reading struct {
 
 func (r *reading) Next(ctx context.Context, most int) ([]*queue.Letter, error) {
 	got, err := r.DeadLetters.Next(ctx, most)
-	r.answered(err, time.Now()) // it may wait
+	r.answered(&err, time.Now()) // it may wait
 	return got, err
 }
 
-func (r *reading) Remove(ctx context.Context, l *queue.Letter) error {
-	began := time.Now()
-	err := r.DeadLetters.Remove(ctx, l)
-	r.answered(err, began)
-	return err
+func (r *reading) Remove(ctx context.Context, l *queue.Letter) (err error) {
+	defer r.answered(&err, time.Now())
+	return r.DeadLetters.Remove(ctx, l)
 }
 
 func (r *reading) Close(ctx context.Context) error {

@@ -25,7 +25,7 @@ func (c check) runTrial(t testing.TB, target Target, order queue.Order) {
 			})
 			c.run(b)
 		})
-		if !r.failed || b == nil || b.lateContext.Err() == nil {
+		if !r.Failed() || b == nil || b.lateContext.Err() == nil {
 			r.reportTo(t)
 			return
 		}
@@ -71,9 +71,10 @@ func (w *watch) watchTimers() (stop func()) {
 	return func() { close(end); <-ended }
 }
 
-// answered calls late if a call that began then took a quarter of a lease, or had no answer in time.
-func (w *watch) answered(err error, began time.Time) {
-	if time.Since(began) >= w.lease/4 || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, queue.ErrUnanswered) {
+// answered calls late if a call that began then took a quarter of a lease, or had no answer in time. err is the call's error: calls
+// of answered are deferred.
+func (w *watch) answered(err *error, began time.Time) {
+	if time.Since(began) >= w.lease/4 || errors.Is(*err, context.DeadlineExceeded) || errors.Is(*err, queue.ErrUnanswered) {
 		w.late()
 	}
 }
@@ -114,18 +115,14 @@ func (b watched) Receive(ctx context.Context, want queue.Want) ([]*queue.Deliver
 	return got, err
 }
 
-func (b watched) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) error {
-	began := time.Now()
-	err := b.Broker.Settle(ctx, d, s)
-	b.w.answered(err, began)
-	return err
+func (b watched) Settle(ctx context.Context, d *queue.Delivery, s queue.Settlement) (err error) {
+	defer b.w.answered(&err, time.Now())
+	return b.Broker.Settle(ctx, d, s)
 }
 
-func (b watched) Extend(ctx context.Context, d *queue.Delivery, lease time.Duration) (time.Time, error) {
-	began := time.Now()
-	until, err := b.Broker.Extend(ctx, d, lease)
-	b.w.answered(err, began)
-	return until, err
+func (b watched) Extend(ctx context.Context, d *queue.Delivery, lease time.Duration) (until time.Time, err error) {
+	defer b.w.answered(&err, time.Now())
+	return b.Broker.Extend(ctx, d, lease)
 }
 
 type watchedSender struct {
@@ -133,9 +130,7 @@ type watchedSender struct {
 	w *watch
 }
 
-func (s watchedSender) Send(ctx context.Context, o queue.Outgoing) error {
-	began := time.Now()
-	err := s.Sender.Send(ctx, o)
-	s.w.answered(err, began)
-	return err
+func (s watchedSender) Send(ctx context.Context, o queue.Outgoing) (err error) {
+	defer s.w.answered(&err, time.Now())
+	return s.Sender.Send(ctx, o)
 }

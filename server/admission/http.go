@@ -1,11 +1,10 @@
 package admission
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/option"
 	"github.com/lullgo/lull/internal/response"
 	"github.com/lullgo/lull/internal/saturating"
 	"github.com/lullgo/lull/lullhttp"
@@ -32,60 +31,35 @@ type MiddlewareOption func(*Middleware) error
 // others; the other three are believed. docs/servers.md, under "Whom to believe", has the reasons.
 // lullhttp.TrustNobody, TrustEverybody and TrustMutualTLS are such functions.
 func WithTrust(trusted func(*http.Request) bool) MiddlewareOption {
-	return func(m *Middleware) error {
-		if trusted == nil {
-			return errors.New("admission: WithTrust(nil): want a function; lullhttp.TrustNobody is one")
-		}
-		m.trusted = trusted
-		return nil
-	}
+	return option.If(trusted != nil, func(m *Middleware) { m.trusted = trusted },
+		"admission: WithTrust(nil): want a function; lullhttp.TrustNobody is one")
 }
 
 // WithPriority sets the function that returns a request's priority. Its header
 // Lull-Criticality is ignored then. priority must be safe for concurrent use.
 func WithPriority(priority func(*http.Request) Priority) MiddlewareOption {
-	return func(m *Middleware) error {
-		if priority == nil {
-			return errors.New("admission: WithPriority(nil): want a function")
-		}
-		m.priority = priority
-		return nil
-	}
+	return option.If(priority != nil, func(m *Middleware) { m.priority = priority }, "admission: WithPriority(nil): want a function")
 }
 
 // WithSkip lets requests pass, uncounted, for which skip returns true. Use it for health
 // checks, and for requests that are long by design (event streams, long polls): they
 // would hold a place all the time.
 func WithSkip(skip func(*http.Request) bool) MiddlewareOption {
-	return func(m *Middleware) error {
-		m.skip = skip
-		return nil
-	}
+	return option.Set(func(m *Middleware) { m.skip = skip })
 }
 
 // WithStatus sets the status of refusals, 503 or 429. The default is 503: the server is
 // overloaded, and 429 would mean that the client sends too many requests (RFC 6585).
 // Besides, many clients repeat a 429 whatever its other headers are.
 func WithStatus(status int) MiddlewareOption {
-	return func(m *Middleware) error {
-		if status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests {
-			return fmt.Errorf("admission: WithStatus(%d): want 503 or 429", status)
-		}
-		m.status = status
-		return nil
-	}
+	return option.If(status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests,
+		func(m *Middleware) { m.status = status }, "admission: WithStatus(%d): want 503 or 429", status)
 }
 
 // WithResult sets the function that returns what a status means for the adaptive limit.
 // By default a status below 500 is Done, and the rest Failed.
 func WithResult(result func(status int) WorkResult) MiddlewareOption {
-	return func(m *Middleware) error {
-		if result == nil {
-			return errors.New("admission: WithResult(nil): want a function")
-		}
-		m.result = result
-		return nil
-	}
+	return option.If(result != nil, func(m *Middleware) { m.result = result }, "admission: WithResult(nil): want a function")
 }
 
 // NewMiddleware returns a middleware with the configuration c.
@@ -105,13 +79,8 @@ func (g *Gate) Middleware(opts ...MiddlewareOption) (*Middleware, error) {
 		result: func(status int) WorkResult { return choice.Either(status >= 500, Failed, Done) },
 		status: http.StatusServiceUnavailable,
 	}
-	for _, o := range opts {
-		if o == nil {
-			continue
-		}
-		if err := o(m); err != nil {
-			return nil, err
-		}
+	if err := option.Apply(m, opts); err != nil {
+		return nil, err
 	}
 	return m, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/option"
 	"github.com/lullgo/lull/internal/repeatable"
 	"github.com/lullgo/lull/internal/storecall"
 )
@@ -36,13 +37,8 @@ type Option func(*Middleware) error
 
 // WithScope replaces AuthorizationScope.
 func WithScope(s Scope) Option {
-	return func(m *Middleware) error {
-		if s == nil {
-			return errors.New("idempotency: WithScope(nil): want a function; SharedScope is one for callers that need not be told apart")
-		}
-		m.scope = s
-		return nil
-	}
+	return option.If(s != nil, func(m *Middleware) { m.scope = s },
+		"idempotency: WithScope(nil): want a function; SharedScope is one for callers that need not be told apart")
 }
 
 // WithPayload sets which bytes of a request's body are compared with those of others with
@@ -50,33 +46,22 @@ func WithScope(s Scope) Option {
 // without meaning: a timestamp, the order of JSON's members. It must be safe for concurrent
 // use and must not change body.
 func WithPayload(f func(r *http.Request, body []byte) []byte) Option {
-	return func(m *Middleware) error {
-		if f == nil {
-			return errors.New("idempotency: WithPayload(nil): want a function")
-		}
-		m.payload = f
-		return nil
-	}
+	return option.If(f != nil, func(m *Middleware) { m.payload = f }, "idempotency: WithPayload(nil): want a function")
 }
 
 // WithObserver passes every event to o; several observers receive it in their order.
 // Without one, what an operator should know is written to slog.Default: see
 // [NewLog], which is an observer that can stand beside others.
 func WithObserver(o Observer) Option {
-	return func(m *Middleware) error {
-		if o == nil {
-			return errors.New("idempotency: WithObserver(nil): want a function")
-		}
-		if first := m.observe; first != nil {
-			m.observe = func(ctx context.Context, e Event) {
+	return option.If(o != nil, func(m *Middleware) {
+		first := m.observe
+		m.observe = func(ctx context.Context, e Event) {
+			if first != nil {
 				first(ctx, e)
-				o(ctx, e)
 			}
-			return nil
+			o(ctx, e)
 		}
-		m.observe = o
-		return nil
-	}
+	}, "idempotency: WithObserver(nil): want a function")
 }
 
 // maxUndo is how many claims whose answer was lost are taken back at a time. The others
@@ -99,10 +84,8 @@ func New(store Store, c Config, opts ...Option) (*Middleware, error) {
 		payload:   func(_ *http.Request, body []byte) []byte { return body },
 		undoSlots: make(chan struct{}, maxUndo), pendingFrees: map[string]int{},
 	}
-	for _, o := range opts {
-		if err := o(m); err != nil {
-			return nil, err
-		}
+	if err := option.Apply(m, opts); err != nil {
+		return nil, err
 	}
 	if m.observe == nil {
 		m.observe = defaultObserver()
@@ -193,16 +176,13 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 
 // callerOf returns the scope of r. The error is for the operator.
 func (m *Middleware) callerOf(r *http.Request) (scope string, err error) {
-	if m.scope == nil {
-		scope, ok := AuthorizationScope(r)
-		if !ok {
-			return "", errNoAuthorization
-		}
-		return scope, nil
+	of, unknown := m.scope, errNoScope
+	if of == nil {
+		of, unknown = AuthorizationScope, errNoAuthorization
 	}
-	scope, ok := m.scope(r)
+	scope, ok := of(r)
 	if !ok {
-		return "", errNoScope
+		return "", unknown
 	}
 	return scope, nil
 }

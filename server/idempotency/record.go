@@ -87,53 +87,42 @@ func (r *Record) UnmarshalBinary(data []byte) error {
 	if n < 0 || crc32.Checksum(data[:n], castagnoli) != binary.BigEndian.Uint32(data[n:]) {
 		return errRecord
 	}
-	d := decoder{data[:n:n]}
+	d := decoder{rest: data[:n:n]}
 	if d.byte() != recordVersion {
 		return errRecord
 	}
-	flags := d.byte()
-	rec := Record{BodyOmitted: flags&flagBodyOmitted != 0}
-	status, ok := d.uvarint()
-	if !ok || flags&^flagBodyOmitted != 0 || status != 0 && (status < 100 || status > 999) {
+	flags, status, fields := d.byte(), d.uvarint(), d.count()
+	if d.bad || flags&^flagBodyOmitted != 0 || status != 0 && (status < 100 || status > 999) {
 		return errRecord
 	}
-	rec.Status = int(status)
-	fields, ok := d.count()
-	if !ok {
-		return errRecord
-	}
+	rec := Record{Status: int(status), BodyOmitted: flags&flagBodyOmitted != 0}
 	if fields > 0 {
 		rec.Header = make(http.Header, fields)
 	}
 	last := ""
 	for i := range fields {
-		name, okName := d.bytes()
-		n, okCount := d.count()
-		if !okName || !okCount || i > 0 && string(name) <= last {
+		name := string(d.bytes())
+		values := make([]string, d.count())
+		for j := range values {
+			values[j] = string(d.bytes())
+		}
+		if d.bad || i > 0 && name <= last {
 			return errRecord
 		}
-		last = string(name)
-		values := make([]string, n)
-		for j := range values {
-			v, ok := d.bytes()
-			if !ok {
-				return errRecord
-			}
-			values[j] = string(v)
-		}
-		rec.Header[last] = values
+		rec.Header[name], last = values, name
 	}
-	body, ok := d.bytes()
-	if !ok || len(d.rest) != 0 {
+	if rec.Body = d.bytes(); d.bad || len(d.rest) != 0 {
 		return errRecord
 	}
-	rec.Body = body
 	*r = rec
 	return nil
 }
 
-// decoder takes an encoding apart from the front.
-type decoder struct{ rest []byte }
+// decoder takes an encoding apart from the front. bad: it is no valid one, and what was read of it means nothing.
+type decoder struct {
+	rest []byte
+	bad  bool
+}
 
 // byte is 0 at the end.
 func (d *decoder) byte() byte {
@@ -146,31 +135,30 @@ func (d *decoder) byte() byte {
 }
 
 // uvarint refuses one with a superfluous zero at its end.
-func (d *decoder) uvarint() (uint64, bool) {
+func (d *decoder) uvarint() uint64 {
 	v, n := binary.Uvarint(d.rest)
 	if n <= 0 || n > 1 && d.rest[n-1] == 0 {
-		return 0, false
+		d.bad = true
+		return 0
 	}
 	d.rest = d.rest[n:]
-	return v, true
+	return v
 }
 
 // count is a number of things that take a byte each at least, so that a damaged
 // record cannot ask for more memory than its own length.
-func (d *decoder) count() (int, bool) {
-	v, ok := d.uvarint()
-	if !ok || v > uint64(len(d.rest)) {
-		return 0, false
+func (d *decoder) count() int {
+	v := d.uvarint()
+	if v > uint64(len(d.rest)) {
+		d.bad = true
+		return 0
 	}
-	return int(v), true
+	return int(v)
 }
 
-func (d *decoder) bytes() ([]byte, bool) {
-	n, ok := d.count()
-	if !ok {
-		return nil, false
-	}
+func (d *decoder) bytes() []byte {
+	n := d.count()
 	b := d.rest[:n:n]
 	d.rest = d.rest[n:]
-	return b, true
+	return b
 }

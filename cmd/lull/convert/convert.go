@@ -323,7 +323,7 @@ func (r *reading) sort(f File, root *tree.Node, prefix string, otherwise *Format
 		r.documents[format] = append(r.documents[format], d)
 	case kind != nil && version != nil:
 		d.within = r.within(f, root)
-		d.unreadObject(root, kind.Text, version.Text)
+		d.unreadObject()
 		r.collect(d)
 	case otherwise != nil:
 		r.documents[*otherwise] = append(r.documents[*otherwise], d)
@@ -601,6 +601,9 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 	if p.Hedge.Attempts > 1 {
 		p.Attempts = 1
 	}
+	if extras.ignoresHints && p.HintLimit == anyHint && p.MaxAttempts() > 1 {
+		p.HintLimit = engine.DefaultHintLimit // lull heeds hints
+	}
 	preset := r.base.of(extras.of).preset
 	if preset == "" && p.MaxAttempts() < 2 { // which have no effect without retries
 		p.Backoff, p.RateLimitedBase, p.HintLimit = backoff.Schedule{}, 0, 0
@@ -620,13 +623,6 @@ func (r *reading) add(d *document, name string, others []string, path string, p 
 	own := r.set.add(config.Dependency{Name: name, Preset: preset, Policy: p}, others, d.fieldsOf(extras.of, path), extras)
 	d.noteIf(own != name, Assumed, path,
 		"it is the dependency "+tree.Quote(own)+" here, since names are taken or have characters that none can have")
-}
-
-// heedHints gives a policy that follows a hint of any length lull's limit, for a system that looks at none.
-func heedHints(p *lull.Policy) {
-	if p.HintLimit == anyHint {
-		p.HintLimit = engine.DefaultHintLimit
-	}
 }
 
 func unsafeIn(f Format) string {

@@ -33,7 +33,7 @@ const (
 	daprElapsed    = 15 * time.Minute
 	daprOpen       = time.Minute
 	daprFailures   = 6 // consecutiveFailures > 5
-	allowedDapr    = "a duration such as 200ms, 15s or 1m30s"
+	allowedGo      = "a duration such as 200ms, 15s or 1m30s"
 	daprOwnRetries = "DaprBuiltIn"
 )
 
@@ -78,16 +78,13 @@ type daprRetry struct {
 }
 
 func (r *reading) dapr(docs []*document) {
-	all := &daprReader{r: r, parts: map[string]map[string]*daprPart{}}
-	var targets []*tree.Object
-	var of []*document
+	all := &daprReader{r: r, parts: map[string]map[string]*daprPart{"timeouts": {}, "retries": {}, "circuitBreakers": {}}}
+	var targets []func()
 	for d, o := range mappings(docs) {
-		version := d.version(o, "dapr.io", []string{"v1alpha1"})
-		if kind := o.String("kind"); kind != "Resiliency" {
-			d.unreadObject(d.root, kind, version)
+		if kind, _ := d.object(o, "dapr.io", "v1alpha1"); kind != "Resiliency" {
+			d.unreadObject()
 			continue
 		}
-		d.metadata(o)
 		d.lost(o, Aside, "which applications have it", "scopes")
 		d.lost(o, Aside, "a version", "version")
 		spec := o.Object("spec")
@@ -96,11 +93,11 @@ func (r *reading) dapr(docs []*document) {
 		all.read(d, policies, "retries", func(p *daprPart) { p.retry = d.daprRetry(d.Object(p.node, p.path)) })
 		all.read(d, policies, "circuitBreakers", func(p *daprPart) { p.opens = d.daprBreaker(d.Object(p.node, p.path)) })
 		if t := spec.Object("targets"); t != nil {
-			targets, of = append(targets, t), append(of, d)
+			targets = append(targets, func() { all.targets(d, t) })
 		}
 	}
-	for i, t := range targets {
-		all.targets(of[i], t)
+	for _, read := range targets { // once all policies are known
+		read()
 	}
 	all.defaults()
 	for _, p := range all.order {
@@ -112,9 +109,6 @@ func (r *reading) dapr(docs []*document) {
 }
 
 func (all *daprReader) read(d *document, policies *tree.Object, field string, read func(*daprPart)) {
-	if all.parts[field] == nil {
-		all.parts[field] = map[string]*daprPart{}
-	}
 	policies.Object(field).Each(func(name string, n *tree.Node, path string) {
 		p := &daprPart{d: d, path: path, node: n}
 		read(p)
@@ -124,20 +118,15 @@ func (all *daprReader) read(d *document, policies *tree.Object, field string, re
 }
 
 func (d *document) daprDuration(n *tree.Node, path string) (time.Duration, bool) {
+	if n == nil {
+		return 0, false
+	}
 	if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil && n.Scalar() && i >= 0 && i < math.MaxInt64/int64(time.Millisecond) {
 		n.Use = max(n.Use, tree.Read)
 		d.noteIf(i > 0, Assumed, path, "a number without a unit is of milliseconds")
 		return time.Duration(i) * time.Millisecond, true
 	}
-	return d.Duration(n, path, 0, allowedDapr, tree.ParseGo)
-}
-
-func (d *document) daprSpan(o *tree.Object, name string) (time.Duration, bool) {
-	n, path := o.Get(name)
-	if n == nil {
-		return 0, false
-	}
-	return d.daprDuration(n, path)
+	return d.Duration(n, path, 0, allowedGo, tree.ParseGo)
 }
 
 func (d *document) daprRetry(o *tree.Object) *daprRetry {
@@ -156,8 +145,8 @@ func (d *document) daprRetry(o *tree.Object) *daprRetry {
 		exponential = strings.EqualFold(n.Text, "exponential")
 		d.Check(exponential || strings.EqualFold(n.Text, "constant"), n, path, "constant or exponential")
 	}
-	each, constant := d.daprSpan(o, "duration")
-	longest, capped := d.daprSpan(o, "maxInterval")
+	each, constant := d.daprDuration(o.Get("duration"))
+	longest, capped := d.daprDuration(o.Get("maxInterval"))
 	if !exponential {
 		if !constant {
 			each = daprConstant
@@ -258,13 +247,13 @@ func (d *document) daprBreaker(o *tree.Object) *breaker.Config {
 		c.Probes = int(min(n, 1000))
 		d.noteIf(n > 1000, Changed, o.At("maxRequests"), "at most 1000 probes")
 	}
-	if t, ok := d.daprSpan(o, "timeout"); ok && t > 0 {
+	if t, ok := d.daprDuration(o.Get("timeout")); ok && t > 0 {
 		c.OpenFor = atLeastMillisecond(t)
 	} else {
 		d.note(Assumed, o.Path, "without timeout Dapr's breaker is open for a minute")
 	}
 	c.OpenMax = c.OpenFor
-	if t, ok := d.daprSpan(o, "interval"); ok {
+	if t, ok := d.daprDuration(o.Get("interval")); ok {
 		d.noteIf(t == 0, Aside, o.At("interval"), offWhy)
 		d.noteIf(t > 0, Lost, o.At("interval"),
 			"the counts start anew after each interval; a breaker of lull has none for failures in a row")
@@ -336,7 +325,7 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 	r := all.r
 	p := r.base.of(Dapr).policy
 	extras := Dapr.known()
-	extras.ignoresHints, extras.places = true, map[string]config.Position{}
+	extras.ignoresHints = true
 	if app {
 		extras.facts.Service, extras.facts.Namespace = name, textOf(d.root.Get("metadata").Get("namespace"))
 	}
@@ -370,7 +359,6 @@ func (all *daprReader) add(d *document, path, name string, app bool, timeout, re
 		retry.d.noteAbout(p.Attempts > 1, hints, Changed, retry.path,
 			"Dapr does not look at Retry-After; lull does, and waits for up to 30s")
 	}
-	heedHints(&p)
 	if opens != nil && opens.opens != nil {
 		use(opens, "breaker")
 		p.Breaker = *opens.opens

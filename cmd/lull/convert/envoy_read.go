@@ -11,10 +11,6 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
-	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/bulkhead"
-	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/pretty"
@@ -38,16 +34,13 @@ type envoyReader struct {
 type cluster struct {
 	d      *document
 	path   string
-	edit   func(*lull.Policy)
+	guard  guard
 	extras known
 	node   *tree.Node
 	name   string
 	text   string // its content
 	routed bool   // a route for requests leads there
 	tcp    bool   // connections are led there
-
-	bounds    string // the path of the bound of retries; empty: it has none
-	boundsWhy string
 }
 
 func (r *reading) envoy(docs []*document) {
@@ -78,14 +71,15 @@ func (r *reading) envoy(docs []*document) {
 		policy := r.base.of(Envoy).policy
 		e.d.assume(true, c.path,
 			"no route in these files leads to it: one attempt, and 15s for a call, as Envoy has it for a route that says nothing")
-		c.edit(&policy)
+		c.guard.apply(&policy)
 		extras := c.extras
+		c.guard.addTo(&extras.foreign)
 		extras.facts = e.called(c.name)
 		e.d.unknown(&extras.facts, "attempts", "attempt_timeout", "backoff", "deadline")
 		e.r.add(e.d, c.name, nil, c.path, policy, extras)
 	}
 	for _, c := range e.order {
-		c.d.unbounded(c.bounds)
+		c.guard.bound.unused()
 	}
 }
 
@@ -93,13 +87,6 @@ const (
 	stockWhy   = budgetWhy + ": it is the stock here, beside a tenth of the calls"
 	noLimitWhy = "it says that there is no limit"
 )
-
-func (d *document) bounded(path, why string) { d.noteAbout(path != "", bounds, Changed, path, why) }
-
-func (d *document) unbounded(path string) {
-	d.noteAbout(path != "", bounds, Lost, path,
-		"nothing that leads there in these files is retried, so there is nothing to bound")
-}
 
 // unknown records fields of the policy that something else decides, unless there is a base.
 func (d *document) unknown(f *Facts, fields ...string) {
@@ -210,11 +197,12 @@ func (e *envoyReader) retryAlone(o *tree.Object, name string) {
 	policy := e.r.base.of(Envoy).policy
 	e.d.assume(true, "",
 		"the route that it is of is not in these files, nor the cluster: Envoy ends a call after 15s, and lets three retries be under way, where nothing is said")
-	retry.apply(e.d, &policy, 0)
-	e.retryBudgetUnknown(&policy)
+	retry.apply(&policy, 0)
+	elsewhere := guard{retries: 3, bounded: !e.d.based}
+	elsewhere.apply(&policy)
 	e.d.noteSelection(retry.onPath, retry.why, name)
 	extras := Envoy.known()
-	extras.retries = 3
+	elsewhere.addTo(&extras.foreign)
 	e.d.unknown(&extras.facts, "breaker", "budget", "deadline", "limit")
 	retry.addTo(&extras.foreign)
 	e.r.add(e.d, name, nil, "", policy, extras)
@@ -252,16 +240,14 @@ type route struct {
 	names []string
 	path  string // of the route it belongs to
 	retry *envoyRetry
-	hedge *envoyHedge
+	hedge string // the path of the hedge_policy, if it is on
 
 	methods []Method // that the route names
-
-	inherit *bool // set when an action inherits; nil: there is nothing to inherit
 }
 
 func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 	name := vh.String("name")
-	inherited := route{inherit: new(bool)}
+	var inherited route
 	if o := vh.Object("retry_policy"); o != nil {
 		inherited.retry = e.retryPolicy(o)
 	}
@@ -277,7 +263,7 @@ func (e *envoyReader) virtualHost(vh *tree.Object, config string) {
 		own.names = []string{slashed(name, routeName), slashed(config, name, routeName)}
 		e.route(o, own)
 	}
-	if inherited.retry != nil && !*inherited.inherit {
+	if inherited.retry != nil && !inherited.retry.applied {
 		e.d.noteWhole(Lost, vh.Field("retry_policy"), vh.At("retry_policy"), "each route there has its own, or is none that calls anything")
 	}
 	e.buffers(vh)
@@ -320,8 +306,6 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 	retry, hedging := r.retry, r.hedge
 	if own := o.Object("retry_policy"); own != nil {
 		retry = e.retryPolicy(own)
-	} else if r.inherit != nil {
-		*r.inherit = true
 	}
 	if own := o.Object("hedge_policy"); own != nil {
 		hedging = e.hedgePolicy(own)
@@ -340,22 +324,25 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 		"a policy has no priorities; the thresholds of DEFAULT count")
 	e.buffers(o)
 	if retry != nil {
-		retry.apply(e.d, &policy, policy.Deadline)
+		retry.apply(&policy, policy.Deadline)
 	}
-	if hedging != nil {
-		hedging.apply(e.d, &policy, retry)
+	if hedging != "" {
+		e.d.hedge(&policy, hedging, retry)
 	}
 	names := e.targets(o, r.names)
 	e.d.noteUnread(o, routingWhy)
 	for _, name := range names {
 		p, extras := policy, Envoy.known()
-		extras.retries = 3
+		limits := guard{retries: 3, bounded: !e.d.based} // of a cluster elsewhere that says nothing
 		rest := []source{e.d.source(cmp.Or(r.path, o.Path))}
 		facts := e.called(name)
 		facts.Methods = r.methods
-		retry.longIn(e.d, &facts)
-		if c := e.find(name); c != nil {
-			c.edit(&p)
+		retry.longIn(&facts)
+		c := e.find(name)
+		if c != nil {
+			limits = c.guard
+		}
+		if limits.apply(&p); c != nil {
 			if p.MaxAttempts() < policy.MaxAttempts() {
 				at := o.Path
 				if retry != nil {
@@ -367,16 +354,17 @@ func (e *envoyReader) action(o *tree.Object, r route) {
 			c.routed = true
 			extras, rest = c.extras, append(rest, c.d.source(c.path))
 		} else {
-			e.retryBudgetUnknown(&p)
 			e.d.unknown(&facts, "breaker", "budget", "limit")
 			e.d.assume(true, o.Path,
 				"what it leads to, "+tree.Quote(name)+", is no cluster in these files, so its limits and its outlier detection are not known: here they are as Envoy has them where nothing is said")
 		}
+		limits.addTo(&extras.foreign)
 		if retry != nil {
 			e.d.noteSelection(retry.onPath, retry.why, name)
 			retry.addTo(&extras.foreign)
-			if retry.given && r.inherit != nil && o.Field("retry_policy") == nil { // of the virtual host
-				extras.places = located(maps.Clone(extras.places), map[string]config.Position{"attempts": e.d.at(retry.path).Position})
+			if retry.given && retry == r.retry { // of the virtual host
+				extras.places = maps.Clone(extras.places)
+				extras.places["attempts"] = e.d.at(retry.path).Position
 				if retry.perTry > 0 {
 					extras.places["attempt_timeout"] = e.d.at(retry.perTryPath).Position
 				}
@@ -398,23 +386,6 @@ func (d *document) noteSelection(path, why, name string) {
 	d.noteAbout(why != "", selection+about(":"+name), Changed, path, why)
 }
 
-// retryBudgetUnknown sets the budget of a route without a cluster: Envoy's max_retries is 3 by default.
-func (e *envoyReader) retryBudgetUnknown(p *lull.Policy) {
-	if !e.r.base.given && p.MaxAttempts() > 1 {
-		p.Budget = maxRetries(3)
-	}
-}
-
-func maxRetries(n int64) budget.Config {
-	switch {
-	case n >= math.MaxInt32:
-		return budget.Config{Unlimited: true}
-	case n == 0:
-		return budget.Config{Ratio: budget.MinRatio, Stock: 1}
-	}
-	return budget.Config{Stock: min(float64(n), budget.MaxStock), Earn: budget.Arrivals}
-}
-
 func (e *envoyReader) targets(o *tree.Object, otherwise []string) []string {
 	if name := o.String("cluster"); name != "" {
 		return []string{name}
@@ -431,7 +402,10 @@ func (e *envoyReader) targets(o *tree.Object, otherwise []string) []string {
 	return names
 }
 
+// An envoyRetry is how a proxy that is Envoy, or configures it, retries.
 type envoyRetry struct {
+	d            *document
+	of           Format
 	path, onPath string
 	on           failures
 	given        bool // retry_on has words
@@ -445,8 +419,9 @@ type envoyRetry struct {
 	idle         []string // paths of fields without effect if there are no retries
 	safe         bool     // it has the requests that lull repeats, and no others
 	hosts        hosts
+	chosen       bool     // a field says whether hosts has others
 	hosted       []string // paths of the fields that hosts came from
-	implied      []string // what Envoy does by default
+	implied      unsaid
 	applied      bool
 	long         bool       // perTry has no effect, since the timeout of the call is no longer
 	node         *tree.Node // of a BackendTrafficPolicy
@@ -457,15 +432,15 @@ func (r *envoyRetry) addTo(extras *foreign) {
 }
 
 // longIn records in facts an attempt's time that has no effect in the call to which r was applied last.
-func (r *envoyRetry) longIn(d *document, facts *Facts) {
+func (r *envoyRetry) longIn(facts *Facts) {
 	if r != nil && r.long {
-		facts.LongAttempt, facts.LongAttemptAt = r.perTry, d.at(r.perTryPath).Position
+		facts.LongAttempt, facts.LongAttemptAt = r.perTry, r.d.at(r.perTryPath).Position
 	}
 }
 
 func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 	d := e.d
-	r := &envoyRetry{path: o.Path, retries: 1, onPath: o.Path, numPath: o.At("num_retries")}
+	r := &envoyRetry{d: d, of: Envoy, path: o.Path, onPath: o.Path, numPath: o.At("num_retries")}
 	if n, path := o.Get("retry_on"); n != nil && d.Check(n.Kind == tree.Text, n, path, "a text such as connect-failure,refused-stream") {
 		var unknown []string
 		r.on.on, unknown = parseRetryOn(n.Text)
@@ -475,11 +450,9 @@ func (e *envoyReader) retryPolicy(o *tree.Object) *envoyRetry {
 		}
 	}
 	r.given = len(r.on.on) > 0
-	if n, ok := o.Whole("num_retries", 0, math.MaxUint32, "a whole number from 0"); ok {
-		r.retries = n
-	} else {
-		r.implied = append(r.implied, "without num_retries Envoy makes one")
-	}
+	n, ok := o.Whole("num_retries", 0, math.MaxUint32, "a whole number from 0")
+	r.retries = choice.Either(ok, n, 1)
+	r.implied.add(!ok, "without num_retries Envoy makes one")
 	r.perTryPath = o.At("per_try_timeout")
 	r.perTry, _ = d.envoyTimeout(o, "per_try_timeout")
 	items, path := o.List("retriable_status_codes")
@@ -573,7 +546,8 @@ type timeForm struct {
 
 func (r *envoyRetry) backOff(d *document, b *tree.Object) {
 	const first, last = "base_interval", "max_interval"
-	base, longest := r.intervals(d, b, first, last, timeForm{1, allowedSeconds, tree.ParseSeconds, tree.Seconds}, func() { b.NoMore(first, last) })
+	base, longest := r.intervals(d, b, first, last, timeForm{1, allowedSeconds, tree.ParseSeconds, tree.Seconds})
+	b.NoMore(first, last)
 	if base > 0 {
 		w := proxyWaits(envoyMillis(d, b.At(first), base), 0)
 		w.Cap = max(envoyMillis(d, b.At(last), longest), w.Base)
@@ -581,20 +555,18 @@ func (r *envoyRetry) backOff(d *document, b *tree.Object) {
 	}
 }
 
-// intervals reads the base of waits, without which Envoy refuses them, and the longest; rest reads the other fields. Zero: a mistake.
-func (r *envoyRetry) intervals(d *document, b *tree.Object, first, last string, s timeForm, rest func()) (base, longest time.Duration) {
+// intervals reads the base of waits, without which Envoy refuses them, and the longest. Zero: a mistake.
+func (r *envoyRetry) intervals(d *document, b *tree.Object, first, last string, s timeForm) (base, longest time.Duration) {
 	if !b.Has(first) {
 		b.Require(first, s.allowed)
 	}
-	before, n := len(d.Mistakes), b.Field(last)
 	base, _ = b.Duration(first, s.least, s.allowed, s.parse)
 	longest, given := b.Duration(last, s.least, s.allowed, s.parse)
-	rest()
-	switch {
-	case len(d.Mistakes) > before || base == 0:
+	switch n := b.Field(last); {
+	case base == 0:
 		return 0, 0
 	case !given:
-		r.implied = append(r.implied, "without "+last+" Envoy waits for up to ten times "+first)
+		r.implied.add(true, "without "+last+" Envoy waits for up to ten times "+first)
 		longest = min(base, math.MaxInt64/proxyGrowth) * proxyGrowth
 	case longest.Truncate(time.Millisecond) < base.Truncate(time.Millisecond):
 		d.Wrong(n, b.At(last), n.Found(), "at least "+first+", "+s.format(base), "")
@@ -622,12 +594,9 @@ func envoyMillis(d *document, path string, t time.Duration) time.Duration {
 }
 
 func (r *envoyRetry) rateLimited(d *document, b *tree.Object) {
-	r.hint = 300 * time.Second
-	if t, ok := b.Duration("max_interval", 1, allowedSeconds, tree.ParseSeconds); ok {
-		r.hint = t
-	} else {
-		r.implied = append(r.implied, "without max_interval in rate_limited_retry_back_off Envoy goes by hints of up to 300s")
-	}
+	t, ok := b.Duration("max_interval", 1, allowedSeconds, tree.ParseSeconds)
+	r.hint = choice.Either(ok, t, 300*time.Second)
+	r.implied.add(!ok, "without max_interval in rate_limited_retry_back_off Envoy goes by hints of up to 300s")
 	headers := b.Objects("reset_headers")
 	if !b.Has("reset_headers") {
 		d.Wrong(b.Node, b.At("reset_headers"), "missing", "at least one header, such as {name: Retry-After, format: SECONDS}", "")
@@ -674,7 +643,9 @@ func (r *envoyRetry) failures() *failures {
 	return &r.on
 }
 
-func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
+// apply sets in p, of a call with that timeout, what it can express of r.
+func (r *envoyRetry) apply(p *lull.Policy, timeout time.Duration) {
+	d := r.d
 	r.applied, r.long = true, false
 	p.Attempts = d.attempts(r.retries, r.numPath)
 	if r.waits != nil {
@@ -702,47 +673,40 @@ func (r *envoyRetry) apply(d *document, p *lull.Policy, timeout time.Duration) {
 	}
 	if r.hint > 0 {
 		p.HintLimit = r.hint
-	} else if p.Attempts > 1 && p.HintLimit == anyHint {
-		p.HintLimit = engine.DefaultHintLimit
-		d.noteAbout(true, hints, Changed, r.path,
+	} else {
+		d.noteAbout(p.Attempts > 1 && p.HintLimit == anyHint && r.of != Istio, hints, Changed, r.path,
 			"Envoy does not look at Retry-After without rate_limited_retry_back_off; lull does, and waits for up to 30s")
 	}
 	switch {
 	case r.perTry == 0:
 	case timeout > 0 && r.perTry >= timeout:
-		d.note(Changed, r.perTryPath, "it has no effect in Envoy, since it is not less than the timeout of the route")
+		d.note(Changed, r.perTryPath, choice.Either(r.of == Istio, "it has no effect in Istio, since it is not less than the timeout",
+			"it has no effect in Envoy, since it is not less than the timeout of the route"))
 		p.AttemptTimeout, r.long = lull.NoTimeout, true
 	default:
 		p.AttemptTimeout = r.perTry
 	}
 }
 
-type envoyHedge struct {
-	path string
-	on   bool
-}
-
-func (e *envoyReader) hedgePolicy(o *tree.Object) *envoyHedge {
-	h := &envoyHedge{path: o.Path}
-	h.on, _ = o.Bool("hedge_on_per_try_timeout")
+// hedgePolicy reads a hedge_policy, and returns its path if it is on.
+func (e *envoyReader) hedgePolicy(o *tree.Object) string {
+	on, _ := o.Bool("hedge_on_per_try_timeout")
 	e.d.lost(o, Lost, "Envoy does not implement it", "initial_requests", "additional_request_chance")
 	o.NoMore("hedge_on_per_try_timeout", "initial_requests", "additional_request_chance")
-	return h
+	return choice.Either(on, o.Path, "")
 }
 
-func (h *envoyHedge) apply(d *document, p *lull.Policy, retry *envoyRetry) {
-	if !h.on {
-		return
-	}
+// hedge makes the retries of p hedges, as the hedge_policy at path says.
+func (d *document) hedge(p *lull.Policy, path string, retry *envoyRetry) {
 	if retry == nil || retry.perTry == 0 || p.AttemptTimeout <= 0 || p.Attempts < 2 {
-		d.note(Changed, h.path, "it has no effect in Envoy without retries and a per_try_timeout")
+		d.note(Changed, path, "it has no effect in Envoy without retries and a per_try_timeout")
 		return
 	}
 	n := min(p.Attempts, hedge.MaxAttempts)
 	d.noteIf(n < p.Attempts, Changed, retry.numPath, "at most 5 attempts run side by side")
 	p.Hedge = hedge.Config{Attempts: n, Delay: p.AttemptTimeout, Share: -1, InFlight: -1}
 	p.Attempts, p.AttemptTimeout = 1, lull.NoTimeout
-	d.note(Changed, h.path, "after an attempt that failed Envoy waits for its backoff, and lull sends the next one at once")
+	d.note(Changed, path, "after an attempt that failed Envoy waits for its backoff, and lull sends the next one at once")
 }
 
 func (e *envoyReader) cluster(o *tree.Object) {
@@ -757,27 +721,19 @@ func (e *envoyReader) cluster(o *tree.Object) {
 	}
 	o.Get("@type")
 	c.extras = Envoy.known()
-	c.extras.places = map[string]config.Position{}
-	limits := e.breakers(o, o.Object("circuit_breakers"), c)
-	var ejects func(*lull.Policy)
+	e.breakers(o, o.Object("circuit_breakers"), c)
 	below, path := e.panicBelow(o)
 	if od := o.Object("outlier_detection"); od != nil {
 		c.extras.places["breaker"] = d.at(od.Path).Position
-		ejects = e.outlier(od, below, &c.extras.foreign)
+		c.guard.ejection = e.outlier(od, below)
 	}
-	if path != "" && ejects != nil {
+	if path != "" && c.guard.ejection != nil {
 		d.noteAbout(true, ejected, Lost, path, panicWhy)
 	} else if path != "" {
 		d.note(Aside, path, "without outlier_detection that a breaker can say it is about health checks")
 	}
 	d.lost(o, Lost, "it is that of the net.Dialer, not of a policy", "connect_timeout")
 	d.noteUnread(o, "connections and hosts, not how calls are made")
-	c.edit = func(p *lull.Policy) {
-		limits(p)
-		if ejects != nil {
-			ejects(p)
-		}
-	}
 	e.clusters[name] = append(e.clusters[name], c)
 	e.order = append(e.order, c)
 }
@@ -818,7 +774,7 @@ func folded(n *tree.Node) *tree.Node {
 
 var thresholdFields = []string{"priority", "max_connections", "max_pending_requests", "max_requests", "max_retries", "retry_budget", "track_remaining", "max_connection_pools"}
 
-func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.Policy) {
+func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) {
 	d := e.d
 	var own *tree.Object
 	for _, t := range o.Objects("thresholds") {
@@ -847,36 +803,22 @@ func (e *envoyReader) breakers(cluster, o *tree.Object, c *cluster) func(*lull.P
 	} else {
 		retries = 3
 	}
-	var b *proxyBudget
 	if rb := own.Object("retry_budget"); rb != nil {
 		d.noteIf(bounded, Lost, budgetPath, "a retry_budget takes its place, in Envoy as well")
-		b = e.retryBudget(rb)
+		c.guard.budget = e.retryBudget(rb)
 		budgetPath = rb.Path
 		c.extras.places["budget"] = d.at(budgetPath).Position
-		c.bounds, c.boundsWhy = rb.Path, budgetWhy
+		c.guard.bound = &bound{d, rb.Path, budgetWhy}
 	} else if bounded && !own.Has("retry_budget") && !d.noLimit(budgetPath, retries) {
-		c.bounds, c.boundsWhy = budgetPath, stockWhy
+		c.guard.bound = &bound{d, budgetPath, stockWhy}
 	}
 	d.connectionLimits(own, "max_connections", "max_pending_requests", "max_connection_pools")
 	d.lost(own, Aside, "it counts, and bounds nothing", "track_remaining")
 	own.NoMore(thresholdFields...)
 	d.assume(!limited, cluster.Path, "without max_requests Envoy lets 1024 requests be under way")
 	d.assume(budgetPath == "", cluster.Path, "without max_retries and retry_budget Envoy lets three retries be under way")
-	c.extras.budget, c.extras.retries = b, retries
-	return func(p *lull.Policy) {
-		if limited || !d.based {
-			p.Limit = limitOf(limit)
-		}
-		if p.MaxAttempts() > 1 {
-			d.bounded(c.bounds, c.boundsWhy)
-			c.bounds = ""
-		}
-		if b != nil {
-			b.bound(p)
-		} else if budgetPath != "" || !d.based {
-			boundRetries(p, retries)
-		}
-	}
+	c.guard.calls, c.guard.limited = limit, limited || !d.based
+	c.guard.retries, c.guard.bounded = retries, budgetPath != "" || !d.based
 }
 
 const allowedUint32 = "a whole number from 0 to 4294967295"
@@ -904,23 +846,6 @@ func (d *document) connectionLimits(o *tree.Object, names ...string) {
 }
 
 const connectionsWhy = "connections, and who waits for one, are the http.Transport's business (MaxConnsPerHost)"
-
-// boundRetries sets in p, which may have retries, that so many of them may be under way.
-func boundRetries(p *lull.Policy, retries int64) {
-	if p.MaxAttempts() < 2 {
-		return
-	}
-	if p.Budget = maxRetries(retries); retries == 0 {
-		p.Attempts, p.Hedge = 1, hedge.Config{}
-	}
-}
-
-func limitOf(n int64) bulkhead.Config {
-	if n > bulkhead.MaxLimit {
-		return bulkhead.Config{}
-	}
-	return bulkhead.Config{InFlight: max(int(n), 1)}
-}
 
 func (e *envoyReader) retryBudget(o *tree.Object) *proxyBudget {
 	b := &proxyBudget{percent: 20, least: 3}
@@ -950,9 +875,9 @@ var outlierFields = []string{"consecutive_5xx", "interval", "base_ejection_time"
 	"failure_percentage_minimum_hosts", "failure_percentage_request_volume", "max_ejection_time", "max_ejection_time_jitter",
 	"successful_active_health_check_uneject_host", "always_eject_one_host", "detect_degraded_hosts", "monitors"}
 
-func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*lull.Policy) {
+func (e *envoyReader) outlier(o *tree.Object, below int) *ejection {
 	d := e.d
-	var implied []string
+	var implied unsaid
 	// enforced reports whether a detector ejects hosts, in at least some of a hundred cases.
 	enforced := func(name string, otherwise int64) bool {
 		n := upTo(100, o, name, otherwise)
@@ -960,34 +885,27 @@ func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*
 		return n > 0
 	}
 	span := func(name string, least, otherwise time.Duration) time.Duration {
-		if t, ok := o.Duration(name, least, allowedSeconds, tree.ParseSeconds); ok {
-			return t
-		}
-		if otherwise > 0 {
-			implied = append(implied, name+" "+tree.Seconds(otherwise))
-		}
-		return otherwise
+		t, ok := o.Duration(name, least, allowedSeconds, tree.ParseSeconds)
+		implied.add(!ok && otherwise > 0, name+" "+tree.Seconds(otherwise))
+		return choice.Either(ok, t, otherwise)
 	}
 	x := ejection{panic: below, base: span("base_ejection_time", 1, 30*time.Second), jitter: span("max_ejection_time_jitter", 0, 0), interval: span("interval", 1, 10*time.Second)}
 	x.max = span("max_ejection_time", 1, max(300*time.Second, x.base))
 	if n, _ := o.PathOf("max_ejection_time"); x.max < x.base {
 		d.Wrong(o.Node, n, tree.Seconds(x.max), "at least base_ejection_time, "+tree.Seconds(x.base), "")
 	}
-	if n := upTo(unlimited, o, "consecutive_5xx", 5); enforced("enforcing_consecutive_5xx", 100) {
-		x.five = int(min(n, math.MaxInt32))
-		if !o.Has("consecutive_5xx") {
-			implied = append(implied, "consecutive_5xx 5")
-		}
+	if n := count(o, "consecutive_5xx", 5); enforced("enforcing_consecutive_5xx", 100) {
+		x.five = n
+		implied.add(!o.Has("consecutive_5xx"), "consecutive_5xx 5")
 	}
-	if n := upTo(unlimited, o, "consecutive_gateway_failure", 5); enforced("enforcing_consecutive_gateway_failure", 0) {
-		x.gateway = int(min(n, math.MaxInt32))
+	if n := count(o, "consecutive_gateway_failure", 5); enforced("enforcing_consecutive_gateway_failure", 0) {
+		x.gateway = n
 	}
 	x.read(d, o.At("consecutive_5xx"), o.At("consecutive_gateway_failure"))
-	threshold, volume := upTo(100, o, "failure_percentage_threshold", 85), upTo(unlimited, o, "failure_percentage_request_volume", 50)
-	hosts := upTo(unlimited, o, "failure_percentage_minimum_hosts", 5)
+	threshold, volume := upTo(100, o, "failure_percentage_threshold", 85), count(o, "failure_percentage_request_volume", 50)
+	hosts := count(o, "failure_percentage_minimum_hosts", 5)
 	if enforced("enforcing_failure_percentage", 0) {
-		x.percent, x.volume = int(max(threshold, 1)), int(min(max(volume, 1), math.MaxInt32))
-		x.hosts = int(min(hosts, math.MaxInt32))
+		x.percent, x.volume, x.hosts = int(max(threshold, 1)), max(volume, 1), hosts
 		d.noteAbout(x.hosts > 1, ejected, Lost, o.At("failure_percentage_minimum_hosts"), "a breaker has no other endpoints")
 	}
 	without := func(on bool, enforcing string, names ...string) {
@@ -1013,6 +931,5 @@ func (e *envoyReader) outlier(o *tree.Object, below int, extras *foreign) func(*
 	}
 	d.noteAbout(o.Has("interval") && x.percent == 0, ejected, Lost, o.At("interval"), sweepWhy)
 	x.becomesBreaker(d, o.Path, "Envoy", implied)
-	extras.ejection = &x
-	return func(p *lull.Policy) { p.Breaker = x.policy() }
+	return &x
 }

@@ -32,20 +32,17 @@ type trafficPolicy struct {
 	retry    *envoyRetry // nil: there are no retries
 	deadline time.Duration
 	timed    bool // it has a deadline
-	limit    int64
-	limited  bool
-	retries  int64 // at a time
-	bounds   string
-	ejection *ejection
+	guard    guard
+	limited  bool // it has a limit of calls
 
-	used, retried bool
+	used bool
 }
 
 type routeTarget struct{ kind, namespace, name, section string }
 
 func (g *gatewayReader) backendTraffic(spec *tree.Object, name string) {
 	d := g.d
-	t := &trafficPolicy{d: d, spec: spec.Node, path: spec.Path, name: name, limit: 1024, retries: 1024}
+	t := &trafficPolicy{d: d, spec: spec.Node, path: spec.Path, name: name}
 	refs := spec.Objects("targetRefs")
 	if ref := spec.Object("targetRef"); ref != nil {
 		refs = append(refs, ref)
@@ -68,13 +65,11 @@ func (g *gatewayReader) backendTraffic(spec *tree.Object, name string) {
 }
 
 func (d *document) triggeredRetry(o *tree.Object) *envoyRetry {
-	e := &envoyRetry{node: o.Node, path: o.Path, onPath: o.Path, numPath: o.At("numRetries"), retries: 2, given: true, hosts: hosts{others: true, more: 4},
-		on: failures{on: []string{"connect-failure", "refused-stream", "unavailable", "cancelled", statusCodes}, statuses: []int{503}}}
-	if n, ok := o.Whole("numRetries", 0, math.MaxInt32, "a whole number from 0"); ok {
-		e.retries = n
-	} else {
-		e.implied = append(e.implied, "without numRetries Envoy Gateway makes two")
-	}
+	e := &envoyRetry{d: d, of: EnvoyGateway, node: o.Node, path: o.Path, onPath: o.Path, numPath: o.At("numRetries"),
+		given: true, hosts: istioHosts, on: failures{on: istioDefault.on, statuses: []int{503}}}
+	n, ok := o.Whole("numRetries", 0, math.MaxInt32, "a whole number from 0")
+	e.retries = choice.Either(ok, n, 2)
+	e.implied.add(!ok, "without numRetries Envoy Gateway makes two")
 	if on := o.Object("retryOn"); on != nil {
 		e.onPath = on.Path
 		e.idle = append(e.idle, on.Path)
@@ -87,8 +82,8 @@ func (d *document) triggeredRetry(o *tree.Object) *envoyRetry {
 	e.perTry, _ = per.Duration("timeout", 0, allowedGateway, parseGateway)
 	if b := per.Object("backOff"); b != nil {
 		e.idle = append(e.idle, b.Path)
-		if base, longest := e.intervals(d, b, "baseInterval", "maxInterval", timeForm{time.Millisecond, allowedGateway, parseGateway, formatGateway},
-			func() {}); base > 0 {
+		form := timeForm{time.Millisecond, allowedGateway, parseGateway, formatGateway}
+		if base, longest := e.intervals(d, b, "baseInterval", "maxInterval", form); base > 0 {
 			w := proxyWaits(base, longest)
 			e.waits = &w
 		}
@@ -96,7 +91,7 @@ func (d *document) triggeredRetry(o *tree.Object) *envoyRetry {
 		e.implied = append(e.implied, "without backOff Envoy waits for up to 25ms before the first retry, and for up to 250ms at most")
 	}
 	const perPriority = "numAttemptsPerPriority"
-	n, ok := o.Whole(perPriority, 0, math.MaxInt32, "a whole number from 0")
+	n, ok = o.Whole(perPriority, 0, math.MaxInt32, "a whole number from 0")
 	if ok && n > 0 {
 		e.hosts.priorities = n
 		e.hosted = append(e.hosted, o.At(perPriority))
@@ -155,10 +150,12 @@ func (t *trafficPolicy) timeouts(o *tree.Object) {
 }
 
 func (t *trafficPolicy) circuitBreaker(o *tree.Object) {
-	t.limit, t.limited = t.d.limit(o, "maxParallelRequests", t.limit)
+	t.guard = guard{retries: 1024, bounded: true}
+	t.guard.calls, t.limited = t.d.limit(o, "maxParallelRequests", 1024)
+	t.guard.limited = t.limited || !t.d.based
 	if n, ok := o.Whole("maxParallelRetries", 0, unlimited, allowedUint32); ok {
-		if t.retries = n; !t.d.noLimit(o.At("maxParallelRetries"), n) {
-			t.bounds = o.At("maxParallelRetries")
+		if t.guard.retries = n; !t.d.noLimit(o.At("maxParallelRetries"), n) {
+			t.guard.bound = &bound{t.d, o.At("maxParallelRetries"), stockWhy}
 		}
 	}
 	t.d.connectionLimits(o, "maxConnections", "maxPendingRequests", "maxRequestsPerConnection")
@@ -182,37 +179,30 @@ func (t *trafficPolicy) healthCheck(o *tree.Object) {
 
 func (t *trafficPolicy) passive(o *tree.Object, below int) {
 	d := t.d
-	var implied []string
+	var implied unsaid
 	x := ejection{panic: below}
 	span := func(name string, otherwise time.Duration) time.Duration {
-		if v, ok := o.Duration(name, time.Millisecond, allowedMillis, tree.ParseGo); ok {
-			return v
-		}
-		implied = append(implied, name+" "+formatGateway(otherwise))
-		return otherwise
+		t, ok := o.Duration(name, time.Millisecond, allowedMillis, tree.ParseGo)
+		implied.add(!ok, name+" "+formatGateway(otherwise))
+		return choice.Either(ok, t, otherwise)
 	}
 	x.base, x.interval = span("baseEjectionTime", 30*time.Second), span("interval", 3*time.Second)
 	x.max = max(300*time.Second, x.base)
-	const count, most = "consecutive5XxErrors", "maxEjectionPercent"
-	x.five = int(min(upTo(unlimited, o, count, 5), math.MaxInt32))
-	if !o.Has(count) {
-		implied = append(implied, count+" 5")
-	}
-	x.most = int(upTo(100, o, most, 10))
-	if !o.Has(most) {
-		implied = append(implied, most+" 10")
-	}
+	const failures, most = "consecutive5XxErrors", "maxEjectionPercent"
+	x.five, x.most = count(o, failures, 5), int(upTo(100, o, most, 10))
+	implied.add(!o.Has(failures), failures+" 5")
+	implied.add(!o.Has(most), most+" 10")
 	d.lost(o, Lost, "a breaker has one number, and gateway errors count as 5xx", "consecutiveGatewayErrors")
 	d.lost(o, Lost, "a breaker does not know endpoints; outlier.Config of lullhttp.NewEndpoints does", "splitExternalLocalOriginErrors", "consecutiveLocalOriginFailures", "failurePercentageThreshold", "alwaysEjectOneEndpoint")
 	if !x.ejects() {
-		d.idle(o, nothingOpens, "interval", "baseEjectionTime", most, count)
+		d.idle(o, nothingOpens, "interval", "baseEjectionTime", most, failures)
 		return
 	}
 	d.noteAbout(o.Has("interval"), ejected, Lost, o.At("interval"), sweepWhy)
 	d.noteAbout(x.most < 100 && o.Has(most), ejected, Lost, o.At(most),
 		"not all endpoints are ejected; a breaker stops all calls")
 	x.becomesBreaker(d, o.Path, "Envoy Gateway", implied)
-	t.ejection = &x
+	t.guard.ejection = &x
 }
 
 // start sets in p what the policy says of a call, but for its retries. timed: the route's own timeout takes precedence.
@@ -226,24 +216,15 @@ func (t *trafficPolicy) start(p *lull.Policy, timed bool) {
 
 // finish sets in p, which has its retries, what bounds calls and retries, and returns what no policy can hold.
 func (t *trafficPolicy) finish(p *lull.Policy, retried *failures) known {
-	if t.limited || !t.d.based {
-		p.Limit = limitOf(t.limit)
-	}
 	t.d.assume(!t.limited, t.path, "without maxParallelRequests Envoy lets 1024 requests be under way")
-	t.d.assume(t.bounds == "" && p.MaxAttempts() > 1, t.path,
+	t.d.assume(t.guard.bound == nil && p.MaxAttempts() > 1, t.path,
 		"without maxParallelRetries Envoy Gateway lets 1024 retries be under way")
-	if p.MaxAttempts() > 1 {
-		t.d.bounded(t.bounds, stockWhy)
-		t.retried = true
-		boundRetries(p, t.retries)
-	}
-	if t.ejection != nil {
-		p.Breaker = t.ejection.policy()
-	}
-	extras := known{foreign: foreign{of: EnvoyGateway, retried: retried, retries: t.retries, ejection: t.ejection, ignoresHints: true}}
+	t.guard.apply(p)
+	extras := known{foreign: foreign{of: EnvoyGateway, retried: retried, ignoresHints: true}}
+	t.guard.addTo(&extras.foreign)
 	if t.retry != nil {
 		extras.hosts = t.retry.hosts
-		t.retry.longIn(t.d, &extras.facts)
+		t.retry.longIn(&extras.facts)
 	}
 	extras.places = t.d.fieldsOf(EnvoyGateway, t.path)
 	return extras
@@ -279,9 +260,7 @@ func (g *gatewayReader) leftTraffic() {
 		if t.used && t.retry != nil && !t.retry.applied {
 			t.d.noteWhole(Lost, t.retry.node, t.retry.path, "each rule there has its own")
 		}
-		if !t.retried {
-			t.d.unbounded(t.bounds)
-		}
+		t.guard.bound.unused()
 	}
 }
 
@@ -305,7 +284,7 @@ func (g *gatewayReader) targeted(t *trafficPolicy) bool {
 		p := g.r.base.of(EnvoyGateway).policy
 		t.start(&p, false)
 		if t.retry != nil {
-			t.retry.apply(t.d, &p, p.Deadline)
+			t.retry.apply(&p, p.Deadline)
 			t.d.noteSelection(t.retry.onPath, t.retry.why, name)
 		}
 		extras := t.finish(&p, t.retry.failures())

@@ -84,16 +84,13 @@ func FieldName(f Format, field string) (name string, ok bool) {
 }
 
 func (d *document) fieldsOf(f Format, path string) map[string]config.Position {
-	var all map[string]config.Position
+	all := map[string]config.Position{}
 	if i := strings.LastIndex(path, ".name["); f == GRPC && i >= 0 {
 		path = path[:i] // the method, not its name
 	}
 	for field, p := range fieldPlaces[f] {
 		for _, rest := range p.paths {
 			if s := d.at(tree.Concat(path, rest)); s.node != nil {
-				if all == nil {
-					all = map[string]config.Position{}
-				}
 				all[field] = s.Position
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/pretty"
 	"github.com/lullgo/lull/internal/tree"
@@ -78,7 +79,7 @@ type httpRoute struct {
 	parents         []backend // its Gateways
 }
 
-// A backend is a Service.
+// A backend is the name of a Service, or of another object of Kubernetes.
 type backend struct{ namespace, name string }
 
 // A constrained is a Service with a retryConstraint.
@@ -95,14 +96,12 @@ func (r *reading) gateway(docs []*document) {
 	var routes []httpRoute
 	for d, o := range mappings(docs) {
 		g.d = d
-		group, known := "gateway.networking.k8s.io", []string{"v1", "v1beta1", "v1alpha2"}
+		group, versions := "gateway.networking.k8s.io", []string{"v1", "v1beta1", "v1alpha2"}
 		switch own, _, _ := strings.Cut(textOf(d.root.Get("apiVersion")), "/"); own {
 		case "gateway.networking.x-k8s.io", envoyGatewayGroup:
-			group, known = own, []string{"v1alpha1"}
+			group, versions = own, []string{"v1alpha1"}
 		}
-		version := d.version(o, group, known)
-		kind := o.String("kind")
-		meta := d.metadata(o)
+		kind, meta := d.object(o, group, versions...)
 		g.namespace = meta.namespace
 		var read func(*tree.Object)
 		switch {
@@ -114,8 +113,7 @@ func (r *reading) gateway(docs []*document) {
 			read = g.traffic
 		}
 		if read == nil {
-			d.unreadObject(d.root, kind, version)
-			o.Get("spec")
+			d.unreadObject()
 		} else if spec := o.Object("spec"); spec != nil {
 			read(spec)
 		}
@@ -215,10 +213,12 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 		f = g.retry(r, &policy)
 		path = r.At("codes")
 		why = f.apply(&policy)
-		heedHints(&policy)
+		if policy.HintLimit == anyHint {
+			policy.HintLimit = engine.DefaultHintLimit
+		}
 	} else if traffic != nil && traffic.retry != nil {
 		attempt := policy.AttemptTimeout
-		traffic.retry.apply(traffic.d, &policy, policy.Deadline)
+		traffic.retry.apply(&policy, policy.Deadline)
 		if traffic.retry.perTry == 0 {
 			policy.AttemptTimeout = attempt
 		}
@@ -236,10 +236,9 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 	}
 	for _, b := range backends {
 		p := policy
-		fields := map[string]config.Position{}
-		if c, ok := g.budgets[b]; ok {
+		c, constrained := g.budgets[b]
+		if constrained {
 			p.Budget, c.used = c.budget, true
-			fields["budget"] = c.d.at(tree.Concat(c.path, "retryConstraint")).Position
 		} else if !g.r.base.given {
 			p.Budget = budget.Config{Unlimited: true}
 		}
@@ -259,7 +258,7 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 		facts.Service, facts.Namespace, facts.host, facts.Methods = b.name, b.namespace, b.name, methods
 		if traffic == nil { // a policy of the gateway's own may set what is unknown
 			d.unknown(facts, "breaker", "limit")
-			if len(fields) == 0 {
+			if !constrained {
 				d.unknown(facts, "budget")
 			}
 			if o.Field("retry") == nil && of == Gateway {
@@ -269,7 +268,9 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 				d.unknown(facts, "deadline")
 			}
 		}
-		extras.places = located(fields, extras.places)
+		if constrained {
+			extras.places["budget"] = c.d.at(tree.Concat(c.path, "retryConstraint")).Position
+		}
 		g.r.add(g.d, b.name, []string{b.name + "/" + name}, o.Path, p, extras, rest...)
 	}
 }
@@ -360,12 +361,12 @@ func (g *gatewayReader) traffic(spec *tree.Object) {
 	if c != nil {
 		share, rate := c.Object("budget"), c.Object("minRetryRate")
 		b.Ratio = max(float64(upTo(100, share, "percent", 20))/100, budget.MinRatio)
-		b.Window = g.interval(share, b.Window)
+		b.Window = interval(share, b.Window)
 		share.NoMore("percent", "interval")
 		if n, ok := rate.Whole("count", 1, 1_000_000, "a whole number from 1 to 1000000"); ok {
 			b.Floor = float64(n)
 		}
-		b.Floor /= g.interval(rate, time.Second).Seconds()
+		b.Floor /= interval(rate, time.Second).Seconds()
 		rate.NoMore("count", "interval")
 		c.NoMore("budget", "minRetryRate")
 		for _, each := range [][3]string{{"budget", "percent", "20 % of the requests"}, {"budget", "interval", "those of 10s"}, {"minRetryRate", "count", "10"}, {"minRetryRate", "interval", "each second"}} {
@@ -390,17 +391,12 @@ func (g *gatewayReader) traffic(spec *tree.Object) {
 	d.lost(spec, Lost, "a policy knows no sessions", "sessionPersistence")
 }
 
-func (g *gatewayReader) interval(o *tree.Object, otherwise time.Duration) time.Duration {
-	const allowed = "a duration from 1s to 1h"
-	n, path := o.Get("interval")
-	if n == nil {
-		return otherwise
-	}
-	t, ok := g.d.Duration(n, path, time.Second, allowed, parseGateway)
-	if !ok || !g.d.Check(t <= time.Hour, n, path, allowed) {
-		return otherwise
-	}
-	return t
+func interval(o *tree.Object, otherwise time.Duration) time.Duration {
+	t, ok := o.Duration("interval", time.Second, "a duration from 1s to 1h", func(text string) (time.Duration, bool) {
+		t, ok := parseGateway(text)
+		return t, ok && t <= time.Hour
+	})
+	return choice.Either(ok, t, otherwise)
 }
 
 // gateway writes an HTTPRoute for each dependency, and an XBackendTrafficPolicy if it has a budget.

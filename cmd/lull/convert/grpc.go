@@ -174,7 +174,7 @@ func (r *reading) method(d *document, path string, mc serviceconfig.MethodConfig
 		}
 		extras := GRPC.known()
 		if extras.codes = codes; t != nil {
-			extras.places = map[string]config.Position{"budget": d.at("retryThrottling").Position}
+			extras.places["budget"] = d.at("retryThrottling").Position
 		}
 		r.add(d, name, nil, at, policy, extras)
 	}

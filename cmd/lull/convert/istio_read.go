@@ -11,16 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/config"
-	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 )
 
 const allowedMillis = "a duration of at least 1ms in whole milliseconds, such as 250ms or 2s"
 
-// istioDefault are the failures that Istio has Envoy retry by default (pilot/pkg/networking/core/route/retry).
+// istioDefault are the failures that Istio has Envoy retry by default, and Envoy Gateway beside 503 (pilot/pkg/networking/core/route/retry).
 var istioDefault = failures{on: []string{"connect-failure", "refused-stream", "unavailable", "cancelled", statusCodes}}
 
 // istioVersions are the known versions of the resources. They have the same fields, as far as they are read.
@@ -53,13 +50,10 @@ type rule struct {
 	namespace  string
 	settings   *tree.Node
 	settingsAt string
-	pool       func(*lull.Policy)
-	ejec       func(*lull.Policy)
-	paid       func(*lull.Policy)
+	guard      guard
 	extras     known // with the places of the fields
 	hash       bool  // each request has its own host
 
-	bound     *bound // of retries; nil: there is none, or it was recorded
 	retriesAt string // the path of maxRetries
 	retriesIn *document
 	subsets   map[string]*rule
@@ -69,24 +63,8 @@ type rule struct {
 }
 
 func (t *rule) has(field string, d *document, path string) {
-	t.extras.places = located(maps.Clone(t.extras.places), map[string]config.Position{field: d.at(path).Position}) // a subset begins with those of its host
-}
-
-type bound struct {
-	d         *document
-	path, why string
-}
-
-func (t *rule) edit(p *lull.Policy) {
-	if t.bound != nil && p.MaxAttempts() > 1 {
-		t.bound.d.bounded(t.bound.path, t.bound.why)
-		t.bound.path = ""
-	}
-	for _, edit := range []func(*lull.Policy){t.pool, t.ejec, t.paid} {
-		if edit != nil {
-			edit(p)
-		}
-	}
+	t.extras.places = maps.Clone(t.extras.places) // a subset begins with those of its host
+	t.extras.places[field] = d.at(path).Position
 }
 
 func (r *reading) istio(docs []*document) {
@@ -96,10 +74,7 @@ func (r *reading) istio(docs []*document) {
 	var hosts []string
 	for d, o := range mappings(docs) {
 		i.d = d
-		version := d.version(o, "networking.istio.io", istioVersions)
-		kind := o.String("kind")
-		meta := d.metadata(o)
-		switch kind {
+		switch kind, meta := d.object(o, "networking.istio.io", istioVersions...); kind {
 		case "VirtualService":
 			if n, path := o.Get("spec"); n != nil && d.Object(n, path) != nil {
 				s := &service{d: d, spec: n, namespace: meta.namespace}
@@ -121,8 +96,7 @@ func (r *reading) istio(docs []*document) {
 				specs[full] = append(specs[full], spec{d, o, host, meta.namespace})
 			}
 		default:
-			d.unreadObject(d.root, kind, version)
-			o.Get("spec")
+			d.unreadObject()
 		}
 	}
 	for _, host := range hosts {
@@ -157,28 +131,20 @@ func (r *reading) istio(docs []*document) {
 		}
 	}
 	for _, t := range i.order {
-		if t.bound != nil {
-			t.bound.d.unbounded(t.bound.path)
-		}
+		t.guard.bound.unused()
 	}
 }
 
-type objectName struct{ name, namespace string }
-
-func (d *document) metadata(o *tree.Object) objectName {
+// object reads what an object of Kubernetes has beside its spec: its kind and its name. versions are those of the group that are known.
+func (d *document) object(o *tree.Object, group string, versions ...string) (kind string, name backend) {
+	if version, ok := strings.CutPrefix(o.String("apiVersion"), group+"/"); !ok || !slices.Contains(versions, version) {
+		d.note(Assumed, "apiVersion", "it is not known here, and read as "+group+"/"+versions[0])
+	}
 	o.Get("status")
 	meta, _ := o.Get("metadata")
-	d.annotations(o.Node)
+	d.annotations()
 	d.noteIf(meta != nil, Aside, "metadata", "names, not how calls are made")
-	return objectName{textOf(meta.Get("name")), textOf(meta.Get("namespace"))}
-}
-
-func (d *document) version(o *tree.Object, group string, known []string) string {
-	text := o.String("apiVersion")
-	if version, ok := strings.CutPrefix(text, group+"/"); !ok || !slices.Contains(known, version) {
-		d.note(Assumed, "apiVersion", "it is not known here, and read as "+group+"/"+known[0])
-	}
-	return text
+	return o.String("kind"), backend{textOf(meta.Get("namespace")), textOf(meta.Get("name"))}
 }
 
 // fullHost is a host as Istio reads it: a short name is in the namespace.
@@ -266,7 +232,7 @@ func (i *istioReader) connect(to *tree.Node, namespace string) {
 type istioCall struct {
 	methods []Method      // that the route names
 	timeout time.Duration // zero: none
-	retry   *istioRetry   // nil: none
+	retry   *envoyRetry   // nil: none
 }
 
 type destination struct {
@@ -278,10 +244,9 @@ type destination struct {
 func (i *istioReader) httpRoute(o *tree.Object, name string, s *service, from *istioCall) {
 	d := i.d
 	var c istioCall
-	c.timeout, _ = d.millis(o, "timeout")
+	c.timeout, _ = millisIn(o, "timeout")
 	if retries := o.Object("retries"); retries != nil {
-		r := i.retries(retries, istioDefault)
-		c.retry = &r
+		c.retry = i.retries(retries, istioDefault)
 	}
 	for _, m := range o.Node.Get("match").Elements() {
 		if uri := m.Get("uri"); !isGRPCPath(textOf(uri.Get("exact"))) && !isGRPCPath(textOf(uri.Get("prefix"))) {
@@ -326,29 +291,26 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 	policy.Deadline = cmp.Or(c.timeout, policy.Deadline)
 	d.assume(c.timeout == 0, path, "without timeout Istio bounds no call")
 	var f *failures
-	var long Facts
 	why, on, at := "", d, path
 	if r := c.retry; r != nil {
-		f, on, at = r.apply(&policy, &long), r.d, r.onPath
+		r.apply(&policy, policy.Deadline)
+		f, why, on, at = r.failures(), r.why, r.d, r.onPath
 	} else if !d.based {
 		f = &istioDefault
 		d.note(Assumed, path, "without retries Istio makes two, within 25ms and 50ms, each to another host if there is one, after "+f.String())
-	}
-	if f != nil {
 		why = f.apply(&policy)
 	}
-	if policy.Attempts > 1 && policy.HintLimit == anyHint {
-		policy.HintLimit = engine.DefaultHintLimit
-		d.noteAbout(true, hints, Changed, path, "Istio does not look at Retry-After; lull does, and waits for up to 30s")
-	}
+	d.noteAbout(policy.Attempts > 1 && policy.HintLimit == anyHint, hints, Changed, path,
+		"Istio does not look at Retry-After; lull does, and waits for up to 30s")
 	for _, each := range to {
 		p, extras := policy, Istio.known()
 		extras.retries = unlimited
 		hash := false
 		var rest []source
 		if t := each.rule; t != nil {
-			t.edit(&p)
+			t.guard.apply(&p)
 			extras, hash = t.extras, t.hash
+			t.guard.addTo(&extras.foreign)
 			t.routed = true
 			rest = []source{t.d.source(t.path)}
 		}
@@ -356,10 +318,16 @@ func (i *istioReader) call(path, name string, c istioCall, to []destination) {
 			rest = append(rest, c.retry.d.source(c.retry.path))
 		}
 		extras.retried, extras.ignoresHints = f, true
-		extras.hosts = c.retry.hosts(hash)
+		if extras.hosts = istioHosts; c.retry != nil {
+			extras.hosts = c.retry.hosts
+		}
+		if hash && (c.retry == nil || !c.retry.chosen) { // each request has a host of its own
+			extras.hosts.others = false
+		}
 		facts := &extras.facts
 		*facts = each.facts
-		facts.Methods, facts.LongAttempt, facts.LongAttemptAt = c.methods, long.LongAttempt, long.LongAttemptAt
+		facts.Methods = c.methods
+		c.retry.longIn(facts)
 		if each.rule == nil {
 			d.unknown(facts, "breaker", "budget", "limit")
 		}
@@ -403,75 +371,19 @@ func (i *istioReader) destinations(o *tree.Object, namespace string) (all []dest
 	return all
 }
 
-func (d *document) millis(o *tree.Object, name string) (time.Duration, bool) {
-	n, path := o.Get(name)
-	if n == nil {
-		return 0, false
-	}
-	t, ok := d.Duration(n, path, time.Millisecond, allowedMillis, tree.ParseGo)
-	if ok && t%time.Millisecond != 0 {
-		d.Wrong(n, path, n.Found(), allowedMillis, "")
-		return 0, false
-	}
-	return t, ok
-}
-
-type istioRetry struct {
-	d                  *document
-	path               string
-	retries            int
-	on                 failures
-	onPath, perTryPath string
-	perTry, base       time.Duration
-	implied            []string // what Istio does by default
-
-	same, others bool // retries go to any host, or to others
-	remote       bool // in other localities
-}
-
-// apply sets the retries in p, which has the route's timeout, and returns what is retried. facts get a time without effect.
-func (r *istioRetry) apply(p *lull.Policy, facts *Facts) *failures {
-	p.Attempts = r.retries + 1
-	if r.base > 0 {
-		p.Backoff = proxyWaits(r.base, min(r.base, math.MaxInt64/proxyGrowth)*proxyGrowth)
-	}
-	switch {
-	case r.perTry > 0 && p.Deadline > 0 && r.perTry >= p.Deadline:
-		r.d.note(Changed, r.perTryPath, "it has no effect in Istio, since it is not less than the timeout")
-		p.AttemptTimeout = lull.NoTimeout
-		facts.LongAttempt, facts.LongAttemptAt = r.perTry, r.d.at(r.perTryPath).Position
-	case r.perTry > 0:
-		p.AttemptTimeout = r.perTry
-	}
-	if r.retries == 0 {
-		return nil
-	}
-	for _, unsaid := range r.implied {
-		r.d.note(Assumed, r.path, unsaid)
-	}
-	return &r.on
-}
-
-// hosts are those to which a retry goes. hash: each request has a host of its own.
-func (r *istioRetry) hosts(hash bool) hosts {
-	h := istioHosts
-	if r == nil {
-		r = &istioRetry{}
-	}
-	if h.others = r.others || !hash && !r.same; r.remote {
-		h.priorities = 2
-	}
-	return h
+func millisIn(o *tree.Object, name string) (time.Duration, bool) {
+	return o.Duration(name, time.Millisecond, allowedMillis, func(text string) (time.Duration, bool) {
+		t, ok := tree.ParseGo(text)
+		return t, ok && t%time.Millisecond == 0
+	})
 }
 
 // retries reads an HTTPRetry, by the rules of Istio's validation. otherwise has the failures that it retries by default.
-func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
+func (i *istioReader) retries(o *tree.Object, otherwise failures) *envoyRetry {
 	d := i.d
-	r := istioRetry{d: d, path: o.Path, on: otherwise, onPath: o.Path, perTryPath: o.At("perTryTimeout")}
+	r := &envoyRetry{d: d, of: Istio, path: o.Path, on: otherwise, onPath: o.Path, numPath: o.At("attempts"), hosts: istioHosts}
 	n, ok := o.Whole("attempts", 0, math.MaxInt32, "a whole number from 0")
-	if ok {
-		r.retries = d.attempts(n, o.At("attempts")) - 1
-	}
+	r.retries, r.given = n, n > 0
 	if r.retries == 0 && (ok || !o.Has("attempts")) {
 		for _, name := range []string{"perTryTimeout", "retryOn", "retryRemoteLocalities"} {
 			if o.Has(name) {
@@ -479,8 +391,9 @@ func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 			}
 		}
 	}
-	r.perTry, _ = d.millis(o, "perTryTimeout")
-	r.base, _ = d.millis(o, "backoff")
+	r.perTryPath = o.At("perTryTimeout")
+	r.perTry, _ = millisIn(o, "perTryTimeout")
+	base, _ := millisIn(o, "backoff")
 	if n, path := o.Get("retryOn"); n != nil && d.Check(n.Kind == tree.Text, n, path, "a text such as connect-failure,refused-stream,503") && n.Text != "" {
 		words := slices.Concat(onHTTP, onGRPC)
 		for _, word := range strings.Split(n.Text, ",") {
@@ -494,14 +407,17 @@ func (i *istioReader) retries(o *tree.Object, otherwise failures) istioRetry {
 	} else {
 		r.implied = append(r.implied, "without retryOn Istio retries after "+otherwise.String())
 	}
-	if r.base == 0 && !d.based {
+	if base > 0 {
+		r.waits = new(proxyWaits(base, min(base, math.MaxInt64/proxyGrowth)*proxyGrowth))
+	} else if !d.based {
 		r.implied = append(r.implied, "without backoff Istio waits for up to 25ms before the first retry, and for up to 250ms at most")
 	}
 	if others, ok := o.Bool("retryIgnorePreviousHosts"); ok {
-		r.others, r.same = others, !others
-		d.noteAbout(r.same, hosted, Lost, o.At("retryIgnorePreviousHosts"), hostsWhy)
+		r.hosts.others, r.chosen = others, true
+		d.noteAbout(!others, hosted, Lost, o.At("retryIgnorePreviousHosts"), hostsWhy)
 	}
-	if r.remote, _ = o.Bool("retryRemoteLocalities"); r.remote {
+	if remote, _ := o.Bool("retryRemoteLocalities"); remote {
+		r.hosts.priorities = 2
 		d.noteAbout(true, hosted, Lost, o.At("retryRemoteLocalities"), "a policy does not know localities")
 	}
 	o.NoMore("attempts", "perTryTimeout", "retryOn", "backoff", "retryIgnorePreviousHosts", "retryRemoteLocalities")
@@ -518,8 +434,8 @@ type spec struct {
 
 // destinationRules reads what several rules set for a host and its subsets. Istio takes the first policy of each.
 func (i *istioReader) destinationRules(full string, specs []spec) {
-	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, namespace: specs[0].namespace, extras: known{foreign: foreign{of: Istio, retries: unlimited}},
-		subsets: map[string]*rule{}, labels: map[string]*tree.Node{}}
+	whole := &rule{d: specs[0].d, full: full, host: specs[0].host, path: specs[0].o.Path, namespace: specs[0].namespace,
+		extras: Istio.known(), guard: guard{retries: unlimited}, subsets: map[string]*rule{}, labels: map[string]*tree.Node{}}
 	i.rules[full] = whole
 	var taken *tree.Object
 	for _, s := range specs {
@@ -563,22 +479,19 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 	d := i.d
 	t.settings, t.settingsAt = o.Node, o.Path
 	if pool := o.Object("connectionPool"); pool != nil {
-		t.pool = i.connectionPool(pool, t, o.Has("retryBudget"))
+		i.connectionPool(pool, t, o.Has("retryBudget"))
 	}
 	if od := o.Object("outlierDetection"); od != nil {
 		t.has("breaker", d, od.Path)
-		t.extras.ejection = nil
-		t.ejec = i.outlier(od, &t.extras.foreign)
+		t.guard.ejection = i.outlier(od)
+		t.guard.ejectsNone = t.guard.ejection == nil
 	}
 	if b := o.Object("retryBudget"); b != nil {
 		t.has("budget", d, b.Path)
-		budget := i.retryBudget(b)
-		t.bound = &bound{d, b.Path, budgetWhy}
-		t.extras.budget = &budget
+		t.guard.budget, t.guard.bound = i.retryBudget(b), &bound{d, b.Path, budgetWhy}
 		if n := t.retriesAt; n != "" && t.retriesIn == d {
 			d.note(Lost, n, "the retryBudget at "+d.shown(b.Path)+" takes its place, in Istio as well")
 		}
-		t.paid = budget.bound
 	}
 	if n, path := o.Get("portLevelSettings"); n != nil {
 		d.note(Lost, path, "a dependency has one policy for all its ports: name one for each in the policy file")
@@ -591,7 +504,7 @@ func (i *istioReader) trafficPolicy(o *tree.Object, t *rule) {
 
 const transportWhy = "connections, and who waits for one, are the http.Transport's business"
 
-func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*lull.Policy) {
+func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) {
 	d := i.d
 	const allowed = "a whole number from 0"
 	h, tcp := o.Object("http"), o.Object("tcp")
@@ -604,10 +517,10 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 		at := h.At("maxRetries")
 		t.has("budget", d, at)
 		t.retriesAt, t.retriesIn = at, d
-		inherited := !paid && t.extras.budget != nil
+		inherited := !paid && t.guard.budget != nil
 		d.noteIf(inherited, Lost, at, "the retryBudget of the host takes its place, in Istio as well")
 		if !d.noLimit(at, retries) && !paid && !inherited {
-			t.bound = &bound{d, at, stockWhy}
+			t.guard.bound = &bound{d, at, stockWhy}
 		}
 	}
 	for _, name := range []string{"http1MaxPendingRequests", "maxRequestsPerConnection", "maxConcurrentStreams"} {
@@ -622,20 +535,12 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) func(*l
 		"idleTimeout")
 	tcp.NoMore("maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration", "idleTimeout")
 	o.NoMore("http", "tcp")
-	atOnce := cmp.Or(retries, unlimited) // zero means no limit in Istio
-	t.extras.retries = atOnce
-	return func(p *lull.Policy) {
-		if limit > 0 || !d.based {
-			p.Limit = limitOf(cmp.Or(limit, unlimited))
-		}
-		if retries > 0 || !d.based {
-			boundRetries(p, atOnce)
-		}
-	}
+	t.guard.calls, t.guard.limited = cmp.Or(limit, unlimited), limit > 0 || !d.based // zero means no limit in Istio
+	t.guard.retries, t.guard.bounded = cmp.Or(retries, unlimited), retries > 0 || !d.based
 }
 
-func (i *istioReader) retryBudget(o *tree.Object) proxyBudget {
-	b := proxyBudget{percent: 20, least: 3}
+func (i *istioReader) retryBudget(o *tree.Object) *proxyBudget {
+	b := &proxyBudget{percent: 20, least: 3}
 	if f, ok := percentIn(o, "percent"); ok {
 		b.percent = f
 	}
@@ -654,26 +559,20 @@ var istioOutlierFields = []string{"consecutiveErrors", "splitExternalLocalOrigin
 	"consecutive5xxErrors", "interval", "baseEjectionTime", "maxEjectionPercent", "minHealthPercent", "outlierDetectionHttpErrorCodes"}
 
 // outlier reads outlierDetection. Istio switches Envoy's success rates off.
-func (i *istioReader) outlier(o *tree.Object, extras *foreign) func(*lull.Policy) {
+func (i *istioReader) outlier(o *tree.Object) *ejection {
 	d := i.d
 	const allowed = "a whole number from 0"
-	count := func(name string, otherwise int64) int {
-		if n, ok := o.Whole(name, 0, unlimited, allowed); ok {
-			otherwise = n
-		}
-		return int(min(otherwise, math.MaxInt32))
-	}
-	x := ejection{five: count("consecutive5xxErrors", 5), gateway: count("consecutiveGatewayErrors", 0), base: 30 * time.Second}
+	x := ejection{five: count(o, "consecutive5xxErrors", 5), gateway: count(o, "consecutiveGatewayErrors", 0), base: 30 * time.Second}
 	if old, ok := o.Whole("consecutiveErrors", 0, math.MaxInt32, allowed); ok && x.gateway == 0 {
 		x.gateway = int(old)
 		d.note(Assumed, o.At("consecutiveErrors"), "Istio has done away with it; it is read as consecutiveGatewayErrors")
 	}
 	x.read(d, o.At("consecutive5xxErrors"), o.At("consecutiveGatewayErrors"))
-	if t, ok := d.millis(o, "baseEjectionTime"); ok {
+	if t, ok := millisIn(o, "baseEjectionTime"); ok {
 		x.base = t
 	}
 	x.max = max(300*time.Second, x.base)
-	if x.interval, _ = d.millis(o, "interval"); x.interval > 0 && x.ejects() {
+	if x.interval, _ = millisIn(o, "interval"); x.interval > 0 && x.ejects() {
 		d.noteAbout(true, ejected, Lost, o.At("interval"), sweepWhy)
 	}
 	x.most = int(upTo(100, o, "maxEjectionPercent", 10))
@@ -691,15 +590,11 @@ func (i *istioReader) outlier(o *tree.Object, extras *foreign) func(*lull.Policy
 	o.NoMore(istioOutlierFields...)
 	if !x.ejects() {
 		d.idle(o, nothingOpens, "baseEjectionTime", "maxEjectionPercent", "minHealthPercent", "interval")
-		return func(p *lull.Policy) { p.Breaker.Off = true }
+		return nil
 	}
-	var implied []string
-	for _, each := range [][2]string{{"baseEjectionTime", "30s"}, {"consecutive5xxErrors", "5"}} {
-		if !o.Has(each[0]) {
-			implied = append(implied, each[0]+" "+each[1])
-		}
-	}
+	var implied unsaid
+	implied.add(!o.Has("baseEjectionTime"), "baseEjectionTime 30s")
+	implied.add(!o.Has("consecutive5xxErrors"), "consecutive5xxErrors 5")
 	x.becomesBreaker(d, o.Path, "Istio", implied)
-	extras.ejection = &x
-	return func(p *lull.Policy) { p.Breaker = x.policy() }
+	return &x
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/budget"
-	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
 )
 
@@ -21,13 +21,11 @@ import (
 // linkerd/linkerd2@b24cd405 (policy-controller) and linkerd/linkerd2-proxy@29637b64.
 
 const (
-	linkerdVersion = "v1alpha2"
 	linkerdRatio   = 0.2
 	linkerdFloor   = 10
 	linkerdTTL     = 10 * time.Second
 	linkerdTimeout = 10 * time.Second
 	linkerdLimit   = 1
-	allowedLinkerd = "a duration such as 200ms, 15s or 1m30s"
 )
 
 var linkerdAnnotations = []string{"retry.linkerd.io/", "timeout.linkerd.io/", "balancer.linkerd.io/"}
@@ -52,20 +50,19 @@ func (r *reading) linkerd(docs []*document) {
 	for d, o := range mappings(docs) {
 		switch kind, version := o.Field("kind"), o.Field("apiVersion"); {
 		case textOf(kind) == "ServiceProfile":
-			o.Get("kind")
-			d.version(o, "linkerd.io", []string{linkerdVersion})
-			r.profile(d, o, d.metadata(o))
+			_, name := d.object(o, "linkerd.io", "v1alpha2")
+			r.profile(d, o, name)
 		case isLinkerdService(d.root):
 			o.Get("kind")
 			o.Get("apiVersion")
 			r.linkerdService(d, o, profiles)
 		case kind != nil && version != nil:
-			d.unreadObject(d.root, kind.Text, version.Text)
+			d.unreadObject()
 		}
 	}
 }
 
-func (r *reading) profile(d *document, o *tree.Object, n objectName) {
+func (r *reading) profile(d *document, o *tree.Object, n backend) {
 	spec := o.Object("spec")
 	if spec == nil {
 		return
@@ -82,29 +79,28 @@ func (r *reading) profile(d *document, o *tree.Object, n objectName) {
 		d.lost(route, Aside, "which requests are meant", "condition")
 		d.lost(route, Lost, "lull decides by the status what has failed", "responseClasses")
 		p := r.base.of(Linkerd).policy
-		fields := map[string]config.Position{"deadline": d.at(route.Path).Position}
+		extras := Linkerd.known()
+		extras.ignoresHints, extras.facts = true, facts
+		extras.places["deadline"] = d.at(route.Path).Position
 		p.Deadline = linkerdTimeout
-		if t, ok := route.Duration("timeout", 0, allowedLinkerd, tree.ParseGo); ok {
+		if t, ok := route.Duration("timeout", 0, allowedGo, tree.ParseGo); ok {
 			p.Deadline = cmp.Or(atLeastMillisecond(t), lull.NoTimeout)
-			fields["deadline"] = d.at(route.At("timeout")).Position
+			extras.places["deadline"] = d.at(route.At("timeout")).Position
 		} else {
 			d.note(Assumed, route.Path, "without timeout Linkerd ends a call after 10s")
 		}
 		retried, given := route.Bool("isRetryable")
 		d.noteIf(given && !retried, Aside, route.At("isRetryable"), offWhy)
-		extras := Linkerd.known()
-		extras.ignoresHints, extras.facts, extras.places = true, facts, fields
 		if at := route.At("isRetryable"); retried {
-			fields["attempts"] = d.at(at).Position
+			extras.places["attempts"] = d.at(at).Position
 			p.Attempts, p.Backoff, p.Timeouts, p.Budget = mostAttempts, backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None}, lull.TimeoutsNever, pays
 			if spec.Field("retryBudget") != nil {
-				fields["budget"] = d.at(spec.At("retryBudget")).Position
+				extras.places["budget"] = d.at(spec.At("retryBudget")).Position
 			}
 			d.note(Changed, at, "Linkerd retries at once and as often as its budget pays; here up to 1000 attempts")
 			d.note(Changed, at, "Linkerd retries every status from 500, and nothing without an answer; lull what may be transient, and connections that were refused")
 			d.noteAbout(true, hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
 		}
-		heedHints(&p)
 		r.add(d, strings.TrimSpace(n.name+" "+name), nil, route.Path, p, extras)
 	}
 }
@@ -124,30 +120,22 @@ func (d *document) conditionMethods(n *tree.Node, all []Method) []Method {
 }
 
 func (d *document) linkerdBudget(spec *tree.Object) budget.Config {
-	c := budget.Config{Ratio: linkerdRatio, Floor: linkerdFloor, Window: linkerdTTL}
-	var missing []string
 	o := spec.Object("retryBudget")
-	ratio, ok := o.Float("retryRatio", "a number from 0 to 1000", func(f float64) bool { return f >= 0 && f <= 1000 })
-	if ok {
-		c.Ratio = min(max(ratio, budget.MinRatio), budget.MaxRatio)
-		d.noteIf(ratio < budget.MinRatio, Changed, o.At("retryRatio"), "a budget has a ratio of at least 0.00001")
-		d.noteIf(ratio > budget.MaxRatio, Changed, o.At("retryRatio"), "a budget has a ratio of at most 4")
-	} else {
-		missing = append(missing, "retryRatio 0.2")
-	}
-	if n, ok := o.Whole("minRetriesPerSecond", 0, math.MaxUint32, "a whole number from 0"); ok {
-		c.Floor = min(float64(n), budget.MaxFloor)
-		d.noteIf(float64(n) > budget.MaxFloor, Changed, o.At("minRetriesPerSecond"),
-			"a budget has a floor of at most a million a second")
-	} else {
-		missing = append(missing, "minRetriesPerSecond 10")
-	}
-	if t, ok := o.Duration("ttl", 0, allowedLinkerd, tree.ParseGo); ok {
-		c.Window = min(max(t, budget.MinWindow), budget.MaxWindow)
-		d.noteIf(c.Window != t, Changed, o.At("ttl"), fmt.Sprintf("a window has %v to %v", budget.MinWindow, budget.MaxWindow))
-	} else {
-		missing = append(missing, "ttl 10s")
-	}
+	ratio, hasRatio := o.Float("retryRatio", "a number from 0 to 1000", func(f float64) bool { return f >= 0 && f <= 1000 })
+	floor, hasFloor := o.Whole("minRetriesPerSecond", 0, math.MaxUint32, "a whole number from 0")
+	window, hasWindow := o.Duration("ttl", 0, allowedGo, tree.ParseGo)
+	ratio, floor = choice.Either(hasRatio, ratio, linkerdRatio), choice.Either(hasFloor, floor, linkerdFloor)
+	window = choice.Either(hasWindow, window, linkerdTTL)
+	d.noteIf(ratio < budget.MinRatio, Changed, o.At("retryRatio"), "a budget has a ratio of at least 0.00001")
+	d.noteIf(ratio > budget.MaxRatio, Changed, o.At("retryRatio"), "a budget has a ratio of at most 4")
+	d.noteIf(float64(floor) > budget.MaxFloor, Changed, o.At("minRetriesPerSecond"), "a budget has a floor of at most a million a second")
+	c := budget.Config{Ratio: min(max(ratio, budget.MinRatio), budget.MaxRatio), Floor: min(float64(floor), budget.MaxFloor),
+		Window: min(max(window, budget.MinWindow), budget.MaxWindow)}
+	d.noteIf(c.Window != window, Changed, o.At("ttl"), fmt.Sprintf("a window has %v to %v", budget.MinWindow, budget.MaxWindow))
+	var missing unsaid
+	missing.add(!hasRatio, "retryRatio 0.2")
+	missing.add(!hasFloor, "minRetriesPerSecond 10")
+	missing.add(!hasWindow, "ttl 10s")
 	d.noteIf(len(missing) > 0, Assumed, spec.Path,
 		"as Linkerd has it where nothing is said of a retryBudget: "+strings.Join(missing, ", "))
 	return c
@@ -158,10 +146,6 @@ func (r *reading) linkerdService(d *document, o *tree.Object, profiles map[strin
 	meta := o.Object("metadata")
 	name := meta.String("name")
 	all := meta.Object("annotations")
-	for _, m := range all.Node.Members {
-		d.noteIf(!isLinkerd(m.Key) && m.Value.Kind > tree.Null && !isUnrelated(m.Key), Lost, all.At(m.Key),
-			"this annotation is not read here")
-	}
 	for _, part := range []*tree.Object{meta, o} {
 		for _, m := range part.Rest() {
 			m.Value.Use = max(m.Value.Use, tree.Read)
@@ -170,30 +154,30 @@ func (r *reading) linkerdService(d *document, o *tree.Object, profiles map[strin
 	}
 	rest := func() {
 		for _, m := range all.Rest() {
-			if n, path := all.Get(m.Key); n != nil && n.Use != tree.Told {
-				kind, why := Lost, "it is not read here"
-				switch {
-				case strings.HasPrefix(m.Key, linkerdAnnotations[2]):
-					why = "it leaves single hosts out, which in lull are lullhttp's (WithEndpoints)"
-				case !isLinkerd(m.Key):
-					kind, why = Aside, plainWhy
-				}
-				d.note(kind, path, why)
+			switch n, path := all.Get(m.Key); {
+			case n == nil || n.Use == tree.Told:
+			case profiles[name] && isLinkerd(m.Key):
+				d.note(Lost, path, "Linkerd ignores it, since the Service has a ServiceProfile")
+			case strings.HasPrefix(m.Key, linkerdAnnotations[2]):
+				d.note(Lost, path, "it leaves single hosts out, which in lull are lullhttp's (WithEndpoints)")
+			case isLinkerd(m.Key):
+				d.note(Lost, path, notReadWhy)
+			case isUnrelated(m.Key):
+				d.note(Aside, path, plainWhy)
+			default:
+				d.note(Lost, path, "this annotation is not read here")
 			}
 		}
 	}
 	if profiles[name] {
-		for _, m := range all.Node.Members {
-			d.noteIf(isLinkerd(m.Key), Lost, all.At(m.Key), "Linkerd ignores it, since the Service has a ServiceProfile")
-		}
 		rest()
 		return
 	}
 	p := r.base.of(Linkerd).policy
 	extras := Linkerd.known()
-	extras.ignoresHints, extras.places = true, map[string]config.Position{}
+	extras.ignoresHints = true
 	span := func(annotation, field string, into *time.Duration) {
-		if t, ok := all.Duration(annotation, 0, allowedLinkerd, tree.ParseGo); ok {
+		if t, ok := all.Duration(annotation, 0, allowedGo, tree.ParseGo); ok {
 			*into = cmp.Or(atLeastMillisecond(t), lull.NoTimeout)
 			extras.places[field] = d.at(all.At(annotation)).Position
 		}
@@ -234,7 +218,6 @@ func (r *reading) linkerdService(d *document, o *tree.Object, profiles map[strin
 		d.note(Assumed, at, "Linkerd waits for 25 to 50ms before a retry, and up to 250ms before later ones")
 		d.noteAbout(true, hints, Changed, at, "Linkerd does not look at Retry-After; lull does, and waits for up to 30s")
 	}
-	heedHints(&p)
 	rest()
 	r.add(d, name, nil, all.Path, p, extras)
 }

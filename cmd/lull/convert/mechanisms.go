@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/budget"
+	"github.com/lullgo/lull/bulkhead"
 	"github.com/lullgo/lull/hedge"
 	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/tree"
@@ -43,14 +44,6 @@ func (b proxyBudget) policy() (c budget.Config, ok bool) {
 	return c, b.percent > 0 || b.least > 0
 }
 
-// bound sets the budget of p. One that pays for no retry switches them off.
-func (b proxyBudget) bound(p *lull.Policy) {
-	c, ok := b.policy()
-	if p.Budget = c; !ok {
-		p.Attempts, p.Hedge = 1, hedge.Config{}
-	}
-}
-
 // proxyBudgetOf is the inverse, for a budget that is not Unlimited.
 func proxyBudgetOf(c budget.Config) proxyBudget {
 	b := proxyBudget{percent: min(math.Round(cmp.Or(c.Ratio, budget.DefaultRatio)*1e5)/1e3, 100), interval: c.Window}
@@ -61,6 +54,77 @@ func proxyBudgetOf(c budget.Config) proxyBudget {
 	b.least = int(math.Round(math.Ceil(stock) + c.Floor*c.Window.Seconds()))
 	return b
 }
+
+// A bound is a setting that bounds retries. Nil: there is none. It has no path once it was recorded.
+type bound struct {
+	d         *document
+	path, why string
+}
+
+// on records that the bound became the budget of p, if p has retries.
+func (b *bound) on(p *lull.Policy) {
+	if b != nil && b.path != "" && p.MaxAttempts() > 1 {
+		b.d.noteAbout(true, bounds, Changed, b.path, b.why)
+		b.path = ""
+	}
+}
+
+func (b *bound) unused() {
+	if b != nil && b.path != "" {
+		b.d.noteAbout(true, bounds, Lost, b.path,
+			"nothing that leads there in these files is retried, so there is nothing to bound")
+	}
+}
+
+func limitOf(n int64) bulkhead.Config {
+	if n > bulkhead.MaxLimit {
+		return bulkhead.Config{}
+	}
+	return bulkhead.Config{InFlight: max(int(n), 1)}
+}
+
+func maxRetries(n int64) budget.Config {
+	switch {
+	case n >= math.MaxInt32:
+		return budget.Config{Unlimited: true}
+	case n == 0:
+		return budget.Config{Ratio: budget.MinRatio, Stock: 1}
+	}
+	return budget.Config{Stock: min(float64(n), budget.MaxStock), Earn: budget.Arrivals}
+}
+
+// A guard is what bounds calls in Envoy and in what configures it: circuit breakers and outlier detection.
+type guard struct {
+	calls, retries   int64        // at a time
+	limited, bounded bool         // calls and retries count: a file has them, or there is no base
+	budget           *proxyBudget // nil: retries counts
+	bound            *bound       // of retries
+	ejection         *ejection    // nil: none
+	ejectsNone       bool         // a file says so
+}
+
+func (g guard) apply(p *lull.Policy) {
+	if g.limited {
+		p.Limit = limitOf(g.calls)
+	}
+	g.bound.on(p)
+	paid := true
+	if g.budget != nil {
+		p.Budget, paid = g.budget.policy()
+	} else if g.bounded && p.MaxAttempts() > 1 {
+		p.Budget, paid = maxRetries(g.retries), g.retries > 0
+	}
+	if !paid {
+		p.Attempts, p.Hedge = 1, hedge.Config{}
+	}
+	if g.ejection != nil {
+		p.Breaker = g.ejection.policy()
+	}
+	p.Breaker.Off = p.Breaker.Off || g.ejectsNone
+}
+
+// addTo adds what no policy can hold.
+func (g guard) addTo(f *foreign) { f.budget, f.retries, f.ejection = g.budget, g.retries, g.ejection }
 
 // An ejection is the part of outlier detection that corresponds to a breaker.
 type ejection struct {
@@ -89,8 +153,17 @@ func (e ejection) ejects() bool { return e.consecutive() > 0 || e.percent > 0 }
 
 const nothingOpens = "nothing is left for which a breaker would open"
 
+// An unsaid is what a system decides where a file says nothing, in words.
+type unsaid []string
+
+func (u *unsaid) add(is bool, what string) {
+	if is {
+		*u = append(*u, what)
+	}
+}
+
 // becomesBreaker records that the outlier detection at path becomes a breaker. implied is what its system has by default.
-func (e ejection) becomesBreaker(d *document, path, system string, implied []string) {
+func (e ejection) becomesBreaker(d *document, path, system string, implied unsaid) {
 	d.noteIf(len(implied) > 0, Assumed, path, "what is not said is as "+system+" has it: "+strings.Join(implied, ", "))
 	d.noteAbout(true, ejected, Changed, path, breakerWhy)
 }
@@ -101,10 +174,13 @@ func (e ejection) readMost(d *document, path string) {
 }
 
 func upTo(most int64, o *tree.Object, name string, otherwise int64) int64 {
-	if n, ok := o.Whole(name, 0, most, fmt.Sprintf("a whole number from 0 to %d", most)); ok {
-		return n
-	}
-	return otherwise
+	n, ok := o.Whole(name, 0, most, fmt.Sprintf("a whole number from 0 to %d", most))
+	return choice.Either(ok, n, otherwise)
+}
+
+// count is a number of failures, calls or endpoints.
+func count(o *tree.Object, name string, otherwise int64) int {
+	return int(min(upTo(unlimited, o, name, otherwise), math.MaxInt32))
 }
 
 // pathIn is the path of a field of o, or that of o if it has none.

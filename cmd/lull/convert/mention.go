@@ -163,8 +163,8 @@ func (d *document) octal(n *tree.Node, path string) {
 	}
 }
 
-func (d *document) annotations(root *tree.Node) {
-	all := root.Get("metadata").Get("annotations")
+func (d *document) annotations() {
+	all := d.root.Get("metadata").Get("annotations")
 	if all == nil {
 		return
 	}
@@ -191,8 +191,10 @@ func isOtherDomain(name string) bool {
 }
 
 // unreadObject records a Kubernetes object that is not read. Of Kubernetes' own objects only annotations may be about calls.
-func (d *document) unreadObject(root *tree.Node, kind, version string) {
-	d.annotations(root)
+func (d *document) unreadObject() {
+	root := d.root
+	kind, version := textOf(root.Get("kind")), textOf(root.Get("apiVersion"))
+	d.annotations()
 	if meta := root.Get("metadata"); meta != nil {
 		meta.Use = tree.Told
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/lullgo/lull/backoff"
 	"github.com/lullgo/lull/breaker"
 	"github.com/lullgo/lull/bulkhead"
-	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/serviceconfig"
 	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/internal/waits"
@@ -190,7 +190,7 @@ type settings4j struct {
 	d       *document
 	path    string
 	levels  []*tree.Object
-	missing []string // what resilience4j's own defaults decide
+	missing unsaid
 }
 
 func (of *registry) settings(d *document, kind, name string, used map[string]bool) *settings4j {
@@ -243,54 +243,38 @@ func (s *settings4j) level(name string) *tree.Object {
 
 // whole, share and span read a field of the first level that has it, or note that otherwise counts.
 func (s *settings4j) whole(name string, otherwise int) int {
-	o := s.first(name, otherwise)
-	if n, ok := o.Whole(name, 1, math.MaxInt32, "a whole number from 1"); ok {
-		return int(n)
-	}
-	return otherwise
+	n, ok := s.first(name, otherwise).Whole(name, 1, math.MaxInt32, "a whole number from 1")
+	return choice.Either(ok, int(n), otherwise)
 }
 
 func (s *settings4j) share(name string, otherwise float64) float64 {
-	o := s.first(name, otherwise)
-	f, ok := o.Float(name, "a percentage above 0 and up to 100", func(f float64) bool { return f >= 0.001 && f <= 100 })
-	if !ok {
-		f = otherwise
-	}
-	return f / 100
+	f, ok := s.first(name, otherwise).Float(name, "a percentage above 0 and up to 100", func(f float64) bool { return f >= 0.001 && f <= 100 })
+	return choice.Either(ok, f, otherwise) / 100
 }
 
 func (s *settings4j) span(name string, otherwise time.Duration) time.Duration {
-	if t, ok := s.spring(s.first(name, otherwise), name); ok {
-		return t
-	}
-	return otherwise
+	t, ok := s.spring(s.first(name, otherwise), name)
+	return choice.Either(ok, t, otherwise)
 }
 
 // first is level for a field of which otherwise counts if none has it.
 func (s *settings4j) first(name string, otherwise any) *tree.Object {
 	o := s.level(name)
-	if o == nil {
-		s.missing = append(s.missing, fmt.Sprintf("%s %v", name, otherwise))
-	}
+	s.missing.add(o == nil, fmt.Sprintf("%s %v", name, otherwise))
 	return o
 }
 
 // factor and random read how waits grow, and how much of them is random. given: the file has it.
 func (s *settings4j) factor(o *tree.Object) (f float64, given bool) {
-	if f, given = o.Float("exponentialBackoffMultiplier", "a number from 1 to 1000", func(f float64) bool { return f >= 1 && f <= 1000 }); !given {
-		f = r4jFactor
-		s.missing = append(s.missing, fmt.Sprintf("exponentialBackoffMultiplier %v", r4jFactor))
-	}
-	return f, given
+	f, given = o.Float("exponentialBackoffMultiplier", "a number from 1 to 1000", func(f float64) bool { return f >= 1 && f <= 1000 })
+	s.missing.add(!given, fmt.Sprintf("exponentialBackoffMultiplier %v", r4jFactor))
+	return choice.Either(given, f, r4jFactor), given
 }
 
 func (s *settings4j) random(o *tree.Object) float64 {
-	if !o.Has("randomizedWaitFactor") {
-		s.missing = append(s.missing, fmt.Sprintf("randomizedWaitFactor %v", r4jRandom))
-		return r4jRandom
-	}
-	f, _ := o.Float("randomizedWaitFactor", "a number from 0 to 1", func(f float64) bool { return f >= 0 && f <= 1 })
-	return f
+	f, given := o.Float("randomizedWaitFactor", "a number from 0 to 1", func(f float64) bool { return f >= 0 && f <= 1 })
+	s.missing.add(!given, fmt.Sprintf("randomizedWaitFactor %v", r4jRandom))
+	return choice.Either(given, f, r4jRandom)
 }
 
 func (s *settings4j) spring(o *tree.Object, name string) (time.Duration, bool) {
@@ -350,7 +334,7 @@ func springDuration(text string) (time.Duration, bool) {
 
 func (r *reading) instance(a *application, d *document, profiles []string, name string, all *registries4j) {
 	p, extras := r.base.of(Resilience4j).policy, Resilience4j.known()
-	extras.ignoresHints, extras.facts, extras.places = true, Facts{Service: name}, map[string]config.Position{}
+	extras.ignoresHints, extras.facts = true, Facts{Service: name}
 	var rest []source
 	var first string
 	for _, kind := range registries {
@@ -390,7 +374,6 @@ func (r *reading) instance(a *application, d *document, profiles []string, name 
 	if first == "" {
 		return // a mistake
 	}
-	heedHints(&p)
 	r.add(d, a.nameFor(name, profiles, p), nil, first, p, extras, rest...)
 }
 
@@ -456,13 +439,13 @@ func (s *settings4j) breaker() breaker.Config {
 		MinCalls: s.whole("minimumNumberOfCalls", r4jCalls)}
 	size := s.whole("slidingWindowSize", r4jCalls)
 	byTime := false
-	if o := s.level("slidingWindowType"); o != nil {
+	o := s.level("slidingWindowType")
+	if o != nil {
 		n, path := o.Get("slidingWindowType")
 		byTime = plain(n.Text) == "timebased"
 		d.Check(byTime || plain(n.Text) == "countbased", n, path, "COUNT_BASED or TIME_BASED")
-	} else {
-		s.missing = append(s.missing, "slidingWindowType COUNT_BASED")
 	}
+	s.missing.add(o == nil, "slidingWindowType COUNT_BASED")
 	if byTime {
 		c.Window = time.Duration(size) * time.Second
 	} else {
@@ -475,7 +458,7 @@ func (s *settings4j) breaker() breaker.Config {
 	}
 	d.note(Changed, s.path, "resilience4j's breaker counts attempts, and probes may fail below its thresholds; lull's counts calls, ends the retries of a call when it opens, and one failed probe opens it again")
 
-	o := s.level("waitDurationInOpenState")
+	o = s.level("waitDurationInOpenState")
 	c.OpenFor = max(s.span("waitDurationInOpenState", r4jOpen), time.Millisecond)
 	c.OpenMax = c.OpenFor
 	if o == nil {

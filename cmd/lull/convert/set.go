@@ -41,7 +41,9 @@ type known struct {
 	sources []source // all parts that it came from
 }
 
-func (f Format) known() known { return known{foreign: foreign{of: f}} }
+func (f Format) known() known {
+	return known{foreign: foreign{of: f}, places: map[string]config.Position{}}
+}
 
 // A foreign holds the settings of a format for a dependency that no policy can hold. Other formats may be able to.
 type foreign struct {
@@ -114,7 +116,7 @@ func (s *Set) add(d config.Dependency, others []string, fields map[string]config
 		if there, ok := s.find(name); ok && there.Policy == d.Policy && reflect.DeepEqual(s.known[name].foreign, k.foreign) {
 			all := s.known[name]
 			all.sources, all.facts = append(all.sources, k.sources...), all.facts.with(k.facts)
-			all.places = located(all.places, k.places)
+			maps.Copy(all.places, k.places)
 			s.known[name] = all
 			return d.Name
 		}
@@ -122,7 +124,8 @@ func (s *Set) add(d config.Dependency, others []string, fields map[string]config
 	d.Name = s.free(d.Name, others)
 	s.File.Dependencies = append(s.File.Dependencies, d)
 	s.variants[same] = append(s.variants[same], d.Name)
-	k.places = located(fields, k.places)
+	maps.Copy(fields, k.places)
+	k.places = fields
 	s.known[d.Name] = k
 	return d.Name
 }
@@ -182,14 +185,6 @@ func stem(file string) string {
 		return name
 	}
 	return "dependency"
-}
-
-func located(all, more map[string]config.Position) map[string]config.Position {
-	if all == nil && len(more) > 0 {
-		all = map[string]config.Position{}
-	}
-	maps.Copy(all, more)
-	return all
 }
 
 // Facts are what files of other systems say of the calls to a dependency, beside its policy.

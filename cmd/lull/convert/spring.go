@@ -1,10 +1,14 @@
 package convert
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lullgo/lull"
@@ -167,9 +171,8 @@ func (d *document) activation() activation {
 		}
 		var some []activation
 		for _, text := range texts {
-			p := profileParser{text: text.Text}
-			each, ok := p.operands()
-			if !ok || p.peek() != 0 || !text.Scalar() {
+			each, ok := profiles(text.Text)
+			if !ok || !text.Scalar() {
 				d.Wrong(n, at, n.Found(), "a name of a profile, or an expression such as prod & (eu | us)", "")
 				return allOf(when...)
 			}
@@ -205,69 +208,45 @@ func property(n *tree.Node, at, key string) (*tree.Node, string) {
 	return nil, ""
 }
 
-// A profileParser reads an expression: names, !, & and | and parentheses, which Spring wants between & and |.
-type profileParser struct {
-	text  string
-	depth int
-}
+// profileNames are the names in an expression of profiles. Its operators are those of Go: !, & and | and parentheses.
+var profileNames = regexp.MustCompile(`[^!&|() \t]+`)
 
-func (p *profileParser) peek() byte {
-	if p.text = strings.TrimLeft(p.text, " \t"); p.text == "" {
-		return 0
-	}
-	return p.text[0]
-}
-
-func (p *profileParser) operands() (activation, bool) {
-	first, ok := p.operand()
-	if !ok {
-		return first, false
-	}
-	all := []activation{first}
-	operator := p.peek()
-	for p.peek() == '&' || p.peek() == '|' {
-		if p.peek() != operator {
-			return first, false
-		}
-		p.text = p.text[1:]
-		next, ok := p.operand()
-		if !ok {
-			return next, false
-		}
-		all = append(all, next)
-	}
-	if operator == '|' {
-		return anyOf(all...), true
-	}
-	return allOf(all...), true
-}
-
-func (p *profileParser) operand() (activation, bool) {
-	if p.depth++; p.depth > 100 {
+// profiles reads an expression, in which Spring wants parentheses between & and |.
+func profiles(text string) (activation, bool) {
+	e, err := parser.ParseExpr(profileNames.ReplaceAllStringFunc(text, strconv.Quote))
+	if err != nil {
 		return activation{}, false
 	}
-	defer func() { p.depth-- }()
-	switch p.peek() {
-	case '!':
-		p.text = p.text[1:]
-		a, ok := p.operand()
-		return activation{func(set []string) bool { return !a.on(set) }, a.sets}, ok
-	case '(':
-		p.text = p.text[1:]
-		a, ok := p.operands()
-		if !ok || p.peek() != ')' {
-			return a, false
+	return activationOf(e)
+}
+
+func activationOf(e ast.Expr) (activation, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		name, err := strconv.Unquote(e.Value)
+		return profile(name), err == nil
+	case *ast.ParenExpr:
+		return activationOf(e.X)
+	case *ast.UnaryExpr:
+		a, ok := activationOf(e.X)
+		return activation{func(set []string) bool { return !a.on(set) }, a.sets}, ok && e.Op == token.NOT
+	case *ast.BinaryExpr:
+		left, ok := activationOf(e.X)
+		right, both := activationOf(e.Y)
+		if inner, mixed := e.X.(*ast.BinaryExpr); !ok || !both || mixed && inner.Op != e.Op {
+			break
 		}
-		p.text = p.text[1:]
-		return a, true
+		if inner, mixed := e.Y.(*ast.BinaryExpr); mixed && inner.Op != e.Op {
+			break
+		}
+		switch e.Op {
+		case token.AND:
+			return allOf(left, right), true
+		case token.OR:
+			return anyOf(left, right), true
+		}
 	}
-	end := strings.IndexAny(p.text, "!&|() \t")
-	if end < 0 {
-		end = len(p.text)
-	}
-	name := p.text[:end]
-	p.text = p.text[end:]
-	return profile(name), name != ""
+	return activation{}, false
 }
 
 // merged is what counts with these profiles, with its places. Of a list the last one counts as a whole. Nil: no document counts.

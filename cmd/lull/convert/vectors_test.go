@@ -223,7 +223,7 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 		i := &istioReader{r: in, d: d}
 		nodes := must.Have(tree.ParseJSON(c.In))
 		inbound := failures{on: []string{"reset-before-request"}}
-		r := istioRetry{retries: 2, on: inbound}
+		r := &envoyRetry{retries: 2, on: inbound, waits: &backoff.Schedule{}}
 		if nodes[0].Kind == tree.Map {
 			r = i.retries(d.Object(nodes[0], ""), inbound)
 		}
@@ -232,13 +232,13 @@ func TestPublishedIstioToEnvoy(t *testing.T) {
 		case `"default_inbound"`:
 			want = envoyWant{RetryOn: &[]string{"reset-before-request"}[0], NumRetries: 2}
 		case "null":
-			check.Equal(t, r.retries, 0, "inbound %s: %+v", c.In, r)
+			check.Equal(t, r.retries, int64(0), "inbound %s: %+v", c.In, r)
 			continue
 		default:
 			json.Unmarshal(c.Want, &want)
 		}
 		base, _ := time.ParseDuration(want.Base)
-		if got := strings.Join(r.on.on, ","); got != *want.RetryOn || want.NumRetries > 0 && r.retries != want.NumRetries || r.base != base || want.Codes != nil && !slices.Equal(r.on.statuses, want.Codes) {
+		if got := strings.Join(r.on.on, ","); got != *want.RetryOn || want.NumRetries > 0 && r.retries != int64(want.NumRetries) || r.waits != nil && r.waits.Base != base || r.waits == nil && base > 0 || want.Codes != nil && !slices.Equal(r.on.statuses, want.Codes) {
 			t.Errorf("inbound %s: %+v, want %+v", c.In, r, want)
 		}
 	}

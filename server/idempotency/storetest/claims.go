@@ -28,8 +28,7 @@ func (t *tester) claim() {
 }
 
 func (t *tester) mismatch() {
-	c := request()
-	t.claimed(c, false)
+	c := t.claimed(request(), false)
 	t.wants(other(c), idempotency.Mismatch) // while it is running
 	t.wants(resume(other(c)), idempotency.Mismatch)
 	t.wants(again(c), idempotency.InFlight)
@@ -46,8 +45,7 @@ func (t *tester) mismatch() {
 }
 
 func (t *tester) complete() {
-	c := request()
-	t.claimed(c, false)
+	c := t.claimed(request(), false)
 	t.completes(c, []byte("done"), long)
 	for range 2 {
 		t.replays(again(c), []byte("done"))
@@ -66,12 +64,10 @@ func (t *tester) complete() {
 }
 
 func (t *tester) release() {
-	c := request()
-	t.claimed(c, false)
+	c := t.claimed(request(), false)
 	t.must("Release", t.s.Release(t.ctx, c.Key, c.Token))
 	t.fenced(c)
-	d := other(c) // the key is new, whatever it was used for
-	t.claimed(d, false)
+	d := t.claimed(other(c), false) // the key is new, whatever it was used for
 	t.fenced(c)
 	t.wants(again(d), idempotency.InFlight)
 	t.extends(d, 0, long)

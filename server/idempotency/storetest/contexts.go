@@ -17,8 +17,7 @@ func (t *tester) endedContext() {
 	}
 	t.claimed(again(c), false) // so it was not claimed
 
-	d := request()
-	t.claimed(d, false)
+	d := t.claimed(request(), false)
 	for name, err := range map[string]error{
 		"Extend":   t.s.Extend(ended, d.Key, d.Token, 0, long),
 		"Complete": t.s.Complete(ended, d.Key, d.Token, []byte("x"), long),

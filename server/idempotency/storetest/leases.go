@@ -7,10 +7,8 @@ import (
 )
 
 func (t *tester) leaseEnds() {
-	c, d, e := lasting(request(), short, long), lasting(request(), short, long), lasting(request(), short, long)
-	t.claimed(c, false)
-	t.claimed(d, false)
-	t.claimed(e, false)
+	owned := func() idempotency.Claim { return t.claimed(lasting(request(), short, long), false) }
+	c, d, e := owned(), owned(), owned()
 	time.Sleep(past)
 	for range 2 { // to ask changes nothing
 		t.wants(lasting(again(c), long, 2*long), idempotency.Unknown)
@@ -24,8 +22,7 @@ func (t *tester) leaseEnds() {
 }
 
 func (t *tester) extend() {
-	c := lasting(request(), short, long)
-	t.claimed(c, false)
+	c := t.claimed(lasting(request(), short, long), false)
 	t.extends(c, long, 2*long)
 	time.Sleep(past)
 	if a := t.wants(again(c), idempotency.InFlight); a.Remaining > long || a.Remaining < long-time.Minute {
@@ -37,8 +34,7 @@ func (t *tester) extend() {
 }
 
 func (t *tester) giveUp() {
-	c := request()
-	t.claimed(c, false)
+	c := t.claimed(request(), false)
 	t.extends(c, 0, long)
 	t.wants(again(c), idempotency.Unknown)
 	t.completes(c, []byte("after all"), long)
@@ -46,12 +42,10 @@ func (t *tester) giveUp() {
 }
 
 func (t *tester) takeOver() {
-	c := lasting(request(), short, long)
-	t.claimed(c, false)
+	c := t.claimed(lasting(request(), short, long), false)
 	time.Sleep(past)
 	t.wants(again(c), idempotency.Unknown)
-	d := lasting(resume(c), long, 2*long)
-	t.claimed(d, true)
+	d := t.claimed(lasting(resume(c), long, 2*long), true)
 	t.fenced(c)
 	t.wants(c, idempotency.InFlight) // it is not the owner any more
 	t.wants(again(c), idempotency.InFlight)
@@ -62,8 +56,7 @@ func (t *tester) takeOver() {
 	t.fenced(c)
 
 	t.extends(d, 0, long)
-	e := resume(c)
-	t.claimed(e, true)
+	e := t.claimed(resume(c), true)
 	t.fenced(d)
 	t.fenced(c)
 	t.completes(e, []byte("by the third"), long)
@@ -73,13 +66,12 @@ func (t *tester) takeOver() {
 }
 
 func (t *tester) recordForgotten() {
-	c, e := request(), request()
-	t.claimed(c, false)
+	c := t.claimed(request(), false)
 	t.completes(c, []byte("soon forgotten"), short)
 	d := t.before(func(d idempotency.Claim) error {
 		return t.s.Complete(t.ctx, d.Key, d.Token, []byte("longer than its claim"), long)
 	})
-	t.claimed(e, false)
+	e := t.claimed(request(), false)
 	t.completes(e, []byte("asked for"), short)
 	time.Sleep(short / 3)
 	if a, err := t.s.Claim(t.ctx, again(e)); err != nil {
@@ -90,8 +82,7 @@ func (t *tester) recordForgotten() {
 	}
 	time.Sleep(past)
 	t.fenced(c)
-	f := other(c)
-	t.claimed(f, false)
+	f := t.claimed(other(c), false)
 	t.fenced(c)
 	t.wants(again(f), idempotency.InFlight)
 	t.replays(again(d), []byte("longer than its claim"))
@@ -113,16 +104,14 @@ func (t *tester) before(act func(c idempotency.Claim) error) idempotency.Claim {
 }
 
 func (t *tester) ownerForgotten() {
-	c := lasting(request(), short, short)
-	t.claimed(c, false)
+	c := t.claimed(lasting(request(), short, short), false)
 	extended := func(lease, retention time.Duration) idempotency.Claim {
 		return t.before(func(c idempotency.Claim) error { return t.s.Extend(t.ctx, c.Key, c.Token, lease, retention) })
 	}
 	d, e := extended(long, 2*long), extended(0, long)
 	time.Sleep(past)
 	t.fenced(c)
-	f := lasting(other(c), long, 2*long)
-	t.claimed(f, false)
+	f := t.claimed(lasting(other(c), long, 2*long), false)
 	t.fenced(c)
 	t.wants(again(f), idempotency.InFlight)
 	t.wants(again(d), idempotency.InFlight)
@@ -132,14 +121,11 @@ func (t *tester) ownerForgotten() {
 // A key that one owner released and another claimed is not the first one's, even if the
 // first never noticed. A store that numbers owners from one for each entry fails this.
 func (t *tester) tokens() {
-	c := request()
-	t.claimed(c, false)
+	c := t.claimed(request(), false)
 	t.extends(c, 0, long)
-	d := resume(c)
-	t.claimed(d, true)
+	d := t.claimed(resume(c), true)
 	t.must("Release", t.s.Release(t.ctx, d.Key, d.Token))
-	e := again(c)
-	t.claimed(e, false)
+	e := t.claimed(again(c), false)
 	t.fenced(c)
 	t.fenced(d)
 	t.completes(e, []byte("the third's"), long)
@@ -150,14 +136,12 @@ func (t *tester) tokens() {
 
 func (t *tester) longTimes() {
 	const decade = 10 * 365 * 24 * time.Hour
-	c := lasting(request(), long, decade)
-	t.claimed(c, false)
+	c := t.claimed(lasting(request(), long, decade), false)
 	t.extends(c, long, decade)
 	t.wants(again(c), idempotency.InFlight)
 	t.completes(c, []byte("kept"), decade)
 	t.replays(again(c), []byte("kept"))
-	d := lasting(request(), time.Nanosecond, long) // shorter than any clock's step
-	t.claimed(d, false)
+	d := t.claimed(lasting(request(), time.Nanosecond, long), false) // shorter than any clock's step
 	time.Sleep(10 * time.Millisecond)
 	t.wants(again(d), idempotency.Unknown)
 }

@@ -10,24 +10,23 @@ import (
 )
 
 func (t *tester) oneTakesOver() {
-	c := request()
-	t.claimed(c, false)
+	c := t.claimed(request(), false)
 	t.extends(c, 0, long)
-	n := t.race(t.o.Concurrent, func(int) idempotency.Claim { return resume(c) })
-	if n[idempotency.Claimed] != 1 || n[idempotency.InFlight] != int64(t.o.Concurrent)-1 {
+	n := t.race(t.o.Concurrent, func() idempotency.Claim { return resume(c) })
+	if n[idempotency.Claimed] != 1 || n[idempotency.InFlight] != t.o.Concurrent-1 {
 		t.Errorf("of %d that took over at once: %v", t.o.Concurrent, n)
 	}
 	t.fenced(c)
 }
 
 // race makes n claims at once, and counts the answers by State.
-func (t *tester) race(n int, claim func(int) idempotency.Claim) [6]int64 {
+func (t *tester) race(n int, claim func() idempotency.Claim) (count [6]int) {
 	t.Helper()
-	var count [6]atomic.Int64
+	var mu sync.Mutex
 	var wg sync.WaitGroup
 	start := make(chan struct{})
-	for i := range n {
-		c := claim(i)
+	for range n {
+		c := claim()
 		wg.Go(func() {
 			<-start
 			a, err := t.s.Claim(t.ctx, c)
@@ -35,24 +34,21 @@ func (t *tester) race(n int, claim func(int) idempotency.Claim) [6]int64 {
 				t.Errorf("Claim: %v", err)
 				return
 			}
-			count[a.State].Add(1)
+			mu.Lock()
+			defer mu.Unlock()
+			count[a.State]++
 		})
 	}
 	close(start)
 	wg.Wait()
-	var out [6]int64
-	for i := range out {
-		out[i] = count[i].Load()
-	}
-	return out
+	return count
 }
 
 // An owner that was silent completes at the moment in which another takes over: one
 // of the two wins, and both know which.
 func (t *tester) completeOrTakeOver() {
 	for i := range 50 {
-		c := request()
-		t.claimed(c, false)
+		c := t.claimed(request(), false)
 		t.extends(c, 0, long)
 		d := resume(c)
 		var wg sync.WaitGroup
@@ -81,13 +77,13 @@ func (t *tester) completeOrTakeOver() {
 func (t *tester) concurrent() {
 	n := t.o.Concurrent
 	c := request()
-	got := t.race(n, func(int) idempotency.Claim { return again(c) })
-	if got[idempotency.Claimed] != 1 || got[idempotency.InFlight] != int64(n)-1 {
+	got := t.race(n, func() idempotency.Claim { return again(c) })
+	if got[idempotency.Claimed] != 1 || got[idempotency.InFlight] != n-1 {
 		t.Errorf("%d claims at once: %v answers by state, want one that is claimed, and the others in flight", n, got)
 	}
 	// The same owner, whose every answer is lost: it is claimed each time.
 	d := request()
-	got = t.race(8, func(int) idempotency.Claim { return d })
+	got = t.race(8, func() idempotency.Claim { return d })
 	if got[idempotency.Claimed] != 8 {
 		t.Errorf("8 claims by one token: %v answers by state, want all claimed", got)
 	}

@@ -18,8 +18,7 @@ func (t *tester) records() {
 	big := make([]byte, t.o.MaxRecord)
 	rand.Read(big)
 	for _, record := range [][]byte{nil, {}, {0}, all, []byte("\r\n'\"\\%s{}$1 \x00 \xff\xfe"), bytes.Repeat([]byte("ab"), 32<<10), big} {
-		c := request()
-		t.claimed(c, false)
+		c := t.claimed(request(), false)
 		t.completes(c, bytes.Clone(record), long)
 		a := t.wants(again(c), idempotency.Replay)
 		if !bytes.Equal(a.Record, record) {
@@ -32,8 +31,7 @@ func (t *tester) records() {
 	}
 	// One that is longer than it must keep: it is kept, or refused and the key stays
 	// owned.
-	c := request()
-	t.claimed(c, false)
+	c := t.claimed(request(), false)
 	err := t.s.Complete(t.ctx, c.Key, c.Token, make([]byte, 4*t.o.MaxRecord), long)
 	switch {
 	case errors.Is(err, idempotency.ErrTooLarge):

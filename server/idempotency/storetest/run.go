@@ -142,11 +142,13 @@ func (t *tester) check(a idempotency.ClaimResult, want idempotency.KeyState) {
 	}
 }
 
-func (t *tester) claimed(c idempotency.Claim, resumed bool) {
+// claimed makes the claim c, and returns it.
+func (t *tester) claimed(c idempotency.Claim, resumed bool) idempotency.Claim {
 	t.Helper()
 	if a := t.wants(c, idempotency.Claimed); a.Resumed != resumed {
 		t.Fatalf("claimed with Resumed %v, want %v", a.Resumed, resumed)
 	}
+	return c
 }
 
 func (t *tester) replays(c idempotency.Claim, record []byte) {

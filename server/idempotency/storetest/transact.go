@@ -73,8 +73,7 @@ func (t *tester) transactions() {
 	t.fenced(e)
 	t.claimed(again(e), false)
 
-	f := request() // taken over, and given back
-	t.claimed(f, false)
+	f := t.claimed(request(), false) // taken over, and given back
 	transact(again(f), idempotency.InFlight, never)
 	t.extends(f, 0, long)
 	transact(again(f), idempotency.Unknown, never)

@@ -414,10 +414,5 @@ func write(out io.Writer, key string, r Result) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(line{Build(), key, result})
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(append(text, '\n'))
-	return err
+	return json.NewEncoder(out).Encode(line{Build(), key, result})
 }

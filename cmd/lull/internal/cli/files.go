@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -263,7 +264,7 @@ func cannot(name, do string, err error) error {
 	return fmt.Errorf("%s cannot %s: %w", name, do, err)
 }
 
-func replaceFile(name string, data []byte) (err error) {
+func replaceFile(name string, data []byte) error {
 	info, err := os.Stat(name)
 	there := err == nil
 	if there && !info.Mode().IsRegular() { // a pipe or a device cannot be replaced
@@ -276,27 +277,19 @@ func replaceFile(name string, data []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			t.Close()
-			os.Remove(t.Name())
-		}
-	}()
-	if _, err := t.Write(data); err != nil {
-		return err
+	if _, err = t.Write(data); err == nil && there {
+		err = t.Chmod(info.Mode().Perm())
 	}
-	if there {
-		if err := t.Chmod(info.Mode().Perm()); err != nil {
-			return err
-		}
+	if err == nil {
+		err = t.Sync()
 	}
-	if err := t.Sync(); err != nil {
-		return err
+	if err = cmp.Or(err, t.Close()); err == nil {
+		err = os.Rename(t.Name(), name)
 	}
-	if err := t.Close(); err != nil {
-		return err
+	if err != nil {
+		os.Remove(t.Name())
 	}
-	return os.Rename(t.Name(), name)
+	return err
 }
 
 // createBeside creates a file in the folder of another, with usual permissions: those of os.CreateTemp let nobody else read it.

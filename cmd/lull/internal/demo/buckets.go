@@ -68,9 +68,12 @@ type callRecord struct {
 	sent  int // requests
 }
 
-// recovered returns the time from the end of the outage until every later window of calls is good enough; false: never. Windows hold
+// never is the time of what does not happen within the run.
+const never time.Duration = math.MaxInt64
+
+// recovered returns the time from the end of the outage until every later window of calls is good enough, or never. Windows hold
 // the calls that began in them, and move by a tick. Empty ones are no evidence.
-func (s setting) recovered(end, window time.Duration, ended []callRecord, succeeded func(callRecord) bool, enough func(succeeded, all int) bool) (time.Duration, bool) {
+func (s setting) recovered(end, window time.Duration, ended []callRecord, succeeded func(callRecord) bool, enough func(succeeded, all int) bool) time.Duration {
 	n := max(0, int(end/tick))
 	calls, fine := make([]int, n), make([]int, n)
 	for _, c := range ended {
@@ -81,17 +84,17 @@ func (s setting) recovered(end, window time.Duration, ended []callRecord, succee
 			}
 		}
 	}
-	found, ok := time.Duration(0), false
+	found := never
 	for from := (end - window).Truncate(tick); from >= s.outageEnd(); from -= tick {
 		all := sum(calls, from, from+window)
 		if !enough(sum(fine, from, from+window), all) {
 			break
 		}
 		if all > 0 {
-			found, ok = from-s.outageEnd(), true
+			found = from - s.outageEnd()
 		}
 	}
-	return found, ok
+	return found
 }
 
 func ratio(a, b float64) float64 {
@@ -104,14 +107,6 @@ func ratio(a, b float64) float64 {
 func round(v float64, digits int) float64 {
 	scale := math.Pow10(digits)
 	return math.Round(v*scale) / scale
-}
-
-func knownMilliseconds(d time.Duration, ok bool) *float64 {
-	if !ok {
-		return nil
-	}
-	ms := milliseconds(d)
-	return &ms
 }
 
 func milliseconds(d time.Duration) float64 { return round(float64(d)/float64(time.Millisecond), 1) }

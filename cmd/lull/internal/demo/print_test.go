@@ -16,16 +16,15 @@ import (
 
 // fixedResult is a possible result of a run.
 func fixedResult() result {
-	ms := func(v float64) *float64 { return &v }
 	return result{
 		setting: tenSeconds(), measured: 10 * time.Second, late: lateness{2 * time.Millisecond, 2 * time.Millisecond},
 		retriers: []stormFigures{
-			{"no retry", 500, 500, 1, 50, 62, 1.24, 0.791, 41.2, 500.1, ms(2400)},
-			{"immediate", 500, 1432, 2.864, 50.2, 412.4, 8.22, 0.2, 1000.4, 1503, nil},
-			{"fixed interval", 500, 1200, 2.4, 50, 140, 2.8, 0.999, 60, 1702.1, ms(12100)},
-			{"exponential", 12345, 37035, 3, 5000, 15000, 3, 0, 1800, 1804, nil},
-			{"full jitter", 500, 600, 1.2, 50, 80, 1.6, 1, 60, 900, ms(0)},
-			{"lull", 500, 470, 0.94, 50, 66, 1.32, 0.85, 40.5, 731.2, ms(1600)},
+			{"no retry", 500, 500, 1, 50, 62, 1.24, 0.791, 41.2, 500.1, 2400 * ms},
+			{"immediate", 500, 1432, 2.864, 50.2, 412.4, 8.22, 0.2, 1000.4, 1503, never},
+			{"fixed interval", 500, 1200, 2.4, 50, 140, 2.8, 0.999, 60, 1702.1, 12100 * ms},
+			{"exponential", 12345, 37035, 3, 5000, 15000, 3, 0, 1800, 1804, never},
+			{"full jitter", 500, 600, 1.2, 50, 80, 1.6, 1, 60, 900, 0},
+			{"lull", 500, 470, 0.94, 50, 66, 1.32, 0.85, 40.5, 731.2, 1600 * ms},
 		},
 	}
 }
@@ -41,7 +40,7 @@ func (p *periodFigures) words() string {
 
 // fixedTail is a possible result of the scenario tail.
 func fixedTail() result {
-	v := func(v float64) *float64 { return &v }
+	v := func(v float64) time.Duration { return time.Duration(v * float64(ms)) }
 	return result{
 		setting: fifteenSeconds(), measured: 15 * time.Second, late: lateness{2 * ms, 2 * ms},
 		hedgers: []tailFigures{
@@ -52,16 +51,16 @@ func fixedTail() result {
 				After:  &periodFigures{350, v(10.2), v(500), v(640), 1, 0, 0, 0},
 				Whole:  &periodFigures{750, v(10.9), v(638), v(649), 1, 0, 0, 0},
 				// It sends no second request from the beginning.
-				Stopped: v(0),
+				Stopped: 0, CutAgain: never,
 			},
 			{
 				Name: "naive", Calls: 750, Attempts: 900,
 				Before: &periodFigures{217, v(10.3), v(32.6), v(33), 1.0201, 0.0612, 0, 0},
-				Slow:   &periodFigures{150, v(966.2), nil, nil, 1.8123, 1.0098, 0, 0.3341},
-				After:  &periodFigures{350, v(10.2), v(31.5), nil, 1.0233, 0.1098, 0, 0.0021},
-				Whole:  &periodFigures{750, v(11.4), nil, nil, 1.1912, 1.0098, 0, 0.0712},
+				Slow:   &periodFigures{150, v(966.2), never, never, 1.8123, 1.0098, 0, 0.3341},
+				After:  &periodFigures{350, v(10.2), v(31.5), never, 1.0233, 0.1098, 0, 0.0021},
+				Whole:  &periodFigures{750, v(11.4), never, never, 1.1912, 1.0098, 0, 0.0712},
 				// It hedges as before as soon as all is well.
-				CutAgain: v(100),
+				Stopped: never, CutAgain: v(100),
 			},
 			{
 				Name: "lull", Calls: 750, Attempts: 772,
@@ -91,16 +90,16 @@ func TestTables(t *testing.T) {
 	storms := onABusyMachine(fixedResult())
 	storms.measured, storms.late, storms.setting.Kind = 3500*ms, lateness{90 * ms}, errors503
 	for i := range storms.retriers {
-		storms.retriers[i].Recovery = nil
+		storms.retriers[i].Recovery = never
 	}
 	tails := onABusyMachine(fixedTail())
 	tails.measured, tails.late = 5500*ms, lateness{30 * ms}
 	calm := fixedTail()
 	calm.setting.Outage, calm.setting.Tail = 0, 0.015
 	for i := range tails.hedgers {
-		tails.hedgers[i].After, tails.hedgers[i].CutAgain = nil, nil
+		tails.hedgers[i].After, tails.hedgers[i].CutAgain = nil, never
 		f := &calm.hedgers[i]
-		*f = tailFigures{Name: f.Name, Calls: f.Calls, Attempts: f.Attempts, Whole: f.Before}
+		*f = tailFigures{Name: f.Name, Calls: f.Calls, Attempts: f.Attempts, Whole: f.Before, Stopped: never, CutAgain: never}
 	}
 	for file, r := range map[string]result{
 		"table": fixedResult(), "interrupted": storms, "tail-table": fixedTail(), "tail-interrupted": tails, "tail-never-slow": calm,
@@ -123,7 +122,7 @@ func TestTailTableOfOnePart(t *testing.T) {
 		r.setting.Outage, r.measured, r.interrupted = c.outage, c.measured, true
 		for i := range r.hedgers {
 			f := &r.hedgers[i]
-			f.Slow, f.After, f.Stopped, f.CutAgain = nil, nil, nil, nil
+			f.Slow, f.After, f.Stopped, f.CutAgain = nil, nil, never, never
 			if c.outage == 0 {
 				f.Before = nil
 			}
@@ -159,7 +158,7 @@ func TestTailFindings(t *testing.T) {
 			lull.Slow, naive.Slow = naive.Slow, lull.Slow
 			lull.Before, naive.Before = naive.Before, lull.Before
 			lull.Stopped, naive.Stopped = naive.Stopped, lull.Stopped
-			lull.CutAgain = nil
+			lull.CutAgain = never
 		}, []string{"naive 23 ms (1.04), lull 33 ms (1.02), no hedging", "but not the second requests of: lull", "It bore those of: naive",
 			"not stopped for a second,\n  had not cut the tail again"}, nil},
 		{"nobody does harm", func(none, naive, lull *tailFigures) { naive.Slow.FailureRate = 0.009 },
@@ -173,7 +172,7 @@ func TestTailFindings(t *testing.T) {
 		{"nobody hedged", func(none, naive, lull *tailFigures) {
 			naive.Before.AttemptsPerCall, lull.Before.AttemptsPerCall = 1, 1
 		}, nil, []string{"meanwhile"}},
-		{"p99 is never", func(none, naive, lull *tailFigures) { lull.Before.P99 = nil },
+		{"p99 is never", func(none, naive, lull *tailFigures) { lull.Before.P99 = never },
 			[]string{"naive 33 ms (1.02), no hedging 486 ms (1.00), lull never (1.04)."}, nil},
 	} {
 		r := fixedTail()

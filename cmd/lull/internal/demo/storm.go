@@ -190,7 +190,7 @@ type stormFigures struct {
 	SuccessRate   float64
 	P50           float64
 	P99           float64
-	Recovery      *float64 // nil if not within the run
+	Recovery      time.Duration
 }
 
 func (stormScenario) measure(r *result, l *lane) {
@@ -223,7 +223,7 @@ func measure(s setting, end time.Duration, name string, ended []callRecord, n co
 		SuccessRate:   round(ratio(float64(good), float64(len(ended))), 4),
 		P50:           milliseconds(percentile(took, 50)),
 		P99:           milliseconds(percentile(took, 99)),
-		Recovery:      knownMilliseconds(recovery(s, end, ended)),
+		Recovery:      recovery(s, end, ended),
 	}
 }
 
@@ -249,7 +249,7 @@ func peakRate(seen []int) float64 {
 }
 
 // recovery returns the time to recover: until calls succeed at least recoveryShare as often as before the outage.
-func recovery(s setting, end time.Duration, ended []callRecord) (time.Duration, bool) {
+func recovery(s setting, end time.Duration, ended []callRecord) time.Duration {
 	before, succeeded := 0, 0
 	for _, c := range ended {
 		if c.start < s.normalEnd() {
@@ -260,7 +260,7 @@ func recovery(s setting, end time.Duration, ended []callRecord) (time.Duration, 
 		}
 	}
 	if succeeded == 0 {
-		return 0, false
+		return never
 	}
 	share := recoveryShare * float64(succeeded) / float64(before)
 	return s.recovered(end, recoveryWindow, ended,
@@ -308,8 +308,8 @@ func (stormScenario) table(out io.Writer, r result) {
 	fmt.Fprint(out, stormHead)
 	for _, f := range r.retriers {
 		back := "never"
-		if f.Recovery != nil {
-			back = fmt.Sprintf("%.1f s", *f.Recovery/1000)
+		if f.Recovery != never {
+			back = fmt.Sprintf("%.1f s", f.Recovery.Seconds())
 		} else if r.tooShort() {
 			back = "?"
 		}
@@ -327,13 +327,10 @@ func (stormScenario) findings(r result) []string {
 	}
 	var lines term.Sentences
 	lines.List("Back to normal, the soonest first: ", term.Ranked(r.retriers, func(f stormFigures) (float64, string, bool) {
-		if f.Recovery == nil {
-			return 0, "", false
-		}
-		return *f.Recovery, fmt.Sprintf("%s (%.1f s)", f.Name, *f.Recovery/1000), true
+		return f.Recovery.Seconds(), fmt.Sprintf("%s (%.1f s)", f.Name, f.Recovery.Seconds()), f.Recovery != never
 	})...)
 	lines.List("Not back when the run ended: ", term.Ranked(r.retriers, func(f stormFigures) (float64, string, bool) {
-		return 0, f.Name, f.Recovery == nil
+		return 0, f.Name, f.Recovery == never
 	})...)
 	return lines
 }

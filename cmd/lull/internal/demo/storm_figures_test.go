@@ -66,7 +66,6 @@ func TestRecovery(t *testing.T) {
 	between := func(from, to time.Duration) func(time.Duration) bool {
 		return func(at time.Duration) bool { return at >= from && at < to }
 	}
-	const never = -1
 	for _, c := range []struct {
 		name  string
 		fails func(time.Duration) bool
@@ -82,21 +81,15 @@ func TestRecovery(t *testing.T) {
 		{"back for less than that", between(2*time.Second, 9100*ms), never},
 		{"never succeeded before", between(0, 3*time.Second), never},
 	} {
-		got, ok := recovery(s, s.Duration, everyTick(s, c.fails))
-		if !ok {
-			got = never
-		}
-		check.Equal(t, got, c.want, "%s: recovered after", c.name)
+		check.Equal(t, recovery(s, s.Duration, everyTick(s, c.fails)), c.want, "%s: recovered after", c.name)
 	}
 }
 
 func TestRecoveryComparesWithBefore(t *testing.T) {
 	// Half of the calls fail all the time: that is normal for this client.
 	s := tenSeconds()
-	got, ok := recovery(s, s.Duration, everyTick(s, func(at time.Duration) bool { return at/tick%2 == 0 }))
-	if !ok || got != 0 {
-		t.Errorf("recovered after %v, %v; want 0 s", got, ok)
-	}
+	got := recovery(s, s.Duration, everyTick(s, func(at time.Duration) bool { return at/tick%2 == 0 }))
+	check.Equal(t, got, 0, "recovered after")
 }
 
 func TestRecoveryAllowsOneInTwenty(t *testing.T) {
@@ -107,8 +100,8 @@ func TestRecoveryAllowsOneInTwenty(t *testing.T) {
 			bad := at >= s.outageEnd() && at%time.Second < time.Duration(failed)*10*ms
 			calls = append(calls, callRecord{start: at, took: ms, ok: !bad})
 		}
-		if _, ok := recovery(s, s.Duration, calls); ok != want {
-			t.Errorf("%d of 100 fail: recovered %v, want %v", failed, ok, want)
+		if got := recovery(s, s.Duration, calls); (got != never) != want {
+			t.Errorf("%d of 100 fail: recovered after %v, want %v", failed, got, want)
 		}
 	}
 }
@@ -117,14 +110,14 @@ func TestRecoveryOfARunThatWasCutShort(t *testing.T) {
 	s := tenSeconds()
 	calls := everyTick(s, func(time.Duration) bool { return false })
 	for _, end := range []time.Duration{0, time.Second, 2500 * ms, 3900 * ms} {
-		if got, ok := recovery(s, end, calls); ok {
+		if got := recovery(s, end, calls); got != never {
 			t.Errorf("end at %v: recovered after %v, but no second after the outage was seen", end, got)
 		}
 	}
-	if _, ok := recovery(s, 4*time.Second, calls); !ok {
+	if recovery(s, 4*time.Second, calls) == never {
 		t.Error("end at 4s: not recovered, but the second after the outage was as good as before")
 	}
-	if _, ok := recovery(s, s.Duration, nil); ok {
+	if recovery(s, s.Duration, nil) != never {
 		t.Error("recovered without calls")
 	}
 }
@@ -143,7 +136,7 @@ func TestMeasure(t *testing.T) {
 		SuccessRate: 0.75, P50: 50, P99: 99, Recovery: got.Recovery,
 	}
 	check.Equal(t, got, want, "figures")
-	check.Equal(t, measure(s, 0, "x", nil, counts{}), (stormFigures{Name: "x"}), "a run of nothing")
+	check.Equal(t, measure(s, 0, "x", nil, counts{}), (stormFigures{Name: "x", Recovery: never}), "a run of nothing")
 }
 
 func TestBucketsCountByTick(t *testing.T) {

@@ -183,11 +183,8 @@ func (tailScenario) plainLine(s snapshot, from, to time.Duration) (line string) 
 }
 
 func recentCell(d time.Duration, known bool) string {
-	switch {
-	case !known:
+	if !known {
 		return "-"
-	case d == never:
-		return "never"
 	}
-	return fmt.Sprintf("%.0f", float64(d)/float64(time.Millisecond))
+	return cell(d)
 }

@@ -3,19 +3,15 @@ package demo
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 )
 
-// never is the time within which a share of the calls succeeded, if fewer did.
-const never time.Duration = math.MaxInt64
-
 const peakSecond = time.Second
 
-// tailFigures are the figures of one client. tailDefinitions describe them; change both. Times are in milliseconds.
+// tailFigures are the figures of one client. tailDefinitions describe them; change both.
 type tailFigures struct {
 	Name     string
 	Calls    int
@@ -24,15 +20,15 @@ type tailFigures struct {
 	Slow     *periodFigures
 	After    *periodFigures
 	Whole    *periodFigures
-	Stopped  *float64 // nil if it did not
-	CutAgain *float64 // nil if not within the run
+	Stopped  time.Duration
+	CutAgain time.Duration
 }
 
 type periodFigures struct {
 	Calls           int
-	P50             *float64 // nil if fewer succeeded
-	P99             *float64
-	P999            *float64
+	P50             time.Duration // never if fewer succeeded
+	P99             time.Duration
+	P999            time.Duration
 	AttemptsPerCall float64
 	WorstSecond     float64
 	HeldBack        int
@@ -50,7 +46,7 @@ func (tailScenario) measure(r *result, l *lane) {
 func measureTail(s setting, end time.Duration, name string, ended []callRecord, n counts) tailFigures {
 	end = max(end, tick*time.Duration(len(n[begun]))) // on a busy machine calls begin late
 	f := tailFigures{
-		Name: name, Calls: total(n[begun]), Attempts: total(n[seen]), Whole: period(ended, n, 0, end),
+		Name: name, Calls: total(n[begun]), Attempts: total(n[seen]), Whole: period(ended, n, 0, end), Stopped: never, CutAgain: never,
 	}
 	if s.Outage == 0 {
 		return f
@@ -58,8 +54,8 @@ func measureTail(s setting, end time.Duration, name string, ended []callRecord, 
 	f.Before = period(ended, n, 0, min(s.beforeEnd(), end))
 	f.Slow = period(ended, n, s.OutageAt, min(s.outageEnd(), end))
 	f.After = period(ended, n, s.outageEnd(), end)
-	f.Stopped = knownMilliseconds(stopTime(s, end, n))
-	f.CutAgain = knownMilliseconds(tailCutTime(s, end, ended))
+	f.Stopped = stopTime(s, end, n)
+	f.CutAgain = tailCutTime(s, end, ended)
 	return f
 }
 
@@ -82,17 +78,15 @@ func period(ended []callRecord, n counts, from, to time.Duration) *periodFigures
 	}
 	return &periodFigures{
 		Calls:           len(calls),
-		P50:             timeOrNever(successPercentile(calls, 500)),
-		P99:             timeOrNever(successPercentile(calls, 990)),
-		P999:            timeOrNever(successPercentile(calls, 999)),
+		P50:             successPercentile(calls, 500),
+		P99:             successPercentile(calls, 990),
+		P999:            successPercentile(calls, 999),
 		AttemptsPerCall: round(ratio(float64(sent), float64(len(calls))), 4),
 		WorstSecond:     round(worstSecond(n, from, to), 4),
 		HeldBack:        sum(n[held], from, to),
 		FailureRate:     round(ratio(float64(failed), float64(len(calls))), 4),
 	}
 }
-
-func timeOrNever(d time.Duration) *float64 { return knownMilliseconds(d, d != never) }
 
 // successPercentile is the time within which so many of a thousand calls succeeded. A call that failed takes for ever.
 func successPercentile(calls []callRecord, permille int) time.Duration {
@@ -125,29 +119,22 @@ func extraLoad(n counts, from, to time.Duration) float64 {
 	return ratio(float64(sum(n[extra], from, to)), float64(sum(n[begun], from, to)))
 }
 
-// stopTime is how long after everything turned slow a second without extra requests began. False: none did while it was slow.
-func stopTime(s setting, end time.Duration, n counts) (time.Duration, bool) {
+// stopTime is how long after everything turned slow a second without extra requests began; never if none did while it was slow.
+func stopTime(s setting, end time.Duration, n counts) time.Duration {
 	first := (s.OutageAt + tick - 1).Truncate(tick)
 	for from := first; from+peakSecond <= min(s.outageEnd(), end); from += tick {
 		if sum(n[extra], from, from+peakSecond) == 0 {
-			return max(0, from-s.OutageAt), true
+			return max(0, from-s.OutageAt)
 		}
 	}
-	return 0, false
+	return never
 }
 
 // tailCutTime is the time until, of the calls of any three seconds, 99 % succeed sooner than a slow request does.
-func tailCutTime(s setting, end time.Duration, ended []callRecord) (time.Duration, bool) {
+func tailCutTime(s setting, end time.Duration, ended []callRecord) time.Duration {
 	return s.recovered(end, recentP99, ended,
 		func(c callRecord) bool { return c.ok && c.took < quickestSlow },
 		func(succeeded, all int) bool { return 100*succeeded >= 99*all })
-}
-
-func timeOr(ms *float64) float64 {
-	if ms == nil {
-		return float64(never)
-	}
-	return *ms
 }
 
 const tailDefinitions = `What the figures mean
@@ -220,11 +207,12 @@ func (tailScenario) table(out io.Writer, r result) {
 	}
 }
 
-func cell(ms *float64) string {
-	if ms == nil {
+// cell returns a time in milliseconds.
+func cell(d time.Duration) string {
+	if d == never {
 		return "never"
 	}
-	return fmt.Sprintf("%.0f", *ms)
+	return fmt.Sprintf("%.0f", milliseconds(d))
 }
 
 // findings are how quick clients were before, how they failed and hedged while all was slow, and whose hedges were too many.
@@ -244,10 +232,10 @@ func (tailScenario) findings(r result) []string {
 			return 0, "", false
 		}
 		p99 := cell(p.P99)
-		if p.P99 != nil {
+		if p.P99 != never {
 			p99 += " ms"
 		}
-		return timeOr(p.P99), fmt.Sprintf("%s %s (%.2f)", f.Name, p99, p.AttemptsPerCall), true
+		return p.P99.Seconds(), fmt.Sprintf("%s %s (%.2f)", f.Name, p99, p.AttemptsPerCall), true
 	})...)
 	if s.Outage == 0 {
 		return lines
@@ -271,13 +259,13 @@ func stopping(f tailFigures) (parts []string) {
 	if f.Slow.HeldBack > 0 {
 		parts = append(parts, fmt.Sprintf("%d held back", f.Slow.HeldBack))
 	}
-	if f.Stopped != nil {
-		parts = append(parts, fmt.Sprintf("stopped after %.1f s", *f.Stopped/1000))
+	if f.Stopped != never {
+		parts = append(parts, fmt.Sprintf("stopped after %.1f s", f.Stopped.Seconds()))
 	} else {
 		parts = append(parts, "not stopped for a second")
 	}
-	if f.CutAgain != nil {
-		parts = append(parts, fmt.Sprintf("cut the tail again %.1f s after it was over", *f.CutAgain/1000))
+	if f.CutAgain != never {
+		parts = append(parts, fmt.Sprintf("cut the tail again %.1f s after it was over", f.CutAgain.Seconds()))
 	} else {
 		parts = append(parts, "had not cut the tail again when the run ended")
 	}

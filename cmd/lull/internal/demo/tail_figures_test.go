@@ -80,7 +80,6 @@ func TestWorstSecond(t *testing.T) {
 
 func TestStopped(t *testing.T) {
 	s := fifteenSeconds()
-	const notAtAll = -1
 	for _, c := range []struct {
 		name  string
 		extra func(at time.Duration) bool
@@ -88,13 +87,13 @@ func TestStopped(t *testing.T) {
 		want  time.Duration
 	}{
 		{"none", func(time.Duration) bool { return false }, s.Duration, 0},
-		{"all the time", func(time.Duration) bool { return true }, s.Duration, notAtAll},
+		{"all the time", func(time.Duration) bool { return true }, s.Duration, never},
 		{"for a while", func(at time.Duration) bool { return at < 5700*ms }, s.Duration, 700 * ms},
 		{"until the last second", func(at time.Duration) bool { return at < 7*time.Second }, s.Duration, 2 * time.Second},
-		{"until later", func(at time.Duration) bool { return at < 7100*ms }, s.Duration, notAtAll},
+		{"until later", func(at time.Duration) bool { return at < 7100*ms }, s.Duration, never},
 		{"with a pause", func(at time.Duration) bool { return at < 6*time.Second || at == 7*time.Second }, s.Duration, time.Second},
-		{"with one that is too short", func(at time.Duration) bool { return at < 6*time.Second || at == 6900*ms || at == 7500*ms }, s.Duration, notAtAll},
-		{"the run ended", func(at time.Duration) bool { return at < 6*time.Second }, 6900 * ms, notAtAll},
+		{"with one that is too short", func(at time.Duration) bool { return at < 6*time.Second || at == 6900*ms || at == 7500*ms }, s.Duration, never},
+		{"the run ended", func(at time.Duration) bool { return at < 6*time.Second }, 6900 * ms, never},
 	} {
 		n := countsOf(s.Duration, 5, func(at time.Duration) int {
 			if c.extra(at) {
@@ -102,17 +101,12 @@ func TestStopped(t *testing.T) {
 			}
 			return 0
 		})
-		got, ok := stopTime(s, c.end, n)
-		if !ok {
-			got = notAtAll
-		}
-		check.Equal(t, got, c.want, "%s: stopped after", c.name)
+		check.Equal(t, stopTime(s, c.end, n), c.want, "%s: stopped after", c.name)
 	}
 }
 
 func TestCutAgain(t *testing.T) {
 	s := fifteenSeconds()
-	const notAtAll = -1
 	for _, c := range []struct {
 		name string
 		slow func(call int, at time.Duration) bool // of ten calls in a tick
@@ -123,10 +117,10 @@ func TestCutAgain(t *testing.T) {
 		{"only while slow", func(_ int, at time.Duration) bool { return at >= s.OutageAt && at < s.outageEnd() }, s.Duration, 0},
 		// Of 300 calls three may be slow, but not four.
 		{"for a while", func(i int, at time.Duration) bool { return i == 0 && at < 9*time.Second }, s.Duration, 700 * ms},
-		{"to the end", func(i int, at time.Duration) bool { return i == 0 }, s.Duration, notAtAll},
+		{"to the end", func(i int, at time.Duration) bool { return i == 0 }, s.Duration, never},
 		{"a hundredth", func(i int, at time.Duration) bool { return i == 0 && at%time.Second == 0 }, s.Duration, 0},
 		{"relapse", func(i int, at time.Duration) bool { return i < 4 && at == 11*time.Second }, s.Duration, 3100 * ms},
-		{"nothing seen", func(int, time.Duration) bool { return false }, 10900 * ms, notAtAll},
+		{"nothing seen", func(int, time.Duration) bool { return false }, 10900 * ms, never},
 		{"just enough seen", func(int, time.Duration) bool { return false }, 11 * time.Second, 0},
 	} {
 		for _, failed := range []bool{false, true} {
@@ -143,14 +137,10 @@ func TestCutAgain(t *testing.T) {
 					calls = append(calls, r)
 				}
 			}
-			got, ok := tailCutTime(s, c.end, calls)
-			if !ok {
-				got = notAtAll
-			}
-			check.Equal(t, got, c.want, "%s (failed %v): cut again after", c.name, failed)
+			check.Equal(t, tailCutTime(s, c.end, calls), c.want, "%s (failed %v): cut again after", c.name, failed)
 		}
 	}
-	if _, ok := tailCutTime(s, s.Duration, nil); ok {
+	if tailCutTime(s, s.Duration, nil) != never {
 		t.Error("cut without calls")
 	}
 }
@@ -173,7 +163,7 @@ func TestMeasureTail(t *testing.T) {
 	}
 	n[held][60], n[seen] = 7, []int{180}
 	f := measureTail(s, s.Duration, "x", ended, n)
-	if f.Name != "x" || f.Calls != 150 || f.Attempts != 180 || f.Stopped != nil || f.CutAgain == nil || *f.CutAgain != 0 {
+	if f.Name != "x" || f.Calls != 150 || f.Attempts != 180 || f.Stopped != never || f.CutAgain != 0 {
 		t.Errorf("got %+v", f)
 	}
 	// Those from 4.35 s to 5 s are in no part except the whole.
@@ -194,12 +184,12 @@ func TestMeasureTail(t *testing.T) {
 	}
 	n = counts{begun: n[begun][:60], extra: n[extra][:60], held: n[held][:60]}
 	f = measureTail(s, 6*time.Second, "x", ended[:60], n)
-	if f.After != nil || f.Slow == nil || f.Slow.Calls != 10 || f.CutAgain != nil {
+	if f.After != nil || f.Slow == nil || f.Slow.Calls != 10 || f.CutAgain != never {
 		t.Errorf("a run that ended while all was slow: %+v", f)
 	}
-	check.Equal(t, measureTail(s, 0, "x", nil, counts{}), (tailFigures{Name: "x"}), "a run of nothing")
+	check.Equal(t, measureTail(s, 0, "x", nil, counts{}), (tailFigures{Name: "x", Stopped: never, CutAgain: never}), "a run of nothing")
 	s.Outage = 0
-	if f := measureTail(s, s.Duration, "x", ended, n); f.Before != nil || f.Slow != nil || f.After != nil || f.Whole == nil || f.CutAgain != nil {
+	if f := measureTail(s, s.Duration, "x", ended, n); f.Before != nil || f.Slow != nil || f.After != nil || f.Whole == nil || f.CutAgain != never {
 		t.Errorf("a run that was slow at no time: %+v", f)
 	}
 }
@@ -322,22 +312,22 @@ func TestTailShowsWhatItPromises(t *testing.T) {
 		t.Errorf("%d unfinished, %d troubles, %v measured", r.unfinished, r.dialErrors, r.measured)
 	}
 	// Both hedgers cut the tail for a few per cent more requests.
-	check(timeOr(none.After.P99) >= 350, "the tail of calls without hedges is not slow")
-	check(timeOr(naive.Before.P99) <= 40 && timeOr(lull.Before.P99) <= 40, "hedges do not cut the tail")
+	check(none.After.P99 >= 350*ms, "the tail of calls without hedges is not slow")
+	check(naive.Before.P99 <= 40*ms && lull.Before.P99 <= 40*ms, "hedges do not cut the tail")
 	check(none.Whole.AttemptsPerCall == 1 && none.Whole.WorstSecond == 0, "who does not hedge has sent more than one request for a call")
 	check(naive.Before.AttemptsPerCall <= 1.06 && lull.Before.AttemptsPerCall <= 1.08, "hedges are more than a few per cent")
 	// A slow backend can serve the calls, but not twice as many requests.
 	check(none.Slow.FailureRate == 0, "the backend does not bear the calls")
-	check(naive.Slow.FailureRate >= 0.15 && naive.Slow.WorstSecond >= 0.9 && naive.Stopped == nil, "the naive hedger does no harm")
-	check(timeOr(naive.Slow.P50) >= 1.3*timeOr(lull.Slow.P50), "the naive hedger does not slow down those calls that succeed")
+	check(naive.Slow.FailureRate >= 0.15 && naive.Slow.WorstSecond >= 0.9 && naive.Stopped == never, "the naive hedger does no harm")
+	check(float64(naive.Slow.P50) >= 1.3*float64(lull.Slow.P50), "the naive hedger does not slow down those calls that succeed")
 	// lull stops within a second, and its extra load stays under a tenth of the calls.
 	check(lull.Slow.FailureRate == 0, "calls of lull fail")
 	check(lull.Slow.WorstSecond <= 0.13 && lull.Slow.AttemptsPerCall <= 1.1, "lull hedges while everything is slow")
-	check(lull.Stopped != nil && *lull.Stopped <= 1000, "lull does not stop within a second")
+	check(lull.Stopped <= time.Second, "lull does not stop within a second")
 	check(lull.Slow.HeldBack >= 100, "it is not said that lull held hedges back")
 	check(none.Slow.HeldBack+naive.Slow.HeldBack == 0, "others hold hedges back")
 	// The price: lull must learn the percentile again.
-	check(lull.CutAgain != nil && *lull.CutAgain >= 1000 && *lull.CutAgain <= 11_000, "lull does not cut the tail again")
+	check(lull.CutAgain >= time.Second && lull.CutAgain <= 11*time.Second, "lull does not cut the tail again")
 	for _, f := range r.hedgers {
 		sent := f.Whole.AttemptsPerCall * float64(f.Whole.Calls)
 		if seen := float64(f.Attempts); seen > sent+1 || seen < 0.99*sent {
@@ -354,10 +344,10 @@ func TestTailWhereOthersDoAsWell(t *testing.T) {
 			100*f.FailureRate, f.AttemptsPerCall)
 	}
 	_, of = runVirtually(t, "--tail=0.08", "--outage=0s", "--duration=8s", "--capacity=1000", "--clients=naive,lull")
-	if naive, lull := timeOr(of["naive"].Whole.P99), timeOr(of["lull"].Whole.P99); naive > 50 || lull < 350 {
-		t.Errorf("--tail 0.08: p99 is %.0f ms with naive hedges, %.0f with those of lull; want the first to be quick", naive, lull)
+	if naive, lull := of["naive"].Whole.P99, of["lull"].Whole.P99; naive > 50*ms || lull < 350*ms {
+		t.Errorf("--tail 0.08: p99 is %v with naive hedges, %v with those of lull; want the first to be quick", naive, lull)
 	}
-	if f := of["lull"]; f.Before != nil || f.Slow != nil || f.After != nil || f.Stopped != nil || f.CutAgain != nil {
+	if f := of["lull"]; f.Before != nil || f.Slow != nil || f.After != nil || f.Stopped != never || f.CutAgain != never {
 		t.Errorf("without a slow time: %+v", f)
 	}
 }

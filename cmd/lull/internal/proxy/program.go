@@ -180,6 +180,10 @@ func (r *running) run(ctx context.Context) (code int, err error) {
 		defer serveAdmin(l, r.adminHandler(page, r.wiring.Metrics()))() // after the drain: /ready answers until then
 	}
 	r.ready.Store(true)
+	if r.Getenv("GOGC") == "" {
+		debug.SetGCPercent(25) // beside an application memory is dearer than the few percent of a processor
+	}
+	dropPages()
 	r.say("open")
 	r.manager.tell("READY=1")
 	var background sync.WaitGroup

@@ -1,6 +1,10 @@
 package proxy
 
 import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,14 +27,30 @@ func giveToNext(c syscall.RawConn) error {
 
 func onSocket(c syscall.RawConn, set func(fd int) error) error {
 	var failed error
-	if err := c.Control(func(fd uintptr) { failed = set(int(fd)) }); err != nil {
-		return err
-	}
-	return failed
+	err := c.Control(func(fd uintptr) { failed = set(int(fd)) })
+	return cmp.Or(err, failed)
 }
 
 func monotonic() time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
 	return time.Duration(t.Nano())
+}
+
+// dropPages gives back the pages of the program that have been read so far: many are only for the start, and do not come back. A
+// mapping into which the loader has written stays.
+func dropPages() {
+	own, _ := os.Executable()
+	maps, _ := os.ReadFile("/proc/self/smaps")
+	var from, to uintptr
+	for line := range strings.Lines(string(maps)) {
+		if strings.Contains(line, " r-") && strings.HasSuffix(strings.TrimSpace(line), own) {
+			_, _ = fmt.Sscanf(line, "%x-%x", &from, &to)
+		} else if written, found := strings.CutPrefix(line, "Anonymous:"); found {
+			if strings.TrimSpace(written) == "0 kB" {
+				_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED) // nothing if both are 0
+			}
+			from, to = 0, 0
+		}
+	}
 }

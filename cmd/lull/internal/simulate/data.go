@@ -14,9 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -216,7 +216,7 @@ func writeStruct(b *bytes.Buffer, v reflect.Value) {
 			continue
 		}
 		if !named {
-			key = snakeCase(path[strings.LastIndexByte(path, '.')+1:])
+			key = codec.Path(path[strings.LastIndexByte(path, '.')+1:])
 			if field.Type() == reflect.TypeFor[time.Duration]() {
 				key += "_s"
 			}
@@ -237,18 +237,6 @@ func writeStruct(b *bytes.Buffer, v reflect.Value) {
 // jsonText returns a value that encoding/json always accepts.
 func jsonText(v any) json.RawMessage {
 	return must.Have(json.Marshal(v))
-}
-
-// snakeCase returns the name of a field in files: DropExpired is drop_expired.
-func snakeCase(name string) string {
-	var b strings.Builder
-	for i, r := range name {
-		if unicode.IsUpper(r) && i > 0 {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
 }
 
 // printSeriesCSV prints a line for each point: contender, seed, end of the step in seconds, series as in JSON (also refused.REASON and

@@ -15,6 +15,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/rivals"
 	"github.com/lullgo/lull/lab/scenario"
@@ -98,11 +99,7 @@ func inFileTerms(err error) error {
 	}
 	l = slices.Clone(l)
 	for i := range l {
-		parts := strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(l[i].Field), ".")
-		for k := range parts {
-			parts[k] = snakeCase(parts[k])
-		}
-		l[i].Field = strings.Join(parts, ".")
+		l[i].Field = codec.Path(l[i].Field)
 	}
 	return l
 }

@@ -116,16 +116,10 @@ func ofFleets(s sim.Scenario, columns []column, all []sim.Summary) (some []colum
 
 func printList(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	var scenarios, policies [][2]string
-	for _, s := range scenario.BuiltIn() {
-		scenarios = append(scenarios, [2]string{s.Name, s.Title})
-	}
-	for _, p := range rivals.All() {
-		policies = append(policies, [2]string{p.Name, p.Title})
-	}
-	listed(out, "Scenarios (lull simulate NAME --explain describes it)", scenarios)
+	listed(out, "Scenarios (lull simulate NAME --explain describes it)",
+		choice.Each(scenario.BuiltIn(), func(s sim.Scenario) [2]string { return [2]string{s.Name, s.Title} }))
 	fmt.Fprintln(out)
-	listed(out, "Policies for --policy", policies)
+	listed(out, "Policies for --policy", choice.Each(rivals.All(), func(p rivals.Preset) [2]string { return [2]string{p.Name, p.Title} }))
 	return out.Flush()
 }
 

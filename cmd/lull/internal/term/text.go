@@ -142,15 +142,9 @@ var (
 
 // BarsFor returns the bars that the locale can show. Without any locale, as on Windows, it is taken to be a modern one.
 func BarsFor(getenv func(string) string) Bars {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if v := strings.ToLower(getenv(name)); v != "" {
-			if strings.Contains(v, "utf-8") || strings.Contains(v, "utf8") {
-				return Blocks
-			}
-			return ASCII
-		}
-	}
-	return Blocks
+	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	modern := locale == "" || strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
+	return choice.Either(modern, Blocks, ASCII)
 }
 
 func (b Bars) Highest() rune { return b[len(b)-1] }

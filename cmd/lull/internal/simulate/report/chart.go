@@ -366,14 +366,7 @@ func sum(a, b []float64) []float64 {
 
 // times returns seconds, NaN for zero, which means that there is no time.
 func times(ds []time.Duration) []float64 {
-	s := make([]float64, len(ds))
-	for i, d := range ds {
-		s[i] = d.Seconds()
-		if d <= 0 {
-			s[i] = math.NaN()
-		}
-	}
-	return s
+	return choice.Each(ds, func(d time.Duration) float64 { return choice.Either(d > 0, d.Seconds(), math.NaN()) })
 }
 
 func logarithms(all ...[]float64) {

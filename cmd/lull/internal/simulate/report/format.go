@@ -70,9 +70,6 @@ func percent(v float64) string {
 
 func span(d time.Duration) string { return seconds(d.Seconds()) }
 
-// whole is a count in full: 12,345,678.
-func whole(v float64) string { return grouped(v) }
-
 func three(v float64) string {
 	switch a := math.Abs(v); {
 	case a < 9.995:
@@ -107,6 +104,7 @@ func trimmed(v float64, decimals int) string {
 	return s
 }
 
+// grouped is a count in full: 12,345,678.
 func grouped(v float64) string {
 	s := strconv.FormatFloat(math.Abs(upward(v)), 'f', 0, 64)
 	for i := len(s) - 3; i > 0; i -= 3 {

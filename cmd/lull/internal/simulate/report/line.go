@@ -152,9 +152,8 @@ func between(low, high []point) string {
 		b = append(b, 'M')
 		b = appendPoints(b, piece)
 		b = append(b, 'L')
-		back := slices.Clone(highs[i])
-		slices.Reverse(back)
-		b = appendPoints(b, back)
+		slices.Reverse(highs[i])
+		b = appendPoints(b, highs[i])
 		b = append(b, 'Z')
 	}
 	return string(b)

@@ -222,7 +222,7 @@ func TestTexts(t *testing.T) {
 		{seconds(1205), "20 min 5 s"}, {seconds(7199.9), "120 min"}, {seconds(12000), "3 h 20 min"}, {seconds(0.99951), "1 s"},
 		{percent(0.123), "12.3 %"}, {percent(0.99981), "99.98 %"}, {percent(0.999999), "> 99.98 %"}, {percent(1), "100 %"}, {percent(0), "0 %"},
 		{percent(1e-6), "< 0.01 %"}, {percent(0.0042), "0.42 %"},
-		{whole(12345678), "12,345,678"}, {whole(999), "999"}, {whole(-1234), "-1,234"},
+		{grouped(12345678), "12,345,678"}, {grouped(999), "999"}, {grouped(-1234), "-1,234"},
 		{ratio(1), "1.000 ×"}, {ratio(4.2853), "4.285 ×"}, {ratio(123.4), "123 ×"},
 	} {
 		check.Equal(t, strings.ReplaceAll(c.got, nbsp, " "), c.want, "strings.ReplaceAll(c.got, nbsp, \" \")")
