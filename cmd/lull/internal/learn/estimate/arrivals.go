@@ -47,14 +47,13 @@ func (e *estimator) arrivals() error {
 			counts[i] = math.NaN()
 		}
 	}
-	means := segments(counts, 1)
+	stretches, means := segments(counts, 1)
 	single, spread := dispersion(quiet, means, 1)
 	if spread > 1 {
-		means = segments(counts, spread)
+		stretches, means = segments(counts, spread)
 		single, spread = dispersion(quiet, means, 1)
 	}
 	// The rate is that of the longest stretch outside of incidents.
-	stretches := stretchesOf(means)
 	n := func(r run) (n float64) {
 		for _, c := range quiet[r.from:r.to] {
 			if !math.IsNaN(c) {
@@ -104,20 +103,6 @@ func (e *estimator) arrivals() error {
 			"How many calls began during the incident? The server saw attempts, and cannot tell retries from calls. Assumed: as many as around it.")
 	}
 	return nil
-}
-
-// stretchesOf returns the stretches of equal means. One without a mean (nothing is known there) belongs to the one before.
-func stretchesOf(means []float64) (all []run) {
-	for i := range means {
-		if i > 0 && math.IsNaN(means[i]) {
-			means[i] = means[i-1]
-		}
-		if i == 0 || means[i] != means[i-1] {
-			all = append(all, run{i, i})
-		}
-		all[len(all)-1].to = i + 1
-	}
-	return all
 }
 
 // unfailed returns the most that came in a step from the first to the last, before a tenth failed in one; +Inf if it failed at once.

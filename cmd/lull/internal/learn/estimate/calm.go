@@ -30,18 +30,15 @@ const certain = 5
 // what is not certainly worse than those it has, until nothing changes.
 func (s *steps) findCalm() {
 	s.bad = make([]bool, len(s.all))
-	var tenths [10]run
 	var times, shares [10]float64
-	for k := range tenths {
+	for k := range times {
 		r := run{k * len(s.all) / 10, (k + 1) * len(s.all) / 10}
-		tenths[k], times[k], shares[k] = r, quantileOf(s.p[1][r.from:r.to], 0.5), sum(s.lost, r)/sum(s.all, r)
+		times[k], shares[k] = quantileOf(s.p[1][r.from:r.to], 0.5), sum(s.lost, r)/sum(s.all, r)
 	}
 	time, share := quantileOf(times[:], 0.3), quantileOf(shares[:], 0.3)
-	for k, r := range tenths {
-		n := sum(s.all, r)
-		for i := r.from; i < r.to; i++ {
-			s.bad[i] = times[k] > 1.5*time || shares[k] > share+3*math.Sqrt(share*(1-share)/n)+1/n
-		}
+	for i := range s.bad {
+		k := 10 * i / len(s.bad)
+		s.bad[i] = times[k] > 1.5*time || shares[k] > 2*share+0.02
 	}
 	for range 10 {
 		s.measure()
@@ -135,33 +132,21 @@ func (s *steps) mark(k, n []float64, normal, worst float64) {
 	}
 }
 
-// fails reports whether lost of all is more than normal.
-func (s *steps) fails(lost, all float64) bool {
-	return lost > (2*s.failing+0.02)*all && surprise(lost, s.failing*all) > certain
-}
-
 // late reports whether more answers are slow than normal, and that many times as many.
 func (s *steps) late(r run, times float64) bool {
 	slow, usual := sum(s.slow.in, r), s.slow.share*sum(s.ok, r)
 	return s.slow.share < 0.3 && slow > times*usual && surprise(slow, usual) > certain
 }
 
-// gather makes incidents of bad steps. Two are one if there are three steps or fewer between them, or if more failed in these than is
-// normal. One that is a single step in which less than a fifth fails is none: it counts as normal.
+// gather makes incidents of bad steps. Two are one if there are three steps or fewer between them. One that is a single step in which less than a fifth fails is
+// none: it counts as normal.
 func (s *steps) gather() {
 	for i, bad := range s.bad {
-		if !bad {
-			continue
+		if k := len(s.incidents); bad && k > 0 && i-s.incidents[k-1].to <= 3 {
+			s.incidents[k-1].to = i + 1
+		} else if bad {
+			s.incidents = append(s.incidents, run{i, i + 1})
 		}
-		if k := len(s.incidents); k > 0 {
-			last := &s.incidents[k-1]
-			gap := run{last.to, i}
-			if i-last.to <= 3 || s.fails(sum(s.lost, gap), sum(s.all, gap)) {
-				last.to = i + 1
-				continue
-			}
-		}
-		s.incidents = append(s.incidents, run{i, i + 1})
 	}
 	s.incidents = slices.DeleteFunc(s.incidents, func(r run) bool {
 		return r.to-r.from == 1 && s.lost[r.from] < 0.2*s.all[r.from] && s.ok[r.from] > s.rate/2

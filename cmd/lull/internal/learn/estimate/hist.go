@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"math"
+	"slices"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
 )
@@ -90,3 +91,14 @@ func (h hist) mean() float64 {
 
 // above returns how many are in that bar or a longer one.
 func (h hist) above(bar int) float64 { return sum(h.counts, run{bar, len(h.counts)}) }
+
+// only returns the values of the steps that use wants; those of others are unknown.
+func only(values []float64, use func(int) bool) []float64 {
+	values = slices.Clone(values)
+	for i := range values {
+		if !use(i) {
+			values[i] = math.NaN()
+		}
+	}
+	return values
+}

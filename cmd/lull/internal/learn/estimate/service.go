@@ -50,13 +50,8 @@ func (e *estimator) times() error {
 		what  string
 		share float64
 	}{{"service time p50", 0.5}, {"service time p99", 0.99}} {
-		late, calm := s.tail(h, 1-q.share), e.calmIn(s)
-		for i := range late.in {
-			if !calm(i) {
-				late.in[i] = math.NaN()
-			}
-		}
-		_, spread := dispersion(late.in, s.ok, late.share) // waits come in bursts
+		late := s.tail(h, 1-q.share)
+		_, spread := dispersion(only(late.in, e.calmIn(s)), s.ok, late.share) // waits come in bursts
 		at := h.around(q.share, spread)
 		e.seen(q.what, duration(at.low, -1), duration(min(at.high, 2*last), 1), "order statistics of %s %s", whole(h.n), e.what)
 	}
