@@ -1,12 +1,10 @@
 package estimate
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
 	"github.com/lullgo/lull/lab/sim"
@@ -15,14 +13,7 @@ import (
 // arrivals learns how many calls begin, over time. Callers know that. A server counts retries among them: what arrives in an incident is taken for calls only if
 // it is more than retries explain.
 func (e *estimator) arrivals() error {
-	s := e.main
-	for _, side := range []observed.Side{observed.Attempts, observed.Calls} {
-		s = cmp.Or(e.sum[side], s)
-	}
-	w := e.world(s)
-	part := *s.Series
-	part.Start, part.Points = s.At(w.from), s.Points[w.from:w.to]
-	s = newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*s.Step)
+	s := e.shown()
 	counts := slices.Clone(s.arrived())
 	what, pure := [...]string{"calls", "attempts, among them retries", "requests, among them retries"}[s.Side], s.Side == observed.Calls
 	if !slices.ContainsFunc(s.retries, math.IsNaN) && (s.Side == observed.Attempts || sum(s.retries, s.whole()) > 0) {
@@ -88,11 +79,11 @@ func (e *estimator) arrivals() error {
 		for k, r := range stretches {
 			f := means[r.from] / (total / n(best))
 			here := counted(means[r.from]*float64(r.to-r.from), spread).over(float64(r.to-r.from) * e.rate * s.length)
-			if at := seconds(s.at(r.from), 6); k > 0 {
-				a.Ramp = append(a.Ramp, sim.RampPoint{At: at, Factor: a.Ramp[len(a.Ramp)-1].Factor}, sim.RampPoint{At: at, Factor: digits(f, 3)})
-			} else {
-				a.Ramp = append(a.Ramp, sim.RampPoint{Factor: digits(f, 3)})
+			at := seconds(s.at(r.from), 6)
+			if k > 0 {
+				a.Ramp = append(a.Ramp, sim.RampPoint{At: at, Factor: a.Ramp[len(a.Ramp)-1].Factor})
 			}
+			a.Ramp = append(a.Ramp, sim.RampPoint{At: at, Factor: digits(f, 3)})
 			low, high := f-math.Hypot(here.low-f, f*own), f+math.Hypot(here.high-f, f*own)
 			e.value(fmt.Sprintf(".arrivals.ramp.%d.factor", len(a.Ramp)-1), number(max(low, 0), -1), number(high, 1), "%s in %s", whole(means[r.from]*float64(r.to-r.from)),
 				duration(float64(r.to-r.from)*s.length, 0))

@@ -228,6 +228,15 @@ func (e *estimator) world(s *steps) run {
 	return run{s.step(e.zero), s.step(e.zero.Add(e.w.Scenario.Horizon))}
 }
 
+// shown is what happened in the time of the world, in few steps, as near to the callers as it was measured.
+func (e *estimator) shown() *steps {
+	best := cmp.Or(e.sum[observed.Calls], e.sum[observed.Attempts], e.main)
+	w := e.world(best)
+	part := *best.Series
+	part.Start, part.Points = best.At(w.from), best.Points[w.from:w.to]
+	return newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*best.Step)
+}
+
 // disturbed returns the incident that touches the time, or the step before or after it, which may have a part of it; false: none does.
 func (e *estimator) disturbed(from, to time.Time) (*steps, run, bool) {
 	for _, s := range e.sum {
@@ -368,11 +377,7 @@ func (e *estimator) compare() {
 // observe fills Learned.Observed, as the callers saw it.
 func (e *estimator) observe() {
 	o := &e.w.Learned.Observed
-	best := cmp.Or(e.sum[observed.Calls], e.sum[observed.Attempts], e.main)
-	w := e.world(best)
-	part := *best.Series
-	part.Start, part.Points = best.At(w.from), best.Points[w.from:w.to]
-	s := newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*best.Step)
+	s := e.shown()
 	o.Step = s.Step
 	for i := range s.all {
 		known := func(v float64) float64 { return or(digits(v, 4), -1) }

@@ -45,15 +45,23 @@ func (h hist) bar(rank float64) (low, high, part float64) {
 		}
 		sum, part = sum+c, 1
 	}
-	switch {
-	case at < 0:
+	if at < 0 {
 		return math.NaN(), math.NaN(), 0
-	case at == 0:
-		return 0, h.Edges[0], part
-	case at == len(h.Edges):
-		return h.Edges[at-1], math.Inf(1), part
 	}
-	return h.Edges[at-1], h.Edges[at], part
+	low, high = h.ends(at)
+	return low, high, part
+}
+
+// ends returns the ends of a bar.
+func (h hist) ends(bar int) (low, high float64) {
+	high = math.Inf(1)
+	if bar > 0 {
+		low = h.Edges[bar-1]
+	}
+	if bar < len(h.Edges) {
+		high = h.Edges[bar]
+	}
+	return low, high
 }
 
 // quantile returns the time that a share q does not exceed, in seconds; NaN if there are none.
@@ -80,11 +88,8 @@ func (h hist) around(q, spread float64) span {
 func (h hist) mean() float64 {
 	sum := 0.0
 	for i, c := range h.counts {
-		low, high := h.Edges[max(i-1, 0)], h.Edges[min(i, len(h.Edges)-1)]
-		if i == 0 {
-			low = 0
-		}
-		sum += c * (low + high) / 2
+		low, high := h.ends(i)
+		sum += c * (low + min(high, h.Edges[len(h.Edges)-1])) / 2
 	}
 	return sum / h.n
 }

@@ -46,14 +46,11 @@ func (e *estimator) times() error {
 		add(2*max(gone.quantile(0.5), d.Bars[len(d.Bars)-1].UpTo.Seconds()), gone.n)
 		e.ask("time", "", "measurements of the server", "How long would those have taken that were cut off? %s of %s were, while all was normal. Assumed: at most twice as long.", whole(gone.n), whole(h.n+gone.n))
 	}
-	for _, q := range []struct {
-		what  string
-		share float64
-	}{{"service time p50", 0.5}, {"service time p99", 0.99}} {
-		late := s.tail(h, 1-q.share)
+	for _, q := range []float64{0.5, 0.99} {
+		late := s.tail(h, 1-q)
 		_, spread := dispersion(only(late.in, e.calmIn(s)), s.ok, late.share) // waits come in bursts
-		at := h.around(q.share, spread)
-		e.seen(q.what, duration(at.low, -1), duration(min(at.high, 2*last), 1), "order statistics of %s %s", whole(h.n), e.what)
+		at := h.around(q, spread)
+		e.seen(fmt.Sprintf("service time p%g", 100*q), duration(at.low, -1), duration(min(at.high, 2*last), 1), "order statistics of %s %s", whole(h.n), e.what)
 	}
 	if s.Side == observed.Calls {
 		e.ask("time", "", "measurements of attempts, or of the server", "How long does a single attempt take? Known is how long calls take with all their attempts.")
