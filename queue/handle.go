@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime/debug"
@@ -11,6 +12,7 @@ import (
 	"github.com/lullgo/lull/driver/inbound"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/internal/attempt"
+	"github.com/lullgo/lull/internal/sleep"
 )
 
 // workInHand is one delivery that the consumer has in hand.
@@ -155,17 +157,8 @@ func (w *workInHand) giveBack(stopping bool) disposition {
 	return disposition{Redelivery: w.c.dependency.State().Refused(w.c.dependency.Now(), engine.Limited, w.verdict, d, w.c.random)}
 }
 
-func (w *workInHand) over() bool     { return isClosed(w.done) }
-func (w *workInHand) stopping() bool { return isClosed(w.c.stopping) }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
+func (w *workInHand) over() bool     { return sleep.IsOver(w.done) }
+func (w *workInHand) stopping() bool { return sleep.IsOver(w.c.stopping) }
 
 func (w *workInHand) message() *Message {
 	d := w.d
@@ -174,10 +167,7 @@ func (w *workInHand) message() *Message {
 		Group: d.Group, Headers: d.Headers, Body: d.Body, lease: w.lease,
 	}
 	if e, ok := EnvelopeOf(d.Headers); ok {
-		m.Redrives = e.Redrives
-		if e.OriginalID != "" {
-			m.ID = e.OriginalID
-		}
+		m.Redrives, m.ID = e.Redrives, cmp.Or(e.OriginalID, d.ID)
 	}
 	return m
 }

@@ -133,12 +133,12 @@ func Redrive(ctx context.Context, from DeadLetters, to Sender, c RedriveConfig, 
 	}
 	invalid := named("config of a redrive", c.Validate())
 	err := r.run(ctx, "redrive", invalid, c.DryRun || c.Filter != (Filter{}), r.batch, func(l *Letter) (bool, error) {
-		err := r.move(ctx, l)
-		if failed := (*letterError)(nil); err != nil && !errors.As(err, &failed) {
+		refused, err := r.move(ctx, l)
+		if err != nil {
 			return false, err
 		}
 		if progress != nil {
-			progress(LetterResult{Progress: r.Progress, Letter: l, Err: err})
+			progress(LetterResult{Progress: r.Progress, Letter: l, Err: refused})
 		}
 		return c.Limit == 0 || r.Moved < c.Limit, nil
 	})
@@ -175,21 +175,16 @@ func (w *letterWalk) run(ctx context.Context, name string, invalid error, leaves
 		err = c.Uncounted(ctx)
 	}
 	if err == nil {
-		w.calls, err = lull.NewDependency(name, redrivePolicy())
+		p := settlePolicy(time.Minute)
+		p.Deadline = time.Minute // somebody waits for it, and can run it again
+		w.calls, err = lull.NewDependency(name, p)
 	}
 	if err == nil {
 		err = w.visitAll(ctx, most, visit)
 	}
-	return errors.Join(err, closeLetters(ctx, w.from))
-}
-
-func closeLetters(ctx context.Context, from DeadLetters) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	if err := from.Close(ctx); err != nil {
-		return fmt.Errorf("giving letters back: %w", err)
-	}
-	return nil
+	return errors.Join(err, named("giving letters back", w.from.Close(ctx)))
 }
 
 const batch = 10
@@ -244,13 +239,6 @@ func isEnd(err error) bool {
 	return err == io.EOF
 }
 
-// redrivePolicy is for a tool that somebody waits for, and that can be run again.
-func redrivePolicy() lull.Policy {
-	p := settlePolicy(time.Minute)
-	p.Deadline = time.Minute
-	return p
-}
-
 // call makes a call to a broker. An unclassified error is worth another try.
 func (w *letterWalk) call(ctx context.Context, what string, f func(context.Context) error) error {
 	return lull.Run(ctx, w.calls, func(ctx context.Context) error {
@@ -279,17 +267,13 @@ func (r *redrive) batch() int {
 	return max(min(batch, r.c.Limit-r.Moved), 1)
 }
 
-type letterError struct{ err error }
-
-func (u *letterError) Error() string { return u.err.Error() }
-func (u *letterError) Unwrap() error { return u.err }
-
-func (r *redrive) move(ctx context.Context, l *Letter) error {
+// move moves a letter. refused is why its queue does not take it.
+func (r *redrive) move(ctx context.Context, l *Letter) (refused, err error) {
 	again := l.Envelope
 	again.Redrives++
 	if r.c.DryRun {
 		r.Moved++
-		return nil
+		return nil, nil
 	}
 	now := time.Now()
 	if r.due.Before(now) {
@@ -298,27 +282,23 @@ func (r *redrive) move(ctx context.Context, l *Letter) error {
 	sleep.For(ctx, r.due.Sub(now)) // the rate
 	r.due = r.due.Add(r.interval)
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 	o := Outgoing{Group: l.Group, Headers: LetterHeaders(l.Headers, &again), Body: l.Body, Letter: l}
 	if l.ID != "" {
 		o.ID = uniqueID("redrive", l.ID) // the same each time this letter is sent, and no other's
 	}
-	err := r.call(ctx, "send", func(ctx context.Context) error { return r.to.Send(ctx, o) })
+	err = r.call(ctx, "send", func(ctx context.Context) error { return r.to.Send(ctx, o) })
 	if failed, ok := errors.AsType[*lull.Error](err); ok && failed.Reason == engine.Permanent && ctx.Err() == nil {
 		r.Failed++
-		return &letterError{err}
+		return err, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Moved++
-	return r.remove(ctx, l)
-}
-
-func (r *redrive) remove(ctx context.Context, l *Letter) error {
 	// The message is in its queue. Removing the letter, even after ctx has ended, saves a copy.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	return r.call(ctx, "remove the letter", func(ctx context.Context) error { return r.from.Remove(ctx, l) })
+	return nil, r.call(ctx, "remove the letter", func(ctx context.Context) error { return r.from.Remove(ctx, l) })
 }

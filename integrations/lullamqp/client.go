@@ -16,6 +16,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/sleep"
 )
 
 // A Dialer makes a connection. It is called again when the connection is lost.
@@ -261,24 +262,14 @@ func startCall[T any](f func() (T, error)) *call[T] {
 }
 
 func (c *call[T]) wait(ctx context.Context) (none T, err error) {
-	if c.over() {
-		return c.value, c.err
-	}
 	select {
 	case <-c.done:
-		return c.value, c.err
 	case <-ctx.Done():
-		return none, ctx.Err()
+		if !sleep.IsOver(c.done) {
+			return none, ctx.Err()
+		}
 	}
-}
-
-func (c *call[T]) over() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
+	return c.value, c.err
 }
 
 // callWithin waits for f, or for ctx to end.

@@ -82,8 +82,8 @@ func limitOf(ctx context.Context, conn *amqp.Connection, name string, server Ser
 			return limit{}, explain("look at the arguments of "+name, err)
 		}
 		refused, _ := errors.AsType[*amqp.Error](err)
-		p := inequivalent("queue", name, refused.Reason)
-		value, kind := current(refused.Reason)
+		p, kind := inequivalent("queue", name, refused.Reason)
+		value := strings.Trim(p.Found, "'")
 		switch p.What {
 		case "x-delivery-limit":
 			return limited(value, server), nil
@@ -116,18 +116,6 @@ func limitOf(ctx context.Context, conn *amqp.Connection, name string, server Ser
 		}
 	}
 	return limit{why: "it has too many arguments"}, nil
-}
-
-// current reads the existing value from the server's error: "none", or a value, with its type if
-// the error has it.
-func current(reason string) (value, kind string) {
-	_, is, found := strings.Cut(reason, " but current is ")
-	if !found {
-		return "", ""
-	}
-	is = strings.TrimPrefix(is, "the value ")
-	is, kind, _ = strings.Cut(is, " of type ")
-	return strings.Trim(is, "'"), strings.Trim(kind, "'")
 }
 
 // limited returns the limit in a queue's argument.

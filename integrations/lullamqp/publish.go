@@ -104,18 +104,10 @@ func (c *pubChannel) finish(at address, pub *publication, err error, taken bool,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// A message comes back before it is confirmed, so it is in the channel by now.
-	for more := true; more; {
-		select {
-		case r, ok := <-c.returns:
-			if !ok {
-				more = false
-				break
-			}
-			for _, each := range c.waiting[address{r.Exchange, r.RoutingKey, r.MessageId}] {
-				each.returned = fmt.Sprintf("%s (exchange %q, routing key %q)", r.ReplyText, r.Exchange, r.RoutingKey)
-			}
-		default:
-			more = false
+	for len(c.returns) > 0 {
+		r := <-c.returns
+		for _, each := range c.waiting[address{r.Exchange, r.RoutingKey, r.MessageId}] {
+			each.returned = fmt.Sprintf("%s (exchange %q, routing key %q)", r.ReplyText, r.Exchange, r.RoutingKey)
 		}
 	}
 	c.waiting[at] = slices.DeleteFunc(c.waiting[at], func(each *publication) bool { return each == pub })

@@ -13,6 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/queue"
 )
 
@@ -221,7 +222,7 @@ func (q *Broker) abandon(r *receipt) {
 		return
 	}
 	what := func() error { return r.d.Reject(true) }
-	if c := r.copy; c != nil && c.pub.over() && c.pub.err == nil {
+	if c := r.copy; c != nil && sleep.IsOver(c.pub.done) && c.pub.err == nil {
 		what = func() error { return r.d.Ack(false) }
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -241,7 +242,7 @@ func (q *Broker) abandon(r *receipt) {
 // on: CC, BCC, x-death, x-first-death-*, x-last-death-*, x-delivery-count, x-acquired-count. The
 // headers must fit into a frame, less 16 KB.
 func (q *Broker) Send(ctx context.Context, o queue.Outgoing) error {
-	return sendTo(ctx, q.pub, q.config.Queue, o)
+	return (&Sender{q.pub, q.config.Queue}).Send(ctx, o)
 }
 
 // A Sender puts messages into any queue, also one that another program declared. It is a
@@ -263,10 +264,6 @@ func (c *Client) Sender(ctx context.Context, name string) (*Sender, error) {
 
 // Send is part of queue.Sender. It works like Broker.Send.
 func (s *Sender) Send(ctx context.Context, o queue.Outgoing) error {
-	return sendTo(ctx, s.pub, s.queue, o)
-}
-
-func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -297,9 +294,9 @@ func sendTo(ctx context.Context, pub *publisher, name string, o queue.Outgoing) 
 	if m.Timestamp.IsZero() {
 		m.Timestamp = r.enqueued
 	}
-	err := pub.publish(ctx, "", name, m, room)
+	err := s.pub.publish(ctx, "", s.queue, m, room)
 	if errors.Is(err, ErrUnroutable) {
-		return lull.Permanent(fmt.Errorf("lullamqp: send to %s: %w", name, err))
+		return lull.Permanent(fmt.Errorf("lullamqp: send to %s: %w", s.queue, err))
 	}
 	return err
 }

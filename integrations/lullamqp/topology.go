@@ -323,7 +323,8 @@ func (s *inspector) compare(ctx context.Context, o object, readOnly bool) error 
 		return nil
 	case answered(err, amqp.PreconditionFailed):
 		e, _ := errors.AsType[*amqp.Error](err)
-		s.found = append(s.found, inequivalent(o.kind, o.name, e.Reason))
+		m, _ := inequivalent(o.kind, o.name, e.Reason)
+		s.found = append(s.found, m)
 		return nil
 	case readOnly && answered(err, amqp.AccessRefused):
 		return nil // it is there; a user who may not configure it learns no more
@@ -331,22 +332,17 @@ func (s *inspector) compare(ctx context.Context, o object, readOnly bool) error 
 	return explain("declare the "+o.kind+" "+o.name, err)
 }
 
-var inequivalence = regexp.MustCompile(`inequivalent arg '([^']*)' for (?:queue|exchange) '.*' in vhost '.*': received (.*?) but current is (.*)$`)
+var inequivalence = regexp.MustCompile(`inequivalent arg '([^']*)' for (?:queue|exchange) '.*' in vhost '.*': ` +
+	`received (?:the value )?(.*?)(?: of type '[^']*')? but current is (?:the value )?(.*?)(?: of type '([^']*)')?$`)
 
-// inequivalent reads the server's error text for a declaration that does not fit.
-func inequivalent(kind, name, reason string) Mismatch {
-	m := inequivalence.FindStringSubmatch(reason)
-	if m == nil {
-		return Mismatch{Kind: kind, Name: name, What: strings.TrimPrefix(reason, "PRECONDITION_FAILED - ")}
+// inequivalent reads the server's error text for a declaration that does not fit. has is the type of the existing value, if the
+// text has it.
+func inequivalent(kind, name, reason string) (m Mismatch, has string) {
+	part := inequivalence.FindStringSubmatch(reason)
+	if part == nil {
+		return Mismatch{Kind: kind, Name: name, What: strings.TrimPrefix(reason, "PRECONDITION_FAILED - ")}, ""
 	}
-	value := func(s string) string {
-		s = strings.TrimPrefix(s, "the value ")
-		if i := strings.Index(s, "' of type '"); i >= 0 {
-			s = s[:i+1]
-		}
-		return s
-	}
-	return Mismatch{Kind: kind, Name: name, What: m[1], Want: value(m[2]), Found: value(m[3])}
+	return Mismatch{Kind: kind, Name: name, What: part[1], Want: part[2], Found: part[3]}, part[4]
 }
 
 func withArgs(args amqp.Table) string {

@@ -40,6 +40,15 @@ func newClient(js jetstream.JetStream) (client, error) {
 	return k, nil
 }
 
+// clientFor returns a client for a stream that somebody names.
+func clientFor(js jetstream.JetStream, stream string) (client, error) {
+	k, err := newClient(js)
+	if err == nil && !validName.MatchString(stream) {
+		err = fmt.Errorf("lullnats: the stream %q: want 1 to 100 letters, digits, hyphens and underscores", stream)
+	}
+	return k, err
+}
+
 // connect returns a client for the queue that c names, and c with its defaults.
 func connect(js jetstream.JetStream, c Config) (k client, _ Config, err error) {
 	if err := c.Validate(); err != nil {

@@ -266,7 +266,7 @@ func (p queueState) deadProblems(c Config, l *problem.List) {
 }
 
 func (p queueState) advisoryProblems(c Config, l *problem.List) {
-	x, subjects := checkedPart{l, "stream " + c.AdvisoryStream}, []string{c.exceeded(), c.terminated()}
+	x, subjects := checkedPart{l, "stream " + c.AdvisoryStream}, c.advisories()
 	if p.advisories == nil {
 		l.Add(x.what, "missing", "a stream for the server's advisories, with the subjects "+strings.Join(subjects, " and ")+" (or a negative Config.DeliveryLimit)")
 		return

@@ -181,14 +181,10 @@ func (c Config) attempts() int { return c.Policy.WithDefaults().MaxAttempts() }
 // ackWait returns AckWait of the consumer that Declare makes.
 func (c Config) ackWait() time.Duration { return cmp.Or(c.Lease, queue.DefaultLease) + restartError }
 
-// advisories begins the subjects of the server's advisories.
-const advisories = "$JS.EVENT.ADVISORY.CONSUMER."
-
-func (c Config) exceeded() string {
-	return advisories + "MAX_DELIVERIES." + c.Stream + "." + c.Consumer
-}
-func (c Config) terminated() string {
-	return advisories + "MSG_TERMINATED." + c.Stream + "." + c.Consumer
+// advisories returns the subjects of the server's advisories about messages that it gives up.
+func (c Config) advisories() []string {
+	const about = "$JS.EVENT.ADVISORY.CONSUMER."
+	return []string{about + "MAX_DELIVERIES." + c.Stream + "." + c.Consumer, about + "MSG_TERMINATED." + c.Stream + "." + c.Consumer}
 }
 func (c Config) reaper() string { return "lull-reaper-" + c.Stream + "-" + c.Consumer }
 

@@ -52,7 +52,7 @@ func Declare(ctx context.Context, js jetstream.JetStream, c Config) error {
 	}
 	stream(p.dead, c.DeadLetters, jetstream.StreamConfig{Subjects: []string{c.DeadLetterSubject}, Duplicates: c.Duplicates})
 	if c.reaps() { // first: the server sends an advisory only to those who already listen
-		subjects := []string{c.exceeded(), c.terminated()}
+		subjects := c.advisories()
 		stream(p.advisories, c.AdvisoryStream, jetstream.StreamConfig{Subjects: subjects, Retention: jetstream.WorkQueuePolicy})
 		consumer(p.reaper, c.AdvisoryStream, jetstream.ConsumerConfig{
 			Durable: c.reaper(), FilterSubjects: subjects,

@@ -38,21 +38,11 @@ func Letters(ctx context.Context, js jetstream.JetStream, c Config) (queue.DeadL
 // LettersIn is Letters for all dead letters of a stream, whatever their queues. It is for tools
 // that know the stream and not the queues.
 func LettersIn(ctx context.Context, js jetstream.JetStream, stream string) (queue.DeadLetters, error) {
-	k, err := newClient(js)
-	if err == nil {
-		err = streamName(stream)
-	}
+	k, err := clientFor(js, stream)
 	if err != nil {
 		return nil, lull.Permanent(err)
 	}
 	return k.letters(ctx, stream, ">")
-}
-
-func streamName(stream string) error {
-	if !validName.MatchString(stream) {
-		return fmt.Errorf("lullnats: the stream %q: want 1 to 100 letters, digits, hyphens and underscores", stream)
-	}
-	return nil
 }
 
 // letters begins a reading of the messages with a subject in a stream.

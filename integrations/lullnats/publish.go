@@ -128,10 +128,7 @@ var _ queue.Sender = (*Sender)(nil)
 // the stream exists. A subject with wildcards is for queue.Redrive: each message goes back under
 // the subject that it had, if the wildcards match it.
 func NewSender(js jetstream.JetStream, stream, subject string) (*Sender, error) {
-	k, err := newClient(js)
-	if err == nil {
-		err = streamName(stream)
-	}
+	k, err := clientFor(js, stream)
 	switch {
 	case err != nil:
 		return nil, err

@@ -126,13 +126,8 @@ func (b *Broker) pull(ctx context.Context, n int, noWait bool) (got []*queue.Del
 	heard := over
 	if !over {
 		heard = b.end(ctx, sub)
-		for more := true; more; {
-			select {
-			case m := <-in:
-				take(m)
-			default:
-				more = false
-			}
+		for len(in) > 0 {
+			take(<-in)
 		}
 	}
 	if len(got) > 0 {

@@ -34,9 +34,8 @@ type Fleet struct {
 	cancel  context.CancelFunc
 	ctx     context.Context
 
-	mu      sync.Mutex // guards the fields below
-	budgets map[string]*FleetBudget
-	order   []*FleetBudget // the same, by name
+	mu      sync.Mutex     // guards the fields below
+	budgets []*FleetBudget // by name
 	closed  bool
 }
 
@@ -65,7 +64,7 @@ func open(x exchangeFunc, c FleetConfig, rnd func() uint64) *Fleet {
 	f := &Fleet{
 		config: c.withDefaults(), exchange: x, rnd: rnd, epoch: time.Now(), wake: make(chan struct{}, 1),
 		results: make(chan []*budgetSync, 1), stop: make(chan struct{}), ended: make(chan struct{}), ctx: ctx,
-		cancel: cancel, budgets: make(map[string]*FleetBudget),
+		cancel: cancel,
 	}
 	go f.run()
 	return f
@@ -83,19 +82,18 @@ func (f *Fleet) Budget(name string, c BudgetConfig) (*FleetBudget, error) {
 	if f.closed {
 		return nil, ErrClosed
 	}
-	if b := f.budgets[name]; b != nil {
-		if b.config != c {
-			return nil, fmt.Errorf("lullredis: the budget of %s exists, with another Config: want %+v", name, b.config)
+	at, there := slices.BinarySearchFunc(f.budgets, name, func(b *FleetBudget, name string) int { return strings.Compare(b.name, name) })
+	if there {
+		if b := f.budgets[at]; b.config == c {
+			return b, nil
 		}
-		return b, nil
+		return nil, fmt.Errorf("lullredis: the budget of %s exists, with another Config: want %+v", name, f.budgets[at].config)
 	}
 	b, err := newBudget(name, c, f, f.id(), f.now())
 	if err != nil {
 		return nil, fmt.Errorf("lullredis: the budget of %s: %w", name, err)
 	}
-	f.budgets[name] = b
-	at, _ := slices.BinarySearchFunc(f.order, name, func(b *FleetBudget, name string) int { return strings.Compare(b.name, name) })
-	f.order = slices.Insert(slices.Clone(f.order), at, b)
+	f.budgets = slices.Insert(slices.Clone(f.budgets), at, b)
 	f.wakeUp()
 	return b, nil
 }
@@ -152,7 +150,7 @@ func (f *Fleet) Close(ctx context.Context) error {
 func (f *Fleet) allBudgets() []*FleetBudget {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.order
+	return f.budgets
 }
 
 func (f *Fleet) now() time.Duration { return time.Since(f.epoch) }

@@ -206,16 +206,11 @@ func (s *Store) run(ctx context.Context, what string, script *redis.Script, key 
 	}
 	keys := []string{s.RedisKey(key)}
 	var v any // do not read it if Wait returns early
-	err = storecall.Wait(ctx, func() error {
-		var out any
-		var err error
+	err = storecall.Wait(ctx, func() (err error) {
 		if s.config.Replicas > 0 {
-			out, err = s.replicated(ctx, script, keys, args)
+			v, err = s.replicated(ctx, script, keys, args)
 		} else {
-			out, err = script.Run(ctx, s.client, keys, args...).Result()
-		}
-		if err == nil {
-			v = out
+			v, err = script.Run(ctx, s.client, keys, args...).Result()
 		}
 		return err
 	})

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/lullgo/lull/internal/sleep"
 )
 
 // A Child is a program that was started.
@@ -35,14 +37,7 @@ func Start(cmd *exec.Cmd) (*Child, error) {
 }
 
 // HasEnded reports whether the program has ended.
-func (c *Child) HasEnded() bool {
-	select {
-	case <-c.Ended:
-		return true
-	default:
-		return false
-	}
-}
+func (c *Child) HasEnded() bool { return sleep.IsOver(c.Ended) }
 
 // Await calls ready at the given interval, until it returns nil. It returns an error if the program has ended, or the time is over.
 func (c *Child) Await(ready func() error, every, within time.Duration) (err error) {

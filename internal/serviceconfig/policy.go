@@ -213,12 +213,9 @@ func (lost *losses) retryPolicy(p lull.Policy, attempts int) *RetryPolicy {
 	last := cmp.Or(s.Limit(), 1000)
 	r := &RetryPolicy{
 		MaxAttempts:       min(attempts, DefaultMaxCallAttempts),
-		InitialBackoff:    s.Ceiling(1),
+		InitialBackoff:    s.Ceiling(choice.Either(s.FastFirst, 2, 1)),
 		MaxBackoff:        longest(s, last),
 		BackoffMultiplier: cmp.Or(s.Factor, backoff.DefaultFactor),
-	}
-	if s.FastFirst {
-		r.InitialBackoff = s.Ceiling(2)
 	}
 	switch {
 	case s.Jitter == backoff.Decorrelated:

@@ -1,4 +1,4 @@
-// Package sleep waits on the real clock.
+// Package sleep waits on the real clock, and looks whether a wait is over.
 package sleep
 
 import (
@@ -17,4 +17,14 @@ func For(ctx context.Context, d time.Duration) error {
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// IsOver reports whether c, on which nobody sends, is closed.
+func IsOver(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

@@ -126,6 +126,31 @@ func TestAround(t *testing.T) {
 	}
 }
 
+// A sure loss of success counts as it would in a shorter world. What may be chance is flown with more seeds.
+func TestTrialOfLongWorlds(t *testing.T) {
+	s := shop()
+	s.Horizon = 400 * time.Second
+	s.Services[0].Faults = []sim.Fault{{Kind: sim.Errors, At: time.Minute, For: 20 * time.Second, Share: 0.05}}
+	trial := Trial{Worlds: []World{{Scenario: s, From: time.Minute, To: 80 * time.Second}}, Seeds: 3}
+	none := sim.None().Policy
+	d := must.Have(trial.Differences(t.Context(), none, lull.Policy{}, 0, 1))[0]
+	if want := leastSuccess * 140 / 400; math.Abs(d.LeastSure-want) > 1e-9 || d.Least != leastSuccess {
+		t.Errorf("the least that counts is %v, and %v if it is sure: want %v", d.Least, d.LeastSure, want)
+	}
+	for _, c := range []struct {
+		by, half        float64
+		worse, doubtful bool
+	}{{-0.001, 0.0005, true, false}, {-0.001, 0.0015, false, false}, {-0.003, 0.001, true, false}, {-0.003, 0.004, true, true}, {-0.0005, 0, false, false}} {
+		d.By, d.Half = c.by, c.half
+		if d.Worse() != c.worse || d.doubtful() != c.doubtful {
+			t.Errorf("%v ± %v: worse %v, doubtful %v", c.by, c.half, d.Worse(), d.doubtful())
+		}
+	}
+	if trial.Flights != 6 && trial.Flights != 12 && trial.Flights != 24 {
+		t.Errorf("%d flights", trial.Flights)
+	}
+}
+
 // A policy is as good as itself, and one that makes no attempts again is worse where attempts fail.
 func TestTrial(t *testing.T) {
 	s := shop()

@@ -269,6 +269,9 @@ func BackIn(runs []Figures) string {
 	return fmt.Sprintf("%s, never with %d of %d seeds", text, never, len(runs))
 }
 
+// Success is the mean share of calls that succeeded.
+func (f *Flown) Success() float64 { return mean(f.Runs, Figures.Share) }
+
 // Amplification is how many attempts there were for each call.
 func (f *Flown) Amplification() float64 { return mean(f.Runs, Figures.attempts) }
 

@@ -14,11 +14,12 @@ import (
 	"github.com/lullgo/lull/config"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/lab/battery"
+	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// runProposals has lull learn and lull tune propose policies in worlds of the battery that are drawn, from the attempts that the zero policy makes there.
-// The proposals are judged in the true worlds and their peaces, by the rules of the battery, with other seeds.
+// runProposals has lull learn and lull tune propose policies in worlds of the battery that are drawn, from the attempts that the zero policy makes there,
+// and the number of processes. The proposals are judged in the true worlds and their peaces, by the rules of the battery, with other seeds.
 func runProposals(ctx context.Context, out io.Writer) (err error) {
 	defer must.Catch(&err)
 	var unlearned, kept, made, level, better int
@@ -78,12 +79,18 @@ func propose(ctx context.Context, w battery.World, folder string) (p lull.Policy
 		}
 	}}))
 	lines := sources[slices.IndexFunc(sources, func(s source) bool { return s.name == "JSON lines" })]
-	learned, _, err = learn(ctx, folder, lines.export(flown, folder)...)
+	learned, known, err := learn(ctx, folder, lines.export(flown, folder)...)
 	if err != nil {
 		return p, learned, err
 	}
+	for _, q := range known.Unknown {
+		if q.Path == "fleets.0.processes" { // a log does not have it, and whoever runs them knows it
+			must.Succeed(known.Answer(&learned, q, fmt.Sprint(max(fleet.Processes, 1))))
+			must.Succeed(os.WriteFile(filepath.Join(folder, "world.yaml"), must.Have(scenario.FormatLearned(learned, *known)), 0o600))
+		}
+	}
 	file := filepath.Join(folder, "policy.yaml")
-	text, err := run(ctx, "tune", "--quiet", "--workers", "1", "-o", file, filepath.Join(folder, "world.yaml"))
+	text, err := run(ctx, "tune", "--quiet", "-o", file, filepath.Join(folder, "world.yaml"))
 	if err != nil {
 		return p, learned, err
 	}

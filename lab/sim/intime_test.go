@@ -24,3 +24,22 @@ func TestInTime(t *testing.T) {
 		last = got.InTime
 	}
 }
+
+// After a stall the line is long: all calls succeed, and for a while none of them in time.
+func TestRecoveryInTime(t *testing.T) {
+	s := Scenario{
+		Horizon: 2 * time.Minute,
+		Services: []Service{{Name: "api", Workers: 1, Queue: Queue{Limit: 10_000}, Time: Distribution{Mean: 10 * time.Millisecond},
+			Faults: []Fault{{Kind: Stall, At: 30 * time.Second, For: 10 * time.Second}}}},
+		Fleets: []Fleet{{Name: "users", Calls: "api", AttemptTimeout: time.Minute, Arrivals: Arrivals{Rate: 50}}},
+	}
+	of := func(in time.Duration) Recovery {
+		return must.Have(Run(t.Context(), s, None(), Options{Seed: 1, InTime: in})).Recovery
+	}
+	if whole := of(0); !whole.Recovered || whole.Time > time.Second {
+		t.Errorf("of all successes: %+v", whole)
+	}
+	if soon := of(time.Second); !soon.Recovered || soon.Time < 5*time.Second {
+		t.Errorf("within a second: %+v", soon)
+	}
+}

@@ -226,7 +226,8 @@ func (r *recorder) ends(now, began time.Duration, why lull.Reason, attempts int,
 func (t *callTally) end(r *recorder, now, began time.Duration, why lull.Reason, attempts int) {
 	b := &t.bins[r.beganBin.at(began)]
 	b.ended++
-	if why == engine.Success {
+	inTime := why == engine.Success && (r.inTime == 0 || now-began <= r.inTime)
+	if inTime {
 		b.succeeded++
 	}
 	if began < r.warmupEnd {
@@ -236,7 +237,7 @@ func (t *callTally) end(r *recorder, now, began time.Duration, why lull.Reason, 
 	if why == engine.Success {
 		t.totals.Succeeded++
 		t.latency.Record(now - began)
-		if r.inTime > 0 && now-began <= r.inTime {
+		if r.inTime > 0 && inTime {
 			t.totals.InTime++
 		}
 	}

@@ -47,7 +47,8 @@ type Options struct {
 	// StopAfterRecovery ends a run once things have been normal for so long. Zero:
 	// a run lasts to the Horizon.
 	StopAfterRecovery time.Duration
-	// InTime is the longest that a call may take to be counted in Totals.InTime. Zero: none is counted.
+	// InTime is the longest that a call may take to be counted in Totals.InTime, and as a success by Result.Recovery. Zero: none is
+	// counted, and none is too late.
 	InTime time.Duration
 	// Message, if not nil, is called with each message that is handled or dead, in the order
 	// of time, on the goroutine of Run.

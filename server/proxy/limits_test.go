@@ -66,7 +66,7 @@ func TestRoutesOfUnusualPaths(t *testing.T) {
 	inBubble(func(t *testing.T) {
 		routes := []proxy.Route{{Match: "/a/{id}", Repeat: proxy.Yes}, {Match: "/dir/", Repeat: proxy.Yes}, {Match: "/a/b/c", Repeat: proxy.Yes}, {Match: "GET /get", Repeat: proxy.Yes}}
 		f := newFront(t, proxy.Config{Upstreams: map[string]proxy.Upstream{"app": {Listen: address("app"), To: []string{"http://app"}, Routes: routes}}}, "",
-			func(r *proxy.Record) { operations = append(operations, r.Operation) })
+			proxy.Wiring{Record: func(r *proxy.Record) { operations = append(operations, r.Operation) }})
 		defer f.stop()
 		for path, want := range map[string]string{
 			"/a/1": "/a/{id}", "/a/%31": "/a/{id}", "/a/b%2Fc": "/a/{id}", "/a/..%2Fx": "", "/a/%00": "/a/{id}", "/a/%2e%2e": "",
@@ -90,7 +90,7 @@ func TestRoutesOfUnusualPaths(t *testing.T) {
 func TestRecordOfARefusal(t *testing.T) {
 	inBubble(func(t *testing.T) {
 		var records []proxy.Record
-		f := newFront(t, proxy.Config{}, "", func(r *proxy.Record) { records = append(records, *r) })
+		f := newFront(t, proxy.Config{}, "", proxy.Wiring{Record: func(r *proxy.Record) { records = append(records, *r) }})
 		defer f.stop()
 		answers := send("ingress", ambiguous["CL and TE"])
 		if len(records) != 1 || records[0].Door != "ingress" || records[0].Status != 400 || !records[0].Own || records[0].Error == "" || !strings.Contains(answers, records[0].Error) {

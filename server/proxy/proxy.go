@@ -65,6 +65,9 @@ type Wiring struct {
 	Observe event.Observer
 	// Record is called at the end of each request, for an access log. It must be quick, and safe for concurrent use.
 	Record func(*Record)
+	// Warn is called with what an operator should mend although the proxy goes on, such as a new certificate that cannot be read. It
+	// must be safe for concurrent use.
+	Warn func(error)
 	// Options returns further options for the dependency of that name, such as a budget that sidecars share.
 	Options func(dependency string) []lull.Option
 	// Calls wraps what makes calls, for traces: it gets a lullhttp.Transport, and returns what calls it.

@@ -89,15 +89,15 @@ type front struct {
 	stop func()
 }
 
-func newFront(t *testing.T, c proxy.Config, answer string, each ...func(*proxy.Record)) *front {
+func newFront(t *testing.T, c proxy.Config, answer string, wiring ...proxy.Wiring) *front {
 	if c.Upstreams == nil {
 		c.Upstreams = map[string]proxy.Upstream{"app": {Listen: address("app"), To: []string{"http://app"}}}
 		c.Forward = proxy.Forward{Listen: address("forward"), Hosts: []string{"app"}}
 		c.Ingress = proxy.Ingress{Listen: address("ingress"), To: "http://app"}
 	}
 	var w proxy.Wiring
-	if len(each) > 0 {
-		w.Record = each[0]
+	if len(wiring) > 0 {
+		w = wiring[0]
 	}
 	p, err := proxy.InMemory(c, w)
 	if err != nil {

@@ -169,7 +169,7 @@ func (p *Proxy) endLater(s *server) {
 // newServer opens the address of a door, and returns the server for it, with limits on what a client can hold. It does not know
 // of TLS, which stands below the guard: HTTP/2 is what begins with its preface.
 func (p *Proxy) newServer(d *door) (*server, error) {
-	secure, err := d.tls.config()
+	secure, err := d.tls.config(p.wiring.Warn)
 	if err != nil {
 		return nil, err
 	}
@@ -361,12 +361,13 @@ func (c *doorConn) CloseWrite() error {
 // tlsFiles are those of a door that speaks TLS.
 type tlsFiles struct{ cert, key, clientCA string }
 
-// config returns the configuration of TLS; nil without files. The certificate is read again when its file has changed.
-func (f tlsFiles) config() (*tls.Config, error) {
+// config returns the configuration of TLS; nil without files. The certificate is read again when its files have changed; warn
+// learns of those that are wrong.
+func (f tlsFiles) config(warn func(error)) (*tls.Config, error) {
 	if f == (tlsFiles{}) {
 		return nil, nil
 	}
-	latest := &certificate{files: f}
+	latest := &certificate{files: f, warn: warn}
 	if _, err := latest.get(nil); err != nil {
 		return nil, err
 	}
@@ -380,28 +381,41 @@ func (f tlsFiles) config() (*tls.Config, error) {
 	return c, nil
 }
 
-// A certificate follows its file.
+// A certificate follows its files.
 type certificate struct {
-	files   tlsFiles
-	mu      sync.Mutex
-	pair    *tls.Certificate // the latest that was good
-	changed time.Time
+	files tlsFiles
+	warn  func(error)
+	mu    sync.Mutex
+	pair  *tls.Certificate // the latest that was good
+	read  [2]time.Time     // when the files had changed that were read last
 }
 
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	info, err := os.Stat(c.files.cert)
-	if err == nil && info.ModTime() != c.changed {
-		var pair tls.Certificate
-		if pair, err = tls.LoadX509KeyPair(c.files.cert, c.files.key); err == nil {
-			c.pair, c.changed = &pair, info.ModTime()
-		}
-	}
-	if c.pair != nil {
+	changed := [2]time.Time{changedAt(c.files.cert), changedAt(c.files.key)}
+	if c.pair != nil && changed == c.read {
 		return c.pair, nil
 	}
-	return nil, err
+	c.read = changed
+	pair, err := tls.LoadX509KeyPair(c.files.cert, c.files.key)
+	switch {
+	case err == nil:
+		c.pair = &pair
+	case c.pair == nil:
+		return nil, err
+	case c.warn != nil:
+		c.warn(fmt.Errorf("the certificate stays as it was: %w", err))
+	}
+	return c.pair, nil
+}
+
+// changedAt returns when a file has changed, or the zero time if nobody knows.
+func changedAt(file string) (t time.Time) {
+	if info, err := os.Stat(file); err == nil {
+		t = info.ModTime()
+	}
+	return t
 }
 
 // withDefaults returns l with the defaults for zero fields.

@@ -158,3 +158,43 @@ func lastAnswer(answers string) io.Reader {
 	}
 	return strings.NewReader(answers)
 }
+
+// A door takes a new certificate when its files have changed. One that is wrong is reported, once, and the one before stays.
+func TestANewCertificate(t *testing.T) {
+	inBubble(func(t *testing.T) {
+		first, cert, key := certificate(t)
+		second, newCert, newKey := certificate(t)
+		var warnings []error
+		f := newFront(t, proxy.Config{
+			Upstreams: map[string]proxy.Upstream{},
+			Ingress:   proxy.Ingress{Listen: address("ingress"), To: "http://app", Cert: cert, Key: key},
+		}, "", proxy.Wiring{Warn: func(err error) { warnings = append(warnings, err) }})
+		defer f.stop()
+		sees := func(want tls.Certificate, when string) {
+			t.Helper()
+			conn := tls.Client(must.Have(memnet.Dial(t.Context(), "tcp", address("ingress"))), &tls.Config{InsecureSkipVerify: true})
+			defer conn.Close()
+			must.Succeed(conn.Handshake())
+			check.Equal(t, conn.ConnectionState().PeerCertificates[0].Equal(must.Have(x509.ParseCertificate(want.Certificate[0]))), true, "the certificate is the right one %s", when)
+		}
+		at := time.Now()
+		replace := func(name, with string) {
+			must.Succeed(os.WriteFile(name, must.Have(os.ReadFile(with)), 0o600))
+			at = at.Add(time.Minute)
+			must.Succeed(os.Chtimes(name, at, at))
+		}
+		sees(first, "at the start")
+		replace(cert, newCert)
+		sees(first, "while the key is that of the one before")
+		sees(first, "again")
+		check.Equal(t, len(warnings), 1, "warnings")
+		replace(key, newKey)
+		sees(second, "when both are new")
+		must.Succeed(os.Remove(key))
+		sees(second, "without a key")
+		check.Equal(t, len(warnings), 2, "warnings")
+		if len(warnings) == 2 && !strings.Contains(warnings[1].Error(), key) {
+			t.Errorf("the warning does not name the file: %v", warnings[1])
+		}
+	})(t)
+}

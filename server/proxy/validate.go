@@ -54,7 +54,7 @@ func (c Config) Validate() error {
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		field := fmt.Sprintf("Upstreams[%q]", name)
 		v.Check(name != "" && name != "forward" && name != "ingress" && name != "admin", field, text(name), "a name, and none of forward, ingress and admin, which are those of other doors")
-		v.upstream(field, c.Upstreams[name])
+		v.upstream(name, field, c.Upstreams[name])
 	}
 	if f := c.Forward; f.Listen != "" || len(f.Hosts) > 0 || len(f.Routes) > 0 {
 		v.forward(f)
@@ -68,7 +68,7 @@ func (c Config) Validate() error {
 
 type validation struct {
 	problems.List
-	doors map[string]string // fields by address
+	doors map[string]string // addresses by name
 }
 
 func (v *validation) text(ok bool, field, value, allowed string) {
@@ -83,20 +83,18 @@ func (v *validation) notNegative(field string, d time.Duration) {
 	v.Check(d >= 0, field, d, "0 or a positive duration")
 }
 
-// listen checks the address of a door, and that no other has it.
-func (v *validation) listen(field, address string) {
+// listen checks the address of the door of that name, and that no other has it.
+func (v *validation) listen(name, field, address string) {
 	normal, ok := listenAddress(address)
 	if v.text(ok, field, address, allowedListen); !ok {
 		return
 	}
-	if other := v.doors[normal]; other != "" {
-		v.text(false, field, address, "an address of its own: "+other+" is the same")
-	}
-	for other, at := range v.doors {
-		v.text(!overlap(normal, other) || normal == other, field, address, "an address of its own: that of "+at+" includes it, or is included")
+	for _, other := range slices.Sorted(maps.Keys(v.doors)) {
+		had := v.doors[other]
+		v.text(had != normal && !overlap(normal, had), field, address, "an address of its own: the door "+other+" has "+had)
 	}
 	if !strings.HasSuffix(normal, ":0") { // 0 is any free port
-		v.doors[normal] = field
+		v.doors[name] = normal
 	}
 }
 
@@ -148,8 +146,8 @@ func (v *validation) target(field, to, listen string) string {
 	return strings.TrimRight(u.Scheme+"://..."+u.Path, "/")
 }
 
-func (v *validation) upstream(field string, u Upstream) {
-	v.listen(field+".Listen", u.Listen)
+func (v *validation) upstream(name, field string, u Upstream) {
+	v.listen(name, field+".Listen", u.Listen)
 	v.Check(len(u.To) > 0, field+".To", "empty", "at least one of "+allowedTo)
 	schemes := make([]string, len(u.To))
 	for i, to := range u.To {
@@ -212,7 +210,7 @@ func handle(mux *http.ServeMux, pattern string) (wrong string) {
 }
 
 func (v *validation) forward(f Forward) {
-	v.listen("Forward.Listen", f.Listen)
+	v.listen("forward", "Forward.Listen", f.Listen)
 	v.Check(len(f.Hosts) > 0, "Forward.Hosts", "empty", "the hosts that may be called: "+allowedHost)
 	for i, host := range f.Hosts {
 		at := fmt.Sprintf("Forward.Hosts[%d]", i)
@@ -259,7 +257,7 @@ func validHost(pattern string) bool {
 }
 
 func (v *validation) ingress(g Ingress) {
-	v.listen("Ingress.Listen", g.Listen)
+	v.listen(IngressDoor, "Ingress.Listen", g.Listen)
 	v.target("Ingress.To", g.To, g.Listen)
 	v.notNegative("Ingress.MaxTimeout", g.MaxTimeout)
 	v.size("Ingress.Admission.Max", int64(g.Admission.Max), admission.MaxLimit)

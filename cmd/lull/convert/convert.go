@@ -507,9 +507,7 @@ func (d *document) at(path string) location {
 }
 
 func (d *document) in(n *tree.Node, at config.Position) config.Position {
-	if file, ok := d.files[n]; ok {
-		at.File = file
-	}
+	at.File = cmp.Or(d.files[n], at.File)
 	return at
 }
 

@@ -481,7 +481,7 @@ func (w *writer) daprRetry(d config.Dependency, p lull.Policy, attempts int, not
 	n := tree.NewMap()
 	var written backoff.Schedule
 	if s.Kind == backoff.Constant || s.Kind == backoff.Immediate {
-		each := choice.Either(s.FastFirst, atLeastMillisecond(s.Ceiling(2)), atLeastMillisecond(s.Ceiling(1)))
+		each := atLeastMillisecond(s.Ceiling(choice.Either(s.FastFirst, 2, 1)))
 		n.Set("policy", "constant").Set("duration", each.String())
 		written = backoff.Schedule{Kind: backoff.Constant, Jitter: backoff.None, Base: each, Cap: each}
 	} else {

@@ -53,9 +53,7 @@ func (r *reading) envoy(docs []*document) {
 	for _, d := range docs {
 		e.d = d
 		e.connections(d.root)
-		if !e.alone(d.root) {
-			e.walk(d.root, "", nil)
-		}
+		e.walk(d.root, "", nil)
 	}
 	for _, c := range e.order {
 		if r.full {
@@ -110,11 +108,24 @@ func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Objec
 			onCluster(e.d.Object(n, path))
 		}
 		return
-	case onCluster == nil && (is == routesShape || listIn(n, "virtual_hosts")):
+	case onCluster != nil:
+	case path == "" && n.Kind != tree.Map:
+		e.d.Wrong(n, "", n.Found(), "a configuration of Envoy", "")
+		return
+	case is == routesShape, listIn(n, "virtual_hosts"):
 		e.routes(e.d.Object(n, path))
 		return
-	case onCluster == nil && (is == aVirtualHost || listIn(n, "domains") && listIn(n, "routes")): // one of VHDS
+	case is == aVirtualHost, listIn(n, "domains") && listIn(n, "routes"): // one of VHDS
 		e.virtualHost(e.d.Object(n, path), "")
+		return
+	case path == "" && is == aRoute:
+		e.route(e.d.Object(n, ""), route{names: []string{stem(e.d.File)}})
+		return
+	case path == "" && is == anAction:
+		e.action(e.d.Object(n, ""), route{names: []string{stem(e.d.File)}})
+		return
+	case path == "" && is == aRetryPolicy:
+		e.retryAlone(e.d.Object(n, ""), stem(e.d.File))
 		return
 	}
 	for _, m := range n.Members {
@@ -133,23 +144,17 @@ func (e *envoyReader) walk(n *tree.Node, path string, onCluster func(*tree.Objec
 	}
 }
 
+// connections marks the clusters to which TCP and UDP proxies in n lead.
 func (e *envoyReader) connections(n *tree.Node) {
-	for _, item := range n.Items {
-		e.connections(item)
+	for _, v := range n.Values() {
+		e.connections(v)
 	}
-	var names []string
-	proxy := slices.Contains([]string{"TcpProxy", "UdpProxyConfig"}, typeOf(n))
-	for _, m := range n.Members {
-		switch {
-		case proxy && m.Key == "cluster":
-			names = append(names, m.Value.Text)
-		case proxy && tree.SnakeOrCamel(m.Key, "weighted_clusters"):
-			for _, c := range m.Value.Get("clusters").Elements() {
-				names = append(names, textOf(c.Get("name")))
-			}
-		default:
-			e.connections(m.Value)
-		}
+	if kind := typeOf(n); kind != "TcpProxy" && kind != "UdpProxyConfig" {
+		return
+	}
+	names := []string{textOf(n.Get("cluster"))}
+	for _, c := range cmp.Or(n.Get("weighted_clusters"), n.Get("weightedClusters")).Get("clusters").Elements() {
+		names = append(names, textOf(c.Get("name")))
 	}
 	for _, name := range names {
 		if c := e.find(name); c != nil {
@@ -170,26 +175,6 @@ func (e *envoyReader) find(name string) *cluster {
 		return all[0]
 	}
 	return nil
-}
-
-// alone reads a document that is a route, a route action or a retry policy, and reports whether it is one.
-func (e *envoyReader) alone(root *tree.Node) (ok bool) {
-	if root.Kind != tree.Map {
-		e.d.Wrong(root, "", root.Found(), "a configuration of Envoy", "")
-		return true
-	}
-	name := stem(e.d.File)
-	switch shapeOf(root) {
-	case aRoute:
-		e.route(e.d.Object(root, ""), route{names: []string{name}})
-	case anAction:
-		e.action(e.d.Object(root, ""), route{names: []string{name}})
-	case aRetryPolicy:
-		e.retryAlone(e.d.Object(root, ""), name)
-	default:
-		return false
-	}
-	return true
 }
 
 func (e *envoyReader) retryAlone(o *tree.Object, name string) {
@@ -300,9 +285,6 @@ func (e *envoyReader) buffers(o *tree.Object) {
 }
 
 func (e *envoyReader) action(o *tree.Object, r route) {
-	if o == nil {
-		return
-	}
 	retry, hedging := r.retry, r.hedge
 	if own := o.Object("retry_policy"); own != nil {
 		retry = e.retryPolicy(own)
@@ -925,11 +907,6 @@ func (e *envoyReader) outlier(o *tree.Object, below int) *ejection {
 		"enforcing_local_origin_success_rate", "enforcing_failure_percentage_local_origin",
 		"successful_active_health_check_uneject_host", "always_eject_one_host", "detect_degraded_hosts", "monitors")
 	o.NoMore(outlierFields...)
-	if !x.ejects() {
-		d.idle(o, nothingOpens, "interval", "base_ejection_time", "max_ejection_time", "max_ejection_time_jitter", "max_ejection_percent")
-		return nil
-	}
-	d.noteAbout(o.Has("interval") && x.percent == 0, ejected, Lost, o.At("interval"), sweepWhy)
-	x.becomesBreaker(d, o.Path, "Envoy", implied)
-	return &x
+	return x.becomesBreaker(d, o, "Envoy", implied, "interval", "base_ejection_time", "max_ejection_time", "max_ejection_time_jitter",
+		"max_ejection_percent")
 }

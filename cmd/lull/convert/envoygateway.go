@@ -194,15 +194,9 @@ func (t *trafficPolicy) passive(o *tree.Object, below int) {
 	implied.add(!o.Has(most), most+" 10")
 	d.lost(o, Lost, "a breaker has one number, and gateway errors count as 5xx", "consecutiveGatewayErrors")
 	d.lost(o, Lost, "a breaker does not know endpoints; outlier.Config of lullhttp.NewEndpoints does", "splitExternalLocalOriginErrors", "consecutiveLocalOriginFailures", "failurePercentageThreshold", "alwaysEjectOneEndpoint")
-	if !x.ejects() {
-		d.idle(o, nothingOpens, "interval", "baseEjectionTime", most, failures)
-		return
-	}
-	d.noteAbout(o.Has("interval"), ejected, Lost, o.At("interval"), sweepWhy)
-	d.noteAbout(x.most < 100 && o.Has(most), ejected, Lost, o.At(most),
+	d.noteAbout(x.most < 100 && o.Has(most) && x.ejects(), ejected, Lost, o.At(most),
 		"not all endpoints are ejected; a breaker stops all calls")
-	x.becomesBreaker(d, o.Path, "Envoy Gateway", implied)
-	t.guard.ejection = &x
+	t.guard.ejection = x.becomesBreaker(d, o, "Envoy Gateway", implied, "interval", "baseEjectionTime", most, failures)
 }
 
 // start sets in p what the policy says of a call, but for its retries. timed: the route's own timeout takes precedence.

@@ -217,11 +217,7 @@ func (g *gatewayReader) rule(route httpRoute, o *tree.Object, i int) {
 			policy.HintLimit = engine.DefaultHintLimit
 		}
 	} else if traffic != nil && traffic.retry != nil {
-		attempt := policy.AttemptTimeout
 		traffic.retry.apply(&policy, policy.Deadline)
-		if traffic.retry.perTry == 0 {
-			policy.AttemptTimeout = attempt
-		}
 		f, path, why = traffic.retry.failures(), traffic.retry.onPath, traffic.retry.why
 	} else if traffic == nil && of == EnvoyGateway {
 		d.note(Assumed, o.Path, "without retry Envoy Gateway makes none")

@@ -84,9 +84,6 @@ func (r *reading) choices(f File, root *tree.Node, prefix string) {
 
 func (d *document) choice() (all, any bool) {
 	o := d.Object(d.root, "")
-	if o == nil {
-		return false, false
-	}
 	inGo := !o.Has("clientLanguage")
 	languages, path := o.List("clientLanguage")
 	for i, l := range languages {

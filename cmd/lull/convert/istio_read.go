@@ -217,14 +217,11 @@ func (i *istioReader) virtualService(s *service, from *istioCall) {
 }
 
 func (i *istioReader) connect(to *tree.Node, namespace string) {
-	host := to.Get("host")
-	if host == nil {
-		return
-	}
-	if t := i.ruleOf(host.Text, namespace); t != nil {
+	host := textOf(to.Get("host"))
+	if t := i.ruleOf(host, namespace); t != nil && host != "" {
 		t.connected = true
-		if subset := to.Get("subset"); subset != nil && t.subsets[subset.Text] != nil {
-			t.subsets[subset.Text].connected = true
+		if subset := t.subsets[textOf(to.Get("subset"))]; subset != nil {
+			subset.connected = true
 		}
 	}
 }
@@ -354,12 +351,9 @@ func (i *istioReader) destinations(o *tree.Object, namespace string) (all []dest
 		to := destination{name: host, rule: i.ruleOf(host, namespace)}
 		to.facts.serviceAt(host, namespace)
 		if subset := dest.String("subset"); subset != "" {
-			to.name += "/" + subset
-			if to.facts.subset = subset; to.rule != nil {
-				to.facts.labels = to.rule.labels[subset]
-			}
-			if to.rule != nil && to.rule.subsets[subset] != nil {
-				to.rule = to.rule.subsets[subset]
+			to.name, to.facts.subset = to.name+"/"+subset, subset
+			if t := to.rule; t != nil {
+				to.facts.labels, to.rule = t.labels[subset], cmp.Or(t.subsets[subset], t)
 			}
 		}
 		if !slices.ContainsFunc(all, func(known destination) bool { return known.name == to.name && known.rule == to.rule }) {
@@ -531,9 +525,9 @@ func (i *istioReader) connectionPool(o *tree.Object, t *rule, paid bool) {
 	d.lost(h, Aside, "protocols, not how calls are made", "h2UpgradePolicy", "useClientProtocol")
 	h.NoMore("http1MaxPendingRequests", "http2MaxRequests", "maxRequestsPerConnection", "maxRetries", "idleTimeout",
 		"h2UpgradePolicy", "useClientProtocol", "maxConcurrentStreams", "http2KeepAlive")
-	d.lost(tcp, Lost, transportWhy+" and the net.Dialer's", "maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration",
-		"idleTimeout")
-	tcp.NoMore("maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration", "idleTimeout")
+	tcpFields := []string{"maxConnections", "connectTimeout", "tcpKeepalive", "maxConnectionDuration", "idleTimeout"}
+	d.lost(tcp, Lost, transportWhy+" and the net.Dialer's", tcpFields...)
+	tcp.NoMore(tcpFields...)
 	o.NoMore("http", "tcp")
 	t.guard.calls, t.guard.limited = cmp.Or(limit, unlimited), limit > 0 || !d.based // zero means no limit in Istio
 	t.guard.retries, t.guard.bounded = cmp.Or(retries, unlimited), retries > 0 || !d.based
@@ -572,14 +566,11 @@ func (i *istioReader) outlier(o *tree.Object) *ejection {
 		x.base = t
 	}
 	x.max = max(300*time.Second, x.base)
-	if x.interval, _ = millisIn(o, "interval"); x.interval > 0 && x.ejects() {
-		d.noteAbout(true, ejected, Lost, o.At("interval"), sweepWhy)
-	}
+	x.interval, _ = millisIn(o, "interval")
 	x.most = int(upTo(100, o, "maxEjectionPercent", 10))
 	x.readMost(d, pathIn(o, "maxEjectionPercent"))
-	if x.panic = int(upTo(100, o, "minHealthPercent", 0)); x.panic > 0 && x.ejects() {
-		d.noteAbout(true, ejected, Lost, o.At("minHealthPercent"), panicWhy)
-	}
+	x.panic = int(upTo(100, o, "minHealthPercent", 0))
+	d.noteAbout(x.panic > 0 && x.ejects(), ejected, Lost, o.At("minHealthPercent"), panicWhy)
 	split, _ := o.Bool("splitExternalLocalOriginErrors")
 	if n, ok := o.Whole("consecutiveLocalOriginFailures", 0, unlimited, allowed); ok && n > 0 && !split {
 		d.Wrong(o.Field("consecutiveLocalOriginFailures"), o.At("consecutiveLocalOriginFailures"), "given without splitExternalLocalOriginErrors", "both or none", "")
@@ -588,13 +579,8 @@ func (i *istioReader) outlier(o *tree.Object) *ejection {
 		"a breaker counts all failures alike; outlier.Config of lullhttp.NewEndpoints can tell them apart (Split)")
 	d.lost(o, Lost, "what counts as a failure is lullhttp's business (WithStatus)", "outlierDetectionHttpErrorCodes")
 	o.NoMore(istioOutlierFields...)
-	if !x.ejects() {
-		d.idle(o, nothingOpens, "baseEjectionTime", "maxEjectionPercent", "minHealthPercent", "interval")
-		return nil
-	}
 	var implied unsaid
 	implied.add(!o.Has("baseEjectionTime"), "baseEjectionTime 30s")
 	implied.add(!o.Has("consecutive5xxErrors"), "consecutive5xxErrors 5")
-	x.becomesBreaker(d, o.Path, "Istio", implied)
-	return &x
+	return x.becomesBreaker(d, o, "Istio", implied, "baseEjectionTime", "maxEjectionPercent", "minHealthPercent", "interval")
 }

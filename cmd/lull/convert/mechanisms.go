@@ -139,10 +139,7 @@ type ejection struct {
 
 const breakerWhy = "outlier detection ejects single endpoints, and sends to the others; a breaker stops all calls to the dependency"
 
-const (
-	panicWhy = "a breaker does not know endpoints; outlier.Config of lullhttp.NewEndpoints does (Panic)"
-	sweepWhy = "a breaker does not sweep: it opens when the last failure is known, and closes by a probe"
-)
+const panicWhy = "a breaker does not know endpoints; outlier.Config of lullhttp.NewEndpoints does (Panic)"
 
 // consecutive is the number of failures in a row that eject an endpoint. A gateway error is a 5xx, too.
 func (e ejection) consecutive() int {
@@ -150,8 +147,6 @@ func (e ejection) consecutive() int {
 }
 
 func (e ejection) ejects() bool { return e.consecutive() > 0 || e.percent > 0 }
-
-const nothingOpens = "nothing is left for which a breaker would open"
 
 // An unsaid is what a system decides where a file says nothing, in words.
 type unsaid []string
@@ -162,10 +157,18 @@ func (u *unsaid) add(is bool, what string) {
 	}
 }
 
-// becomesBreaker records that the outlier detection at path becomes a breaker. implied is what its system has by default.
-func (e ejection) becomesBreaker(d *document, path, system string, implied unsaid) {
-	d.noteIf(len(implied) > 0, Assumed, path, "what is not said is as "+system+" has it: "+strings.Join(implied, ", "))
-	d.noteAbout(true, ejected, Changed, path, breakerWhy)
+// becomesBreaker records that the outlier detection o becomes a breaker, and returns it. Nil: it ejects nothing, and the idle fields have
+// no effect. implied is what its system has by default.
+func (e ejection) becomesBreaker(d *document, o *tree.Object, system string, implied unsaid, idle ...string) *ejection {
+	if !e.ejects() {
+		d.idle(o, "nothing is left for which a breaker would open", idle...)
+		return nil
+	}
+	d.noteAbout(o.Has("interval") && e.percent == 0, ejected, Lost, o.At("interval"),
+		"a breaker does not sweep: it opens when the last failure is known, and closes by a probe")
+	d.noteIf(len(implied) > 0, Assumed, o.Path, "what is not said is as "+system+" has it: "+strings.Join(implied, ", "))
+	d.noteAbout(true, ejected, Changed, o.Path, breakerWhy)
+	return &e
 }
 
 func (e ejection) readMost(d *document, path string) {
@@ -289,12 +292,8 @@ func toMillis(d time.Duration) time.Duration {
 // fit returns the waits of a proxy that come nearest to those of p. With a growth the longest is that many bases. It notes differences.
 func fit(p lull.Policy, attempts int, growth time.Duration, system string, note noter) (base, longest time.Duration) {
 	s := p.Backoff
-	base, longest = s.Ceiling(1), s.Ceiling(cmp.Or(s.Limit(), 1000))
-	if s.FastFirst {
-		base = s.Ceiling(2)
-	}
-	base = toMillis(base)
-	longest = max(toMillis(longest), base)
+	base = toMillis(s.Ceiling(choice.Either(s.FastFirst, 2, 1)))
+	longest = max(toMillis(s.Ceiling(cmp.Or(s.Limit(), 1000))), base)
 	if growth > 0 {
 		longest = growth * base
 		if longest/growth != base {

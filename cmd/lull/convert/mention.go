@@ -176,9 +176,6 @@ func (d *document) annotations() {
 
 func isUnrelated(annotation string) bool {
 	domain, name, ok := strings.Cut(annotation, "/")
-	if !ok {
-		name = annotation
-	}
 	if isRelevant(name) || isRelevant(domain) {
 		return false
 	}

@@ -210,20 +210,18 @@ func (of *registry) settings(d *document, kind, name string, used map[string]boo
 		s.levels = append(s.levels, d.Object(c.Node, c.Path))
 		return true
 	}
-	based := false
 	for {
 		last := s.levels[len(s.levels)-1]
 		n, path := last.Get("baseConfig")
 		if n == nil {
 			break
 		}
-		based = true
 		if !add(n.Text) {
 			d.Wrong(n, path, n.Found(), "the name of another of the configs", "")
 			return nil
 		}
 	}
-	if kind == "circuitbreaker" && based {
+	if kind == "circuitbreaker" && len(s.levels) > 1 {
 		return s // which has nothing of the default then
 	}
 	if kind != "circuitbreaker" || !add(name) {
@@ -398,14 +396,13 @@ func (s *settings4j) waits(attempts int) backoff.Schedule {
 	if o != nil {
 		own = settings4j{d: s.d, levels: s.levels[slices.Index(s.levels, o):]}
 	}
-	at := func(name string) *tree.Object { return own.level(name) }
-	exponential := s.flag(at("enableExponentialBackoff"), "enableExponentialBackoff")
-	random := s.flag(at("enableRandomizedWait"), "enableRandomizedWait")
+	exponential := s.flag(own.level("enableExponentialBackoff"), "enableExponentialBackoff")
+	random := s.flag(own.level("enableRandomizedWait"), "enableRandomizedWait")
 	factor, given := 1.0, false
 	longest := time.Duration(0)
 	if exponential {
-		if factor, given = s.factor(at("exponentialBackoffMultiplier")); given {
-			longest, _ = s.spring(at("exponentialMaxWaitDuration"), "exponentialMaxWaitDuration")
+		if factor, given = s.factor(own.level("exponentialBackoffMultiplier")); given {
+			longest, _ = s.spring(own.level("exponentialMaxWaitDuration"), "exponentialMaxWaitDuration")
 		}
 	}
 	if wait == 0 {

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -90,10 +91,7 @@ func (s *Set) position(name, field string) config.Position {
 	if field != "" {
 		path += "." + field
 	}
-	if home, ok := s.policyFiles[name]; ok {
-		return home.Position(path)
-	}
-	return s.File.Position(path)
+	return cmp.Or(s.policyFiles[name], s.File).Position(path)
 }
 
 type source struct {

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -221,10 +222,7 @@ func (w *writer) facts(d config.Dependency) {
 func (w *writer) services() {
 	for _, s := range w.set.File.Services {
 		path := "services." + s.Name
-		file := w.set.File
-		if home, ok := w.set.services[s.Name]; ok {
-			file = home
-		}
+		file := cmp.Or(w.set.services[s.Name], w.set.File)
 		w.Report = append(w.Report, Entry{Kind: Lost, Position: file.Position(path), Path: path, To: w.to, Why: "a fact for lull lint; " + w.to.String() + " has no place for it"})
 	}
 }

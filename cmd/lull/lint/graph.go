@@ -26,34 +26,24 @@ func (p *pass) newGraph() graph {
 		seen     = 2
 	)
 	state := map[*service]int{}
-	type frame struct {
-		s    *service
-		next int
-	}
-	for _, root := range p.services {
-		if state[root] != 0 {
-			continue
-		}
-		stack := []frame{{s: root}}
-		state[root] = underWay
-		for len(stack) > 0 {
-			f := &stack[len(stack)-1]
-			if f.next == len(f.s.calls) {
-				state[f.s] = seen
-				g.order = append(g.order, f.s)
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			c := f.s.calls[f.next]
-			f.next++
+	var visit func(*service)
+	visit = func(s *service) {
+		state[s] = underWay
+		for _, c := range s.calls {
 			switch to := c.answered; {
 			case to == nil:
 			case state[to] == underWay:
 				g.back[c] = true
-			case state[to] == 0:
-				state[to] = underWay
-				stack = append(stack, frame{s: to})
+			case state[to] != seen:
+				visit(to)
 			}
+		}
+		state[s] = seen
+		g.order = append(g.order, s)
+	}
+	for _, root := range p.services {
+		if state[root] != seen {
+			visit(root)
 		}
 	}
 	slices.Reverse(g.order)

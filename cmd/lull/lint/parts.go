@@ -22,11 +22,10 @@ import (
 type Skip = convert.Skip
 
 type part struct {
-	file string
-	data []byte
-	// line and column are added to the places of data to get those of the file.
-	line, column int
-	fixed        *config.Position // if not nil, the place of everything: data is not in the file as it is
+	file  string
+	data  []byte
+	line  int              // is added to the lines of data to get those of the file
+	fixed *config.Position // if not nil, the place of everything: data is not in the file as it is
 }
 
 func (t part) asFile() convert.File { return convert.File{Name: t.file, Data: t.data} }
@@ -36,7 +35,7 @@ func (t part) place(line, column int) (int, int) {
 	if t.fixed != nil {
 		return t.fixed.Line, t.fixed.Column
 	}
-	return line + t.line, column + t.column
+	return line + t.line, column
 }
 
 type gathering struct {
@@ -137,7 +136,7 @@ func (g *gathering) configMaps(t part) (read, others bool) {
 			others = true
 			continue
 		}
-		inner := part{file: t.file, data: e.Data, line: t.line, column: t.column}
+		inner := part{file: t.file, data: e.Data, line: t.line}
 		if e.Whole {
 			line, column := t.place(e.At.Line, e.At.Column)
 			inner.fixed = &config.Position{File: t.file, Line: line, Column: column}
@@ -152,17 +151,13 @@ func (g *gathering) configMaps(t part) (read, others bool) {
 func (g *gathering) readForeign() {
 	for {
 		set, _, err := convert.Read(g.foreign, convert.Options{Found: g.found, Foreign: true})
-		wrong, ok := errors.AsType[config.Mistakes](err)
-		if !ok {
+		if _, wrong := errors.AsType[config.Mistakes](err); !wrong {
 			g.policiesOf(set)
 			return
 		}
 		bad := map[string]bool{}
 		for _, m := range mistakes("", err) {
 			g.report.Findings = append(g.report.Findings, m)
-			bad[m.File] = true
-		}
-		for _, m := range wrong {
 			bad[m.File] = true
 		}
 		left := slices.DeleteFunc(slices.Clone(g.foreign), func(f convert.File) bool { return bad[f.Name] })

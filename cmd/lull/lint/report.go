@@ -39,12 +39,7 @@ func (r Report) Ignored() int { return len(r.Findings) - r.Count(Note) }
 func (r Report) Summary() string {
 	var b strings.Builder
 	n := r.Count(Note)
-	if n > 0 {
-		b.WriteString(term.Counted(n, "finding"))
-	} else {
-		b.WriteString("nothing found")
-	}
-	fmt.Fprintf(&b, " in %s", term.Counted(len(r.Files), "file"))
+	fmt.Fprintf(&b, "%s in %s", choice.Either(n > 0, term.Counted(n, "finding"), "nothing found"), term.Counted(len(r.Files), "file"))
 	if n > 0 {
 		var parts []string
 		for _, s := range []Severity{Error, Warning, Note} {

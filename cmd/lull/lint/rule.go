@@ -115,13 +115,7 @@ func nearestRule(id string) string { return choice.Nearest(id, ruleIDs()) }
 
 func paragraph(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-func paragraphs(why string) []string {
-	var out []string
-	for p := range strings.SplitSeq(why, "\n\n") {
-		out = append(out, paragraph(p))
-	}
-	return out
-}
+func paragraphs(why string) []string { return choice.Each(strings.Split(why, "\n\n"), paragraph) }
 
 // Explain returns the full description of the rule, for people.
 func (r Rule) Explain() string {

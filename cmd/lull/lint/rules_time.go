@@ -169,10 +169,7 @@ func (d *dependency) orLonger(fix Fix, t timeline) Fix {
 const longest = 1000 * time.Hour
 
 func (p *pass) neverAtAll(d *dependency, end time.Duration) bool {
-	n, retry := d.attempts(), 1
-	if d.endless() {
-		n = 2
-	}
+	n, retry := choice.Either(d.endless(), 2, d.attempts()), 1
 	for sum := time.Duration(0); retry < n; retry++ {
 		if sum = saturating.Add(sum, shortest(d.Policy.Backoff, retry)); sum >= end {
 			break

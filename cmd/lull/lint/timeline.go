@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"math"
+	"sort"
 	"time"
 
 	"github.com/lullgo/lull"
@@ -41,13 +42,9 @@ func (t timeline) own(retry int) time.Duration {
 func (t timeline) begins(attempt int) time.Duration {
 	sum := t.room
 	for n := 1; n < attempt && sum < math.MaxInt64; n++ {
-		sum = saturating.Add(sum, t.next(n))
+		sum = saturating.Add(sum, saturating.Add(t.attempt(), saturating.Add(t.own(n), t.room)))
 	}
 	return sum
-}
-
-func (t timeline) next(attempt int) time.Duration {
-	return saturating.Add(t.attempt(), saturating.Add(t.own(attempt), t.room))
 }
 
 func (t timeline) attempt() time.Duration {
@@ -83,25 +80,12 @@ func (t timeline) each(attempts int, limit time.Duration) time.Duration {
 
 // useful is how many attempts fit into limit if each takes its full time, and the last at least the given part of it.
 func (t timeline) useful(limit, need time.Duration) int {
-	begins := t.room
-	for n := 1; n <= t.attempts; n++ {
-		if saturating.Add(begins, need) > limit {
-			return n - 1
-		}
-		begins = saturating.Add(begins, t.next(n))
-	}
-	return t.attempts
+	return sort.Search(t.attempts, func(n int) bool { return saturating.Add(t.begins(n+1), need) > limit })
 }
 
 // starts is how many attempts begin before the deadline in any case.
 func (t timeline) starts(limit time.Duration) int {
-	begins := t.room
-	for n := 1; n < t.attempts; n++ {
-		if begins = saturating.Add(begins, t.next(n)); begins >= limit {
-			return n
-		}
-	}
-	return t.attempts
+	return 1 + sort.Search(t.attempts-1, func(n int) bool { return t.begins(n+2) >= limit })
 }
 
 type ledger struct {
@@ -144,8 +128,7 @@ func (t timeline) attemptByAttempt(l *ledger, attempts int) {
 		if skip := attempts - n; n == shown && skip > 1 {
 			end := t.begins(attempts)
 			l.add(end-l.sum, "%d more attempts, and the waits between", skip)
-			n = attempts
-			l.add(t.attempt(), "attempt %d", n)
+			l.add(t.attempt(), "attempt %d", attempts)
 			return
 		}
 		if n > 1 && t.own(n-1) > 0 {
@@ -154,11 +137,7 @@ func (t timeline) attemptByAttempt(l *ledger, attempts int) {
 		if t.room > 0 {
 			l.add(t.room, "for room before attempt %d", n)
 		}
-		if n == 1 {
-			l.add(t.attempt(), "attempt 1%s", t.byItself)
-			continue
-		}
-		l.add(t.attempt(), "attempt %d", n)
+		l.add(t.attempt(), "attempt %d%s", n, choice.Either(n == 1, t.byItself, ""))
 	}
 }
 

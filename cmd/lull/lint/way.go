@@ -194,18 +194,12 @@ func (s *service) arrives() load { return load{1, uint64(max(s.Deliveries, 1)) -
 // product is a×b, or the largest number if that overflows.
 func product(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
-	if hi != 0 {
-		return math.MaxUint64
-	}
-	return lo
+	return choice.Either(hi != 0, math.MaxUint64, lo)
 }
 
 func plus(a, b uint64) uint64 {
 	s, carry := bits.Add64(a, b, 0)
-	if carry != 0 {
-		return math.MaxUint64
-	}
-	return s
+	return choice.Either(carry != 0, math.MaxUint64, s)
 }
 
 func attemptsFigure(n uint64) string {

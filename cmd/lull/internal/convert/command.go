@@ -100,9 +100,12 @@ func (f Command) convert(env cli.Env) (out convert.Output, err error) {
 		return out, errors.Join(err, unread, mistakes(files, o))
 	}
 	if to == nil {
-		if to, err = otherThan(files, o); err != nil {
-			return out, err
+		if slices.ContainsFunc(files, func(f convert.File) bool {
+			return o.From != nil && *o.From == convert.Lull || o.From == nil && convert.IsPolicyFile(f)
+		}) {
+			return out, problem.List{{Field: "--to", Value: "missing", Allowed: "the format that policies become: " + convert.TargetNames()}}
 		}
+		to = new(convert.Lull)
 	}
 	out, err = convert.Convert(files, *to, o)
 	if err != nil && !errors.Is(err, convert.ErrNothing) {
@@ -180,17 +183,6 @@ func mistakes(files []convert.File, o convert.Options) error {
 		return cli.Fail(cli.Misused, all)
 	}
 	return nil
-}
-
-// otherThan returns the format lull, or an error if the files have that one.
-func otherThan(files []convert.File, o convert.Options) (*convert.Format, error) {
-	to := convert.Lull
-	for _, file := range files {
-		if o.From != nil && *o.From == convert.Lull || o.From == nil && convert.IsPolicyFile(file) {
-			return nil, problem.List{{Field: "--to", Value: "missing", Allowed: "the format that policies become: " + convert.TargetNames()}}
-		}
-	}
-	return &to, nil
 }
 
 // converted gives an error of Convert its exit code, and its fields the names of flags.

@@ -136,16 +136,7 @@ type gate struct{ shut, opened chan struct{} }
 func (g gate) close() { close(g.shut) }
 func (g gate) open()  { close(g.opened) }
 
-func (g gate) isShut() bool { return !isClosed(g.opened) && isClosed(g.shut) }
-
-func isClosed(c chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
+func (g gate) isShut() bool { return !sleep.IsOver(g.opened) && sleep.IsOver(g.shut) }
 
 // wait returns when the gate is open, and reports whether it had to wait.
 func (g gate) wait(ctx context.Context) bool {

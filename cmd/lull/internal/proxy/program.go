@@ -163,6 +163,7 @@ func (r *running) run(ctx context.Context) (code int, err error) {
 	drain := cmp.Or(f.Drain, proxy.DefaultDrain)
 	w := r.wiring.Proxy()
 	w.Record = func(one *proxy.Record) { r.wiring.Count(one); r.log.record(one) }
+	w.Warn = func(err error) { r.say(err) }
 	w.Observe, w.Listen, w.Drain = page, r.open.listen, drain
 	if r.proxy, err = proxy.New(f.Config(), w); err != nil {
 		return exitWrong, err

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/scenario"
 )
@@ -30,7 +32,6 @@ type Command struct {
 	FalseTimeouts cli.Text `placeholder:"0.1%" default:"0.1%" help:"The share of healthy attempts that a timeout may cut off: 0.001% to 5%."`
 	HedgeLoad     cli.Text `placeholder:"2%" default:"2%" help:"How many more attempts hedging may cost: 0.1% to 20%."`
 	Seeds         cli.Text `placeholder:"6" default:"6" help:"Runs of each policy in each world: 3 to 100."`
-	Workers       cli.Text `placeholder:"N" help:"How many simulations run at the same time. Default: one for each processor. The answer does not depend on this."`
 	Quiet         bool     `help:"Show no progress."`
 }
 
@@ -55,7 +56,7 @@ Exit codes: 0 there is an answer, 1 --check found a value outside of its interva
 the run was interrupted, 2 the command line or a file is wrong.`
 }
 
-// A task is what is read of the flags and files.
+// A task is what is read of the flags and files, and then what tune answers.
 type task struct {
 	Command
 	goals      goals
@@ -64,13 +65,14 @@ type task struct {
 	dependency int // of the file
 	present    lull.Policy
 	bench      bench
-	notes      []string
+	shown      int // of the bench's worlds, in the table
+	decision
 }
 
 func (f Command) task() (t task, err error) {
 	var l problem.List
 	var wrong cli.Mistakes
-	t = task{Command: f}
+	t = task{Command: f, file: &config.PolicyFile{}}
 	t.goals.falseTimeouts = share(&l, "--false-timeouts", f.FalseTimeouts, 0.00001, 0.05)
 	t.goals.hedgeLoad = share(&l, "--hedge-load", f.HedgeLoad, 0.001, 0.2)
 	if f.SLO != "" {
@@ -78,60 +80,42 @@ func (f Command) task() (t task, err error) {
 		l.Check(err == nil, "--slo", f.SLO.Quoted(), "a time from 1ms to 1h and a percentage from 50 to less than 100, such as 800ms@99.9")
 	}
 	t.bench.Seeds = cli.Whole(&l, "--seeds", f.Seeds, 3, 100)
-	if f.Workers != "" {
-		t.bench.Workers = cli.Whole(&l, "--workers", f.Workers, 1, 1024)
-	}
 	l.Check(f.Dependency == "" || f.Policy != "", "--dependency", "without --policy", "both or none")
 	l.Check(!f.Check || f.Policy != "", "--check", "without --policy", "the policy file that is checked")
 	l.Check(!f.Check || f.Output == "" && f.Report == "", "--check", "with -o or --report", "none of these: nothing is flown")
-	for i, name := range []cli.Text{f.Output, f.Report} {
-		if name != "" && cli.CanWrite(string(name)) != nil { // which should not cost a run
-			l.Add([]string{"-o", "--report"}[i], name.Quoted(), "a file that can be written")
-		}
-	}
 	wrong.Add(l.Err())
+	if f.Output != "" {
+		wrong.In("-o", cli.CanWrite(string(f.Output)))
+	}
+	if f.Report != "" {
+		wrong.In("--report", cli.CanWrite(string(f.Report)))
+	}
 	s, learned, err := scenario.ReadLearned(string(f.World))
 	wrong.Add(cli.CannotRead(err))
-	if err == nil && learned == nil {
-		err = fmt.Errorf("%s has no section learned: want a world that lull learn wrote", f.World)
-		wrong.Add(err)
-	}
 	if err == nil {
 		t.facts, err = factsOf(s, learned)
 		wrong.In(string(f.World), err)
 	}
-	service := "service"
-	if err == nil {
-		service = s.Services[t.facts.service].Name
-	}
-	t.file = &config.PolicyFile{Dependencies: []config.Dependency{{Name: service}}}
 	if f.Policy != "" {
-		file, failed := config.ReadPolicyFile(string(f.Policy))
-		wrong.Add(cli.CannotRead(failed))
-		if failed == nil {
-			t.file = file
-			t.dependency, failed = dependencyOf(file, string(f.Dependency), service)
-			wrong.In("--dependency", failed)
-		}
+		t.file, err = config.ReadPolicyFile(string(f.Policy))
+		wrong.Add(cli.CannotRead(err))
 	}
 	if len(wrong) > 0 {
+		return t, wrong
+	}
+	service := s.Services[t.facts.service].Name
+	if f.Policy == "" {
+		t.file.Dependencies = []config.Dependency{{Name: service}}
+	}
+	names := choice.Each(t.file.Dependencies, func(d config.Dependency) string { return d.Name })
+	wanted := cmp.Or(string(f.Dependency), choice.Either(len(names) == 1, names[0], service))
+	if t.dependency = slices.Index(names, wanted); t.dependency < 0 {
+		wrong.In("--dependency", fmt.Errorf("%q is none of the policy file: want one of %q", wanted, names))
 		return t, wrong
 	}
 	t.present = t.file.Dependencies[t.dependency].Policy
 	t.bench.InTime, t.bench.Patience = t.goals.slo, t.facts.patience
 	return t, nil
-}
-
-// dependencyOf returns which dependency of the file is meant: the one of that name, the only one, or the one that is called as
-// the service is.
-func dependencyOf(file *config.PolicyFile, name, service string) (int, error) {
-	var names []string
-	for i, d := range file.Dependencies {
-		if names = append(names, d.Name); d.Name == cmp.Or(name, service) || name == "" && len(file.Dependencies) == 1 {
-			return i, nil
-		}
-	}
-	return 0, fmt.Errorf("%q is none of the policy file: want one of %q", cmp.Or(name, service), names)
 }
 
 // share reads a percentage.
@@ -159,40 +143,46 @@ func (f Command) Run(env cli.Env) error {
 		return err
 	}
 	if f.Check {
-		return t.check(env)
+		return t.check(env.Stdout)
 	}
-	t.bench.Worlds, t.notes = t.facts.around()
+	worlds, shown, notes, err := t.facts.around()
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.World, err)
+	}
+	t.bench.Worlds, t.shown = worlds, shown
 	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
 	t.bench.progress = func(flights int, what string) {
 		p.Show(func(time.Duration) string { return fmt.Sprintf("%d flights flown, now %s", flights, what) })
 	}
-	d, err := t.bench.decide(env.Context, t.present, &t.facts, t.goals)
+	var rows [][]string
 	var page bytes.Buffer
+	var policy []byte
+	if t.decision, err = t.bench.decide(env.Context, t.present, &t.facts, t.goals); err == nil {
+		t.notes = append(notes, t.notes...)
+		rows, err = t.table(env.Context)
+	}
 	if err == nil && f.Report != "" {
-		err = t.writePage(env.Context, &page, d)
+		err = t.writePage(env.Context, &page, rows)
 	}
 	p.End()
+	if err == nil {
+		policy, err = t.policyFile()
+	}
 	if err != nil {
 		return err
 	}
-	if err := t.print(env, d); err != nil {
-		return err
-	}
-	if f.Report != "" {
-		if err := cli.WriteWhole(string(f.Report), page.Bytes()); err != nil {
-			return err
+	t.print(env.Stdout, rows)
+	for _, x := range []struct {
+		what string
+		name cli.Text
+		data []byte
+	}{{"page", f.Report, page.Bytes()}, {"policy", f.Output, policy}} {
+		if x.name != "" {
+			if err := cli.WriteWhole(string(x.name), x.data); err != nil {
+				return err
+			}
+			fmt.Fprintf(env.Stdout, "\nThe %s is in %s.\n", x.what, x.name)
 		}
-		fmt.Fprintf(env.Stdout, "\nThe page is in %s.\n", f.Report)
-	}
-	if f.Output != "" {
-		file, err := t.policyFile(d)
-		if err != nil {
-			return err
-		}
-		if err := cli.WriteWhole(string(f.Output), file); err != nil {
-			return err
-		}
-		fmt.Fprintf(env.Stdout, "\nThe policy is in %s.\n", f.Output)
 	}
 	return nil
 }

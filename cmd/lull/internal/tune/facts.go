@@ -2,12 +2,14 @@ package tune
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
@@ -35,84 +37,58 @@ type facts struct {
 func factsOf(s sim.Scenario, l *scenario.Learned) (facts, error) {
 	f := facts{scenario: s, learned: l}
 	f.fleet = slices.IndexFunc(s.Fleets, func(x sim.Fleet) bool { return x.Policy == "" })
-	if f.fleet < 0 || len(s.Topics) > 0 {
-		return f, fmt.Errorf("fleets: want one without a policy of its own, and no topics: tune is about the policy of callers")
+	switch {
+	case l == nil:
+		return f, errors.New("learned is missing: want a world that lull learn wrote")
+	case f.fleet < 0 || len(s.Topics) > 0:
+		return f, errors.New("fleets: want one without a policy of its own, and no topics: tune is about the policy of callers")
 	}
-	fleet := &s.Fleets[f.fleet]
+	f.scenario.Fleets = slices.Clone(s.Fleets)
+	fleet := &f.scenario.Fleets[f.fleet]
+	f.patience = cmp.Or(fleet.AttemptTimeout, l.Time("attempt timeout"))
+	for i := range f.scenario.Fleets {
+		if s.Fleets[i].Policy == "" {
+			f.scenario.Fleets[i].AttemptTimeout = 0 // the policy has it
+		}
+	}
+	fleet.Deadline = cmp.Or(fleet.Deadline, l.Time("deadline of calls"))
+	delay := fleet.Network.Latency
+	f.network = max(2*delay.Max, choice.Either[time.Duration](delay.Kind == sim.Fixed, 2, 6)*delay.Mean)
 	f.service = slices.IndexFunc(s.Services, func(v sim.Service) bool { return v.Name == fleet.Calls })
 	service := &s.Services[f.service]
 	if len(service.Calls) == 0 { // else an attempt takes longer than the service's own time
 		f.times = scenario.SampleOf(service.Time)
 		for _, q := range l.Unknown { // each is about times that were not seen, for which the world has a bar at the end
-			if q.Path == f.of("time") {
-				f.times.Assumed++
-			}
+			f.times.Assumed += choice.Either(q.Path == f.of("time"), 1, 0)
 		}
 	}
-	f.patience = cmp.Or(fleet.AttemptTimeout, l.Time("attempt timeout"))
-	if fleet.Deadline == 0 {
-		f.scenario.Fleets = slices.Clone(s.Fleets)
-		f.scenario.Fleets[f.fleet].Deadline = l.Time("deadline of calls")
+	if from, to := s.Disturbance(); from < s.Horizon {
+		f.from, f.to = from, cmp.Or(to, s.Horizon)
 	}
-	if d := fleet.Network.Latency; d.Kind == sim.Fixed {
-		f.network = 2 * d.Mean
-	} else {
-		f.network = max(2*d.Max, 6*d.Mean)
-	}
-	for _, v := range s.Services {
-		for _, x := range v.Faults {
-			f.incident(x.At, x.At+x.For) // of one that repeats, the first
-		}
-	}
-	f.errors = service.Errors
-	if _, high, ok := l.Interval(f.of("errors")); ok {
-		f.errors = max(f.errors, high)
-	}
+	_, high, _ := l.Interval(f.of("errors"))
+	f.errors = max(service.Errors, high)
 	if mean := f.times.Mean(); service.Workers > 0 && mean > 0 && l.Asks(f.of("workers")) == "" {
 		workers := float64(service.Workers)
 		if low, _, ok := l.Interval(f.of("workers")); ok {
 			workers = min(workers, low)
 		}
 		f.capacity = workers * float64(max(service.Hosts, 1)) / mean.Seconds()
-	}
-	if seen := l.Fact("capacity, at least"); seen != nil && f.capacity == 0 {
+	} else if seen := l.Fact("capacity, at least"); seen != nil {
 		answers, _ := scenario.Number(seen.Low)
-		f.least = int(math.Ceil(answers * f.times.Mean().Seconds()))
+		f.least = int(math.Ceil(answers * mean.Seconds()))
 	}
-	f.overload(&fleet.Arrivals)
 	for i := range s.Fleets {
 		if s.Fleets[i].Calls == service.Name {
 			f.load += f.busiestOf(&s.Fleets[i].Arrivals)
 		}
 	}
-	rate := fmt.Sprintf("fleets.%d.arrivals.rate", f.fleet)
 	f.busiest = f.busiestOf(&fleet.Arrivals)
-	if _, high, ok := l.Interval(rate); ok && fleet.Arrivals.Rate > 0 {
+	if _, high, ok := l.Interval(fmt.Sprintf("fleets.%d.arrivals.rate", f.fleet)); ok && fleet.Arrivals.Rate > 0 {
 		f.busiest *= max(high/fleet.Arrivals.Rate, 1)
 		f.load *= max(high/fleet.Arrivals.Rate, 1)
 	}
 	f.seenP99 = f.usualP99()
 	return f, nil
-}
-
-// overload takes a time in which more arrives than the service can do for an incident.
-func (f *facts) overload(a *sim.Arrivals) {
-	for i, p := range a.Ramp {
-		end := f.scenario.Horizon
-		if i+1 < len(a.Ramp) {
-			end = a.Ramp[i+1].At
-		}
-		if f.capacity > 0 && a.Rate*p.Factor > f.capacity && end > p.At {
-			f.incident(p.At, end)
-		}
-	}
-}
-
-func (f *facts) incident(from, to time.Duration) {
-	if f.to == 0 {
-		f.from = from
-	}
-	f.from, f.to = min(f.from, from), max(f.to, to)
 }
 
 // lasted is how long the incident lasted, 0 if there was none.
@@ -148,37 +124,66 @@ func (f *facts) busiestOf(a *sim.Arrivals) float64 {
 // usualP99 is the 95th percentile of the p99s of the steps outside of the incident: some have a few attempts only.
 func (f *facts) usualP99() time.Duration {
 	o := &f.learned.Observed
-	var all []float64
+	all := []float64{0} // if there are none
 	for i, v := range o.P99 {
 		at := time.Duration(i) * o.Step
 		if v > 0 && !math.IsInf(v, 0) && (f.to == 0 || at+o.Step <= f.from || at >= f.to+f.lasted()) {
 			all = append(all, v)
 		}
 	}
-	if len(all) == 0 {
-		return 0
-	}
 	slices.Sort(all)
 	return time.Duration(all[len(all)*95/100] * float64(time.Second))
 }
 
-// around returns the worlds in which policies are compared, with sentences about them.
-func (f *facts) around() ([]battery.World, []string) {
-	s := f.scenario
-	s.Fleets = slices.Clone(s.Fleets)
-	for i := range s.Fleets {
-		if s.Fleets[i].Policy == "" {
-			s.Fleets[i].AttemptTimeout = 0 // the policy has it
-		}
-	}
-	worlds, notes := battery.Incident{Scenario: s, Fleet: f.fleet, Service: f.service, From: f.from, To: f.to, Capacity: f.capacity, LeastWorkers: f.least}.Around()
-	if len(f.learned.Unknown) > 0 {
-		var paths []string
-		for _, q := range f.learned.Unknown {
-			paths = append(paths, q.Path)
-		}
+// draws is how many draws of the uncertain values are flown beside the world.
+const draws = 4
+
+// around returns the worlds in which policies are compared, with sentences about them. The first, so many are the file's own, are those
+// around the values of the file. In the others there are draws of what is not known exactly, and each fault once again.
+func (f *facts) around() (all []battery.World, own int, notes []string, err error) {
+	all, notes = f.neighbours()
+	own = len(all)
+	if paths := choice.Each(f.learned.Unknown, func(q scenario.Question) string { return q.Path }); len(paths) > 0 {
 		slices.Sort(paths)
-		notes = append(notes, fmt.Sprintf("The world has open questions, and is flown as it assumes: %s.", strings.Join(slices.Compact(paths), ", ")))
+		notes = append(notes, fmt.Sprintf("The world has open questions: %s. It is flown as it assumes; lull learn --ask asks them.", strings.Join(slices.Compact(paths), ", ")))
 	}
-	return worlds, notes
+	drawn, err := f.learned.Draws(f.scenario, draws, firstSeeds[0])
+	for i, d := range drawn {
+		d.Scenario.Fleets = slices.Clone(d.Scenario.Fleets)
+		fleet := &d.Scenario.Fleets[f.fleet]
+		if f.asks("processes") != "" { // from few to so many that each calls once in ten seconds
+			fleet.Processes = max(int(math.Pow(10*f.busiest, float64(i+1)/draws)), 1)
+		}
+		if f.lasted() > 0 && !f.learned.Observed.OfCalls() { // circuit breakers may have refused as many as called before it
+			fleet.Arrivals.Ramp = slices.Clone(fleet.Arrivals.Ramp)
+			usual := 0.0
+			for k := range fleet.Arrivals.Ramp {
+				if p := &fleet.Arrivals.Ramp[k]; k == 0 || p.At < f.from {
+					usual = p.Factor
+				} else {
+					p.Factor = max(p.Factor, usual)
+				}
+			}
+		}
+		if battery.Digest(d.Scenario) == battery.Digest(f.scenario) {
+			continue
+		}
+		of, err := factsOf(d.Scenario, f.learned)
+		if err != nil {
+			return nil, 0, nil, err
+		}
+		worlds, _ := of.neighbours()
+		for k, w := range worlds {
+			if w.Name = fmt.Sprintf("%s, draw %d", w.Name, i+1); k == 0 || k%draws == i {
+				all = append(all, w)
+			}
+		}
+	}
+	return all, own, notes, err
+}
+
+// neighbours returns the world, its peace, and its peace with other faults.
+func (f *facts) neighbours() ([]battery.World, []string) {
+	return battery.Incident{Scenario: f.scenario, Fleet: f.fleet, Service: f.service, From: f.from, To: f.to,
+		Capacity: f.capacity, LeastWorkers: f.least}.Around()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/engine"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/battery"
 )
 
@@ -25,8 +26,8 @@ type comparison struct {
 	loss    string   // the first world where it is worse than one of them; empty: none
 }
 
-// compare flies p beside each of others in every world, until it loses.
-func (b *bench) compare(ctx context.Context, what string, from uint64, p lull.Policy, others ...lull.Policy) (c comparison, err error) {
+// compare flies p beside each of others in every world, until it loses, or does not win in the learned world although it must.
+func (b *bench) compare(ctx context.Context, what string, must bool, from uint64, p lull.Policy, others ...lull.Policy) (c comparison, err error) {
 	for w := range b.Worlds {
 		b.progress(b.Flights, what+" in "+b.Worlds[w].Name)
 		for i, other := range others {
@@ -45,23 +46,27 @@ func (b *bench) compare(ctx context.Context, what string, from uint64, p lull.Po
 				}
 			}
 		}
+		if must && !c.learned {
+			break
+		}
 	}
 	return c, nil
 }
 
 // inWords is a difference for people: "held −0.31 calls".
 func inWords(d battery.Difference) string {
-	switch {
-	case d.Figure == "success":
+	switch d.Figure {
+	case "success":
 		return fmt.Sprintf("success %+.3g ± %.2g points", 100*d.By, 100*d.Half)
-	case d.Figure == "back" && math.IsInf(d.By, 0):
-		return map[bool]string{true: "it comes back, the other does not", false: "it does not come back with some seeds"}[d.By > 0]
-	case d.Figure == "back":
-		return fmt.Sprintf("back %+.3g ± %.2g s", -d.By, d.Half)
-	case d.Figure == "held":
+	case "held":
 		return fmt.Sprintf("%+.3g ± %.2g calls held", -d.By, d.Half)
+	case "attempts":
+		return fmt.Sprintf("%+.3g ± %.2g attempts a call", -d.By, d.Half)
 	}
-	return fmt.Sprintf("%+.3g ± %.2g attempts a call", -d.By, d.Half)
+	if math.IsInf(d.By, 0) {
+		return choice.Either(d.By > 0, "it comes back, the other does not", "it does not come back with some seeds")
+	}
+	return fmt.Sprintf("back %+.3g ± %.2g s", -d.By, d.Half)
 }
 
 // A decision is what tune answers.
@@ -72,23 +77,18 @@ type decision struct {
 	notes       []string
 }
 
-const (
-	chosenWith    = 1    // the first seed of the choice
-	confirmedWith = 1001 // and of the flights that confirm it
-)
+// firstSeeds are those of the flights by which a value is chosen, and of those that confirm it.
+var firstSeeds = []uint64{1, 1001}
 
-// decide keeps the proposals that win in the learned world and lose nowhere, one after the other, and confirms the sum with seeds that it was
-// not chosen by. present is the policy in use; without one it is the zero policy.
+// decide keeps the proposals that win in the learned world and lose nowhere, one after the other. present is the policy in use, or the
+// zero policy.
 func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goals) (d decision, err error) {
 	var zero lull.Policy
 	d.base = present
-	if r := f.attemptTimeout(lull.Policy{AttemptTimeout: time.Hour, Deadline: engine.NoTimeout}, g); r.Value != "" {
-		if b.Shortest, err = time.ParseDuration(r.Value); err != nil {
-			return d, err
-		}
-	}
+	needed := f.attemptTimeout(lull.Policy{AttemptTimeout: time.Hour, Deadline: engine.NoTimeout}, g)
+	b.Shortest, _ = time.ParseDuration(needed.Value) // 0: it is not known
 	if b.Flown(present) != b.Flown(zero) {
-		c, err := b.compare(ctx, "the zero policy", chosenWith, zero, present)
+		c, err := b.compare(ctx, "the zero policy", false, firstSeeds[0], zero, present)
 		if err != nil {
 			return d, err
 		}
@@ -101,64 +101,40 @@ func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goa
 	if g.slo == 0 {
 		d.notes = append(d.notes, "Without --slo a success counts, however late it is.")
 	}
-	d.proposals = propose(f, d.base, g)
-	d.tuned = d.base
-	var kept []*proposal
+	d.proposals, d.tuned = propose(f, d.base, g), d.base
 	for i := range d.proposals {
 		r := &d.proposals[i]
 		if r.Value == "" {
 			r.Verdict = "stays: " + r.Why
 			continue
 		}
-		others := []lull.Policy{d.tuned}
-		if d.tuned != d.base {
-			others = append(others, d.base)
-		}
 		for _, value := range append([]string{r.Value}, r.Looser...) {
 			r.Value = value
-			with, err := r.with(d.tuned)
+			with, err := r.in(d.tuned)
 			if err != nil {
 				r.Verdict = "stays: it does not fit the others (" + strings.Join(strings.Fields(err.Error()), " ") + ")"
 				continue
 			}
-			c, err := b.compare(ctx, r.Field+" "+value, chosenWith, with, others...)
-			if err != nil {
-				return d, err
+			c := comparison{learned: true}
+			for _, from := range firstSeeds {
+				if c.loss == "" && c.learned {
+					if c, err = b.compare(ctx, r.Field+" "+value, true, from, with, d.tuned, d.base); err != nil {
+						return d, err
+					}
+				}
 			}
-			if c.loss != "" {
-				r.Verdict = "stays: worse in " + c.loss
+			if r.Verdict = "stays: worse in " + c.loss; c.loss != "" {
 				continue
 			}
-			switch wins := strings.Join(c.wins, "; "); {
-			case c.learned:
-				r.Verdict, r.Kept = "changes: better in "+wins, true
-				d.tuned, kept = with, append(kept, r)
-			case wins != "":
-				r.Verdict = "stays: better, but not in the learned world: " + wins
-			default:
-				r.Verdict = "stays: no difference that counts"
+			if r.Verdict = "stays: no better in the learned world"; c.learned {
+				r.Verdict, r.Kept, d.tuned = "changes: better in "+strings.Join(c.wins, "; "), true, with
 			}
 			break
 		}
 	}
-	for len(kept) > 0 {
-		c, err := b.compare(ctx, "the sum", confirmedWith, d.tuned, d.base)
-		if err != nil || c.loss == "" && c.learned {
-			return d, err
-		}
-		last := kept[len(kept)-1]
-		last.Kept = false
-		last.Verdict = "stays: with other seeds worse in " + c.loss
-		if c.loss == "" {
-			last.Verdict = "stays: with other seeds no better in the learned world"
-		}
-		kept = kept[:len(kept)-1]
-		d.tuned = d.base
-		for _, r := range kept {
-			if d.tuned, err = r.with(d.tuned); err != nil {
-				return d, err
-			}
-		}
+	runs, err := b.Fly(ctx, d.tuned, 1, firstSeeds[0])
+	if peace := (&battery.Flown{Runs: runs}).Success(); err == nil && peace < g.target {
+		d.notes = append(d.notes, fmt.Sprintf("The SLO is not met even in peace: %s of the calls succeed within %v. No value here can make the service quicker.", percent(peace), g.slo))
 	}
-	return d, nil
+	return d, err
 }

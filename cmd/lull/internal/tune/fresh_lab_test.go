@@ -40,7 +40,9 @@ func TestProposalsAreNoWorseThanTheZeroPolicy(t *testing.T) {
 			t.Fatal(w, err)
 		}
 		b := bench{battery.Trial{Seeds: 6, Patience: f.patience}, func(int, string) {}}
-		b.Worlds, _ = f.around()
+		if b.Worlds, _, _, err = f.around(); err != nil {
+			t.Fatal(w, err)
+		}
 		d := must.Have(b.decide(t.Context(), lull.Policy{}, &f, goals{falseTimeouts: 0.001, hedgeLoad: 0.02}))
 		if d.tuned == d.base {
 			t.Logf("%s: keep, %d flights, %v", w, b.Flights, time.Since(start).Round(100*time.Millisecond))

@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -12,108 +11,100 @@ import (
 
 	"github.com/lullgo/lull"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
+	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/config"
+	"github.com/lullgo/lull/config/syntax"
+	"github.com/lullgo/lull/internal/choice"
+	"github.com/lullgo/lull/internal/must"
+	"github.com/lullgo/lull/internal/tree"
 	"github.com/lullgo/lull/lab/battery"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
 // answer is the first sentence.
-func (t *task) answer(d decision) string {
+func (t *task) answer() string {
 	changes := 0
-	for _, r := range d.proposals {
-		if r.Kept {
-			changes++
-		}
+	for _, r := range t.proposals {
+		changes += choice.Either(r.Kept, 1, 0)
 	}
 	switch {
-	case changes == 0 && t.Policy == "":
-		return "Keep the zero policy: nothing that the data supports is better in this world and worse in none."
-	case changes == 0 && d.asGood:
+	case changes > 0:
+		return choice.Either(t.asGood, "The zero policy is as good as the one in use. From there, change ", "Change ") + term.Counted(changes, "field") + "."
+	case t.asGood:
 		return "The zero policy is as good as the one in use: keep the zero policy."
-	case changes == 0:
-		return "Keep the policy in use: nothing that the data supports is better in this world and worse in none."
-	case d.asGood:
-		return fmt.Sprintf("The zero policy is as good as the one in use. From there, change %s.", term.Counted(changes, "field"))
 	}
-	return fmt.Sprintf("Change %s.", term.Counted(changes, "field"))
+	return "Keep the " + choice.Either(t.Policy == "", "zero policy", "policy in use") + ": nothing that the data supports is better in this world and worse in none."
 }
 
-// reasons are sentences about a proposal.
-func (r *proposal) reasons() (all []string) {
-	add := func(what, text string) {
-		if text != "" {
-			all = append(all, what+text+".")
-		}
-	}
-	add("Data: ", r.Data)
+// head says what a proposal is about.
+func (r *proposal) head() string {
+	text := r.Field + ": " + r.InUse
 	if r.Value != "" {
-		add("Formula: ", r.Formula)
-		add("Price: ", r.Price)
+		text += ", proposed " + r.Value
+	}
+	if r.Allowed != "" {
+		text += "; the data allows " + r.Allowed
+	}
+	return text
+}
+
+// reasons are what became of a proposal, and why.
+func (r *proposal) reasons() []string {
+	all := []string{r.Verdict + "."}
+	if r.Value != "" || r.Allowed != "" {
+		all = append(all, "Data: "+r.Data+".")
+	}
+	if r.Value != "" {
+		all = append(all, "Formula: "+r.Formula+".", "Price: "+r.Price+".")
 	}
 	return all
 }
 
 // print prints the answer with its reasons.
-func (t *task) print(env cli.Env, d decision) error {
-	rows, err := t.table(env.Context, d)
-	if err != nil {
-		return err
+func (t *task) print(out io.Writer, rows [][]string) {
+	var b strings.Builder
+	for _, text := range slices.Concat([]string{t.answer()}, t.notes) {
+		b.WriteString(term.Fill("", text))
 	}
-	out := bufio.NewWriter(env.Stdout)
-	fmt.Fprint(out, term.Fill("", t.answer(d)))
-	for _, note := range append(t.notes, d.notes...) {
-		fmt.Fprint(out, term.Fill("", note))
-	}
-	fmt.Fprintln(out)
-	for i := range d.proposals {
-		r := &d.proposals[i]
-		head := r.Field + ": " + r.InUse
-		if r.Value != "" {
-			head += ", proposed " + r.Value
-		}
-		if r.Allowed != "" {
-			head += "; the data allows " + r.Allowed
-		}
-		fmt.Fprint(out, term.Fill("", head))
-		for _, text := range append([]string{r.Verdict}, r.reasons()...) {
-			fmt.Fprint(out, term.Fill("  ", text))
+	b.WriteByte('\n')
+	for i := range t.proposals {
+		b.WriteString(term.Fill("", t.proposals[i].head()))
+		for _, text := range t.proposals[i].reasons() {
+			b.WriteString(term.Fill("  ", text))
 		}
 	}
-	fmt.Fprintln(out)
-	term.Table(out, rows, 100)
-	fmt.Fprint(out, term.Fill("", t.legend()))
-	fmt.Fprint(out, t.diff(d))
-	return out.Flush()
+	b.WriteByte('\n')
+	term.Table(&b, rows, 100)
+	b.WriteString(term.Fill("", t.legend()))
+	fmt.Fprint(out, b.String()+t.diff())
 }
 
 // contenders are the policies of the table, each once.
-func (t *task) contenders(d decision) []config.NamedPolicy {
-	all := []config.NamedPolicy{{Name: "zero"}}
+func (t *task) contenders() []sim.Contender {
+	all := []sim.Contender{{Name: "zero"}}
 	if t.present != (lull.Policy{}) {
-		all = append(all, config.NamedPolicy{Name: "in use", Policy: t.present})
+		all = append(all, sim.Contender{Name: "in use", Policy: t.present})
 	}
-	if d.tuned != d.base {
-		all = append(all, config.NamedPolicy{Name: "tuned", Policy: d.tuned})
+	if t.tuned != t.base {
+		all = append(all, sim.Contender{Name: "tuned", Policy: t.tuned})
 	}
 	return all
 }
 
-// table returns the figures of all contenders in all worlds, below their names. A star is beside policies that no other dominates.
-func (t *task) table(ctx context.Context, d decision) ([][]string, error) {
-	from := uint64(chosenWith)
-	if d.tuned != d.base {
-		from = confirmedWith
-	}
+// table returns the figures of all contenders in the worlds around the file's, below their names. A star is beside policies that
+// no other dominates.
+func (t *task) table(ctx context.Context) ([][]string, error) {
+	from := firstSeeds[choice.Either(t.tuned != t.base, 1, 0)]
 	rows := [][]string{{"world", "policy", "success", "back", "calls held", "attempts/call"}}
-	for w, world := range t.bench.Worlds {
+	for w, world := range t.bench.Worlds[:t.shown] {
 		name := world.Name
-		for _, c := range t.contenders(d) {
+		for _, c := range t.contenders() {
 			runs, err := t.bench.Fly(ctx, c.Policy, w, from)
 			mark := " *"
-			for _, other := range t.contenders(d) {
+			for _, other := range t.contenders() {
 				differences, failed := t.bench.Differences(ctx, other.Policy, c.Policy, w, from)
 				if slices.ContainsFunc(differences, battery.Difference.Better) && !slices.ContainsFunc(differences, battery.Difference.Worse) {
 					mark = ""
@@ -123,10 +114,7 @@ func (t *task) table(ctx context.Context, d decision) ([][]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			back := "–"
-			if !world.Stationary {
-				back = battery.BackIn(runs)
-			}
+			back := choice.Either(world.Stationary, "–", battery.BackIn(runs))
 			f := battery.Flown{Runs: runs}
 			rows = append(rows, []string{name, c.Name + mark, battery.Percent(runs), back, fmt.Sprintf("%.3g", f.Held()), fmt.Sprintf("%.3f", f.Amplification())})
 			name = ""
@@ -137,143 +125,91 @@ func (t *task) table(ctx context.Context, d decision) ([][]string, error) {
 
 // legend explains the table.
 func (t *task) legend() string {
-	success := "Success"
-	if t.goals.slo > 0 {
-		success += fmt.Sprintf(" within %v", t.goals.slo)
-	}
-	return fmt.Sprintf("%s and attempts are of all calls, back is after the fault, held is how many calls were in progress on average; means of %d seeds. * no other policy is better in one of them and worse in none.", success, t.bench.Seeds)
+	return fmt.Sprintf("Success%s and attempts are of all calls, back is after the fault, held is how many calls were in progress on average; means of %d seeds. * no other policy is better in one of them and worse in none. Not shown: %s with draws of what is not known exactly.",
+		choice.Either(t.goals.slo > 0, fmt.Sprintf(" within %v", t.goals.slo), ""), t.bench.Seeds, term.Counted(len(t.bench.Worlds)-t.shown, "world"))
 }
 
-// yaml is the part of a policy file that a policy is.
+// yaml is the part of a policy file that a valid policy is.
 func (t *task) yaml(p lull.Policy) string {
-	text, err := config.FormatPolicies([]config.NamedPolicy{{Name: t.file.Dependencies[t.dependency].Name, Policy: p}})
-	if err != nil { // of a valid policy
-		return err.Error() + "\n"
-	}
-	return string(text)
+	return string(must.Have(config.FormatPolicies([]config.NamedPolicy{{Name: t.file.Dependencies[t.dependency].Name, Policy: p}})))
 }
 
 // diff is what changes in the policy file, by lines.
-func (t *task) diff(d decision) string {
-	before, after := t.yaml(t.present), t.yaml(d.tuned)
-	var b strings.Builder
-	without := func(lines, others, mark string) {
-		for line := range strings.Lines(lines) {
-			if !slices.Contains(strings.SplitAfter(others, "\n"), line) {
-				b.WriteString(mark + line)
+func (t *task) diff() (text string) {
+	before, after := strings.SplitAfter(t.yaml(t.present), "\n"), strings.SplitAfter(t.yaml(t.tuned), "\n")
+	without := func(lines, others []string, mark string) {
+		for _, line := range lines {
+			if !slices.Contains(others, line) {
+				text += mark + line
 			}
 		}
 	}
-	if before != after {
-		b.WriteString("\n")
-	}
 	without(before, after, "- ")
 	without(after, before, "+ ")
-	return b.String()
+	return choice.Either(text == "", "", "\n") + text
 }
 
-// policyFile returns the file with the tuned policy, with comments.
-func (t *task) policyFile(d decision) ([]byte, error) {
+// policyFile returns the file with the tuned policy. Each reason stands above the line of its field.
+func (t *task) policyFile() ([]byte, error) {
 	file := *t.file
 	file.Dependencies = slices.Clone(file.Dependencies)
 	own := &file.Dependencies[t.dependency]
-	own.Policy = d.tuned
-	if d.asGood {
+	own.Policy = t.tuned
+	if t.asGood {
 		own.Preset = ""
 	}
 	text, err := config.FormatPolicyFile(&file)
 	if err != nil {
 		return nil, err
 	}
-	// Each reason stands above the line of its field, in the dependency that it is about.
-	above := map[string]string{}
-	for _, r := range d.proposals {
-		if key, _, _ := strings.Cut(r.Field, "."); r.Kept {
-			above[key] += commented("    ", r.Field+" was "+r.InUse+". "+strings.Join(append(r.reasons(), "It "+r.Verdict+"."), " "))
+	nodes := must.Have(syntax.ParseOwn("", text))
+	remark := func(n *tree.Node, text string) { n.Comment += term.Fill("", text) }
+	remark(nodes[0].Members[0].Value, fmt.Sprintf("%s By lull tune, from %s.", t.answer(), t.World))
+	for _, r := range t.proposals {
+		if r.Kept {
+			key, _, _ := strings.Cut(r.Field, ".")
+			of := nodes[0].Get("dependencies").Get(own.Name)
+			of = cmp.Or(of.Get(key), of) // the defaults of the file may have it
+			remark(of, r.Field+" was "+r.InUse+", and "+strings.Join(r.reasons(), " "))
 		}
 	}
-	var b strings.Builder
-	b.WriteString(commented("", fmt.Sprintf("%s By lull tune, from %s.", t.answer(d), t.World)))
-	head, _, _ := strings.Cut(strings.TrimPrefix(t.yaml(d.tuned), "dependencies:\n"), ":")
-	within := false
-	for line := range strings.Lines(string(text)) {
-		if indent := len(line) - len(strings.TrimLeft(line, " ")); indent <= 2 {
-			within = strings.HasPrefix(line, head+":")
-		} else if key, _, _ := strings.Cut(line[4:], ":"); within && indent == 4 {
-			b.WriteString(above[key])
-		}
-		b.WriteString(line)
-	}
-	return []byte(b.String()), nil
-}
-
-// commented returns text as lines of a comment.
-func commented(indent, text string) string {
-	lines := strings.Split(strings.TrimSuffix(term.Fill(indent+"# ", text), "\n"), "\n")
-	for i := range lines {
-		lines[i] = indent + "# " + strings.TrimPrefix(strings.TrimSpace(lines[i]), "# ")
-	}
-	return strings.Join(lines, "\n") + "\n"
+	return syntax.YAML(100, nodes...)
 }
 
 // check prints the interval of each field, and fails if the policy in use sets a value outside.
-func (t *task) check(env cli.Env) error {
-	outside := false
+func (t *task) check(out io.Writer) (err error) {
 	for _, r := range propose(&t.facts, t.present, t.goals) {
-		switch {
+		switch r.Value = ""; {
 		case r.Outside:
-			outside = true
-			fmt.Fprintf(env.Stdout, "%s: %s is %s: want %s\n", t.Policy, r.Field, r.InUse, r.Allowed)
-			fmt.Fprint(env.Stdout, term.Fill("  ", "Data: "+r.Data+"."))
+			err = errors.New("the policy has values outside of the intervals that the world allows")
+			fmt.Fprintf(out, "%s: %s is %s: want %s\n%s", t.Policy, r.Field, r.InUse, r.Allowed, term.Fill("  ", "Data: "+r.Data+"."))
 		case r.Allowed != "":
-			fmt.Fprintf(env.Stdout, "%s: %s; the world allows %s\n", r.Field, r.InUse, r.Allowed)
+			fmt.Fprintln(out, r.head())
 		default:
-			fmt.Fprint(env.Stdout, term.Fill("", r.Field+": "+r.InUse+", not checked: "+cmp.Or(r.Why, "the data has no interval")))
+			fmt.Fprint(out, term.Fill("", r.head()+", not checked: "+cmp.Or(r.Why, "the data has no interval")))
 		}
 	}
-	if outside {
-		return errors.New("the policy has values outside of the intervals that the world allows")
-	}
-	return nil
+	return err
 }
 
-// writePage writes the answer as a page, with charts of the learned world.
-func (t *task) writePage(ctx context.Context, out io.Writer, d decision) error {
-	w := t.bench.Worlds[0]
-	var cs []sim.Contender
-	for _, c := range t.contenders(d) {
-		cs = append(cs, sim.Contender{Name: c.Name, Policy: t.bench.Flown(c.Policy)})
-	}
-	summaries, err := sim.Compare(ctx, w.Scenario, cs, sim.CompareOptions{Seed: confirmedWith, Seeds: t.bench.Seeds, Workers: t.bench.Workers})
+// writePage writes the answer as a page, with charts of the learned world and the rows of the table that are about it.
+func (t *task) writePage(ctx context.Context, out io.Writer, rows [][]string) error {
+	s, cs := t.bench.Worlds[0].Scenario, t.contenders()
+	flown := choice.Each(cs, func(c sim.Contender) sim.Contender { c.Policy = t.bench.Flown(c.Policy); return c })
+	summaries, err := sim.Compare(ctx, s, flown, sim.CompareOptions{Seed: firstSeeds[1], Seeds: t.bench.Seeds})
 	if err != nil {
 		return err
 	}
-	yaml, err := scenario.Format(w.Scenario)
-	if err != nil {
-		return err
+	page := report.Page{Scenario: s, ScenarioYAML: string(must.Have(scenario.Format(s))), PoliciesYAML: t.yaml(t.tuned),
+		Version: cli.Version(), Windows: simulate.Windows(s), Summaries: summaries, Seed: firstSeeds[1], Seeds: t.bench.Seeds,
+		Notes: append([]string{t.answer()}, t.notes...)}
+	for i := range t.proposals {
+		page.Notes = append(page.Notes, t.proposals[i].head()+": "+strings.Join(t.proposals[i].reasons(), " "))
 	}
-	page := report.Page{Scenario: w.Scenario, ScenarioYAML: string(yaml), PoliciesYAML: t.yaml(d.tuned), Version: cli.Version(),
-		Summaries: summaries, Seed: confirmedWith, Seeds: t.bench.Seeds, Notes: append([]string{t.answer(d)}, append(t.notes, d.notes...)...)}
-	for i := range d.proposals {
-		r := &d.proposals[i]
-		page.Notes = append(page.Notes, r.Field+", in use "+r.InUse+": "+r.Verdict+". "+strings.Join(r.reasons(), " "))
-	}
-	rows, err := t.table(ctx, d)
-	if err != nil {
-		return err
-	}
-	for _, name := range rows[0][2:] {
-		page.Verdict.Columns = append(page.Verdict.Columns, report.Column{Name: name})
-	}
-	for _, row := range rows[1 : 1+len(cs)] { // those of the learned world
-		of := report.Row{Name: row[1]}
-		for _, text := range row[2:] {
-			of.Cells = append(of.Cells, report.Cell{Text: text})
-		}
-		page.Verdict.Rows = append(page.Verdict.Rows, of)
-	}
-	for _, x := range w.Scenario.Services[t.facts.service].Faults {
-		page.Windows = append(page.Windows, report.Window{From: x.At, To: min(x.At+x.For, w.Scenario.Horizon), Kind: "fault", Mark: x.Kind.String(), What: x.Kind.String()})
+	page.Verdict.Columns = choice.Each(rows[0][2:], func(name string) report.Column { return report.Column{Name: name} })
+	for _, row := range rows[1 : 1+len(cs)] {
+		cells := choice.Each(row[2:], func(text string) report.Cell { return report.Cell{Text: text} })
+		page.Verdict.Rows = append(page.Verdict.Rows, report.Row{Name: row[1], Cells: cells})
 	}
 	return report.Write(out, page)
 }

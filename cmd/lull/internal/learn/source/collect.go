@@ -273,7 +273,7 @@ func (c *collector) setFlows(s *observed.Series, i int, first int64, until time.
 var missing = observed.Point{Missing: true, Began: -1, Retries: -1, InFlight: -1}
 
 // setMissing marks the steps that not all processes cover from their beginning to their end. Logs that cover the same time are of
-// several processes.
+// several processes. One alone may be of any number.
 func (c *collector) setMissing(s *observed.Series) {
 	covered := make([]float64, len(s.Points))
 	for _, f := range c.files {
@@ -287,6 +287,9 @@ func (c *collector) setMissing(s *observed.Series) {
 		if len(s.Points) > 2 && covered[j] < float64(s.Processes)-.1 {
 			s.Points[j] = missing
 		}
+	}
+	if s.Processes == 1 {
+		s.Processes = 0
 	}
 }
 
