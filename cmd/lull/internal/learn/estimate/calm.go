@@ -83,13 +83,13 @@ func (s *steps) tail(h hist, share float64) tail {
 	return t
 }
 
-// judge finds what is worse than normal: stretches in which twice as many fail, or three times as many are slow, or a fifth more take longer than the median, and
+// judge finds what is worse than normal: stretches in which twice as many fail, or three times as many are slow, or two fifths more take longer than the median, and
 // steps in which much less is answered than arrives.
 func (s *steps) judge() {
 	s.bad = make([]bool, len(s.all))
 	s.mark(s.lost, s.all, s.failing, 2*s.failing+0.02)
 	s.mark(s.slow.in, s.ok, s.slow.share, 3*s.slow.share)
-	s.mark(s.half.in, s.ok, s.half.share, 1.2*s.half.share)
+	s.mark(s.half.in, s.ok, s.half.share, 1.4*s.half.share)
 	for i, ok := range s.ok {
 		expected := s.began[i]
 		if math.IsNaN(expected) && slices.Contains(s.bad[max(i-3, 0):min(i+4, len(s.bad))], true) {
@@ -102,7 +102,7 @@ func (s *steps) judge() {
 }
 
 // mark marks the stretches in which more than the share worst of n are in k, if that is no chance: normal is another share, with the dispersion that it has in most
-// fifths of the time. A stretch goes from where k exceeds the share to where the excess is the greatest, unless what lies between is certainly below it.
+// fifths of the time. A stretch goes from where k exceeds the share to where the excess is the greatest, unless what lies between is clearly below it.
 func (s *steps) mark(k, n []float64, normal, worst float64) {
 	if worst >= 1 {
 		return
@@ -119,7 +119,7 @@ func (s *steps) mark(k, n []float64, normal, worst float64) {
 			if excess += or(k[i]-worst*n[i], 0); excess > most {
 				most, to = excess, i+1
 			}
-			if gap := (run{to, i + 1}); excess <= 0 || surprise(sum(k, gap), worst*sum(n, gap)) < -certain {
+			if gap := (run{to, i + 1}); excess <= 0 || surprise(sum(k, gap), worst*sum(n, gap)) < -3*math.Sqrt(1-worst) {
 				break
 			}
 		}

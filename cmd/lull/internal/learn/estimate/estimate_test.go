@@ -114,6 +114,18 @@ func TestSlowDownOfMixedTimes(t *testing.T) {
 	w.within(t, map[string]float64{"services.0.faults.0.at": 59.3, "services.0.faults.0.for": 30, "service time p50": 0.0032})
 }
 
+// What was a little slow some seconds before is no part of the incident.
+func TestSlowMomentBeforeAStall(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.workers, m.slowing, m.slowBy, m.stall = 24, [2]float64{56.3, 62.3}, 1.2, [2]float64{66.3, 70.3}
+	s := coarse(m.fly().Series)
+	s.findCalm()
+	if len(s.incidents) != 1 || s.incidents[0].from < 65 || s.incidents[0].from > 67 {
+		t.Errorf("incidents %v", s.incidents)
+	}
+}
+
 // Where much is to do, requests wait now and then, and the line is full now and then. That is normal, and what is refused then is no error of its own.
 func TestWaitsInPeace(t *testing.T) {
 	t.Parallel()
