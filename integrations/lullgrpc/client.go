@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/lullgo/lull"
+	"github.com/lullgo/lull/internal/option"
 	"github.com/lullgo/lull/internal/recent"
 )
 
@@ -21,13 +22,8 @@ type Client struct {
 // New returns a Client under policy p.
 func New(p lull.Policy, opts ...Option) (*Client, error) {
 	c := &Client{options: defaultOptions(p)}
-	for _, o := range opts {
-		if o == nil {
-			continue
-		}
-		if err := o(&c.options); err != nil {
-			return nil, err
-		}
+	if err := option.Apply(&c.options, opts); err != nil {
+		return nil, err
 	}
 	c.wiring = append(c.wiring, lull.ClassifiedBy("lullgrpc.WithClassifier"))
 	if err := c.prepare(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/lullgo/lull/budget"
 	"github.com/lullgo/lull/engine"
 	"github.com/lullgo/lull/event"
+	"github.com/lullgo/lull/internal/option"
 )
 
 // DefaultReplayBuffer is the number of bytes of messages that a stream keeps for another attempt,
@@ -46,14 +47,6 @@ func defaultOptions(p lull.Policy) options {
 
 // An Option wires a Client. It fails if its argument is invalid.
 type Option func(*options) error
-
-// set is an option that cannot be wrong.
-func set(change func(*options)) Option {
-	return func(o *options) error {
-		change(o)
-		return nil
-	}
-}
 
 // WithPolicy puts the methods that patterns name under a policy of their own. They have a
 // dependency of their own for each target, with its own budget and breaker. It is named after the
@@ -121,25 +114,19 @@ func WithServiceConfig(sc ServiceConfig, r ServiceConfigOptions) Option {
 // WithDependencies makes pick choose the dependency of a call, instead of one for each target. If
 // it returns nil, the target's is used. It must be safe for concurrent use.
 func WithDependencies(pick func(ctx context.Context, target, method string) *lull.Dependency) Option {
-	return set(func(o *options) { o.pick = pick })
+	return option.Set(func(o *options) { o.pick = pick })
 }
 
 // WithTargets bounds how many targets are remembered at a time. Those not called for the longest
 // are forgotten first. The default is 1024.
 func WithTargets(n int) Option {
-	return func(o *options) error {
-		if n <= 0 {
-			return fmt.Errorf("lullgrpc: WithTargets(%d): want a positive number of targets", n)
-		}
-		o.size = n
-		return nil
-	}
+	return option.If(n > 0, func(o *options) { o.size = n }, "lullgrpc: WithTargets(%d): want a positive number of targets", n)
 }
 
 // With wires the dependencies that the client makes: observers, a budget of another kind, a source
 // of randomness. A lull.WithClassifier is refused: use WithClassifier of this package.
 func With(opts ...lull.Option) Option {
-	return set(func(o *options) { o.wiring = append(o.wiring, opts...) })
+	return option.Set(func(o *options) { o.wiring = append(o.wiring, opts...) })
 }
 
 // WithObserver sends every event of the client's dependencies to o.
@@ -150,20 +137,15 @@ func WithObserver(o event.Observer) Option { return With(lull.WithObserver(o)) }
 // attempt. Zero keeps nothing: a stream is committed when it sends its first message. The default
 // is DefaultReplayBuffer.
 func WithReplayBuffer(bytes int) Option {
-	return func(o *options) error {
-		if bytes < 0 {
-			return fmt.Errorf("lullgrpc: WithReplayBuffer(%d): want a number of bytes, or 0 to keep none", bytes)
-		}
-		o.buffer = bytes
-		return nil
-	}
+	return option.If(bytes >= 0, func(o *options) { o.buffer = bytes },
+		"lullgrpc: WithReplayBuffer(%d): want a number of bytes, or 0 to keep none", bytes)
 }
 
 // WithStreamTimeouts makes the policy's AttemptTimeout and Deadline bound a stream until its first
 // response, instead of until it is open. It is for services whose streams answer at once. It cuts a
 // stream that stays silent, or uploads, for longer.
 func WithStreamTimeouts() Option {
-	return set(func(o *options) { o.wholeStream = true })
+	return option.Set(func(o *options) { o.wholeStream = true })
 }
 
 // WithCode makes a status of the given code mean kind, instead of the verdict of [Classify]:
@@ -186,5 +168,5 @@ func WithCode(code codes.Code, kind engine.VerdictKind) Option {
 // WithClassifier makes classify decide what a failed attempt means, instead of [Classify], WithCode
 // and service configs. It must be safe for concurrent use.
 func WithClassifier(classify func(Failure) lull.Verdict) Option {
-	return set(func(o *options) { o.classifier = classify })
+	return option.Set(func(o *options) { o.classifier = classify })
 }

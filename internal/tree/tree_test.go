@@ -183,6 +183,19 @@ line 1: other is unknown: want num_retries or others; did you mean others?`
 	nobody.NoMore("x")
 }
 
+// What is suggested in place of a duration can be read.
+func TestSuggestedDurations(t *testing.T) {
+	whole := func(text string) (time.Duration, bool) {
+		d, ok := ParseSeconds(text)
+		return d, ok && d%time.Second == 0
+	}
+	for text, want := range map[string]string{"2000ms": "2s", "250ms": "", "2 s": ""} {
+		r := &Reader{}
+		r.Duration(String(text), "x", 0, "whole seconds", whole)
+		check.Equal(t, r.Mistakes[0].Suggestion, want, "%s", text)
+	}
+}
+
 // A field is there if it can be read: of several the first counts.
 func TestNullAndTwice(t *testing.T) {
 	docs := must.Have(ParseJSON([]byte(`{"a": null, "a": 1, "b": 2, "b": null, "c": null}`)))

@@ -18,7 +18,8 @@ type Trial struct {
 	InTime time.Duration
 	// Patience is the attempt timeout of a policy that sets none. Zero: the default.
 	Patience time.Duration
-	// Shortest is the shortest attempt timeout that is long enough. Callers need no room for more than that. Zero: not known.
+	// Shortest is the shortest attempt timeout that is long enough. What is more than 2 % of the calls that it has room for is a loss,
+	// though no gain. Zero: not known.
 	Shortest time.Duration
 	Seeds    int // of each flight: at least 1. Where two policies may differ by chance, up to four times as many are flown.
 	Workers  int // flights side by side; zero: GOMAXPROCS
@@ -101,24 +102,28 @@ func (t *Trial) Differences(ctx context.Context, a, b lull.Policy, world int, fr
 }
 
 func (t *Trial) differences(a, b lull.Policy, world int, ours, theirs []Figures) []Difference {
-	patience := time.Duration(math.MaxInt64)
-	for _, d := range []time.Duration{t.Flown(a).WithDefaults().AttemptTimeout, t.Flown(b).WithDefaults().AttemptTimeout, t.Shortest} {
-		if d > 0 {
-			patience = min(patience, d)
-		}
-	}
 	w := &t.Worlds[world]
 	calls := mean(theirs, func(f Figures) float64 { return float64(f.Calls) })
-	room := leastRoom * patience.Seconds() * calls / w.Scenario.Horizon.Seconds()
+	room := func(patience time.Duration) float64 { // of two policies, that of the one which waits shorter
+		for _, p := range []lull.Policy{a, b} {
+			if d := t.Flown(p).WithDefaults().AttemptTimeout; d > 0 {
+				patience = min(patience, d)
+			}
+		}
+		return leastRoom * patience.Seconds() * calls / w.Scenario.Horizon.Seconds()
+	}
 	of := func(name string, g gain) Difference { return Difference{name, g.by, g.least, g.half, g.least} }
 	all := []Difference{
 		of("success", successes(ours, theirs)),
 		of("back", recovery(ours, theirs, w.Slack())),
-		of("held", fewer(ours, theirs, held, leastHeld, room)),
+		of("held", fewer(ours, theirs, held, leastHeld, room(math.MaxInt64))),
 		of("attempts", fewer(ours, theirs, Figures.attempts, leastAttempts, 0)),
 	}
 	if !w.Stationary {
 		all[0].LeastSure *= min((Quick.Before+w.To-w.From+Quick.After).Seconds()/w.Scenario.Horizon.Seconds(), 1)
+	}
+	if t.Shortest > 0 {
+		all[2].LeastSure = fewer(ours, theirs, held, leastHeld, room(t.Shortest)).least
 	}
 	return all
 }
@@ -131,8 +136,8 @@ type Difference struct {
 	By float64
 	// Least is the least that counts, Half the half of the 95 % interval.
 	Least, Half float64
-	// LeastSure is the least that counts if it is surely no chance. For success it is less than Least where a world is flown for longer
-	// than Quick ones: a fault costs the less of all calls, the longer one looks on.
+	// LeastSure is the least loss that counts if it is surely no chance. For success it is less than Least where a world is flown for
+	// longer than Quick ones: a fault costs the less of all calls, the longer one looks on. For held it is of Trial.Shortest.
 	LeastSure float64
 }
 

@@ -48,7 +48,7 @@ func main() {
 		flag.Uint64Var(&options.seed, "seed", 1, "coverage, proposals: the first seed")
 		flag.IntVar(&options.worlds, "worlds", 200, "coverage, proposals: how many worlds")
 		flag.BoolVar(&options.keep, "keep", false, "coverage: keep all files")
-		flag.BoolVar(&options.again, "again", false, "incidents: learn from what an earlier run has recorded in the folder")
+		flag.BoolVar(&options.again, "again", false, "incidents, proposals: use what an earlier run has recorded and proposed in the folder")
 		flag.Parse()
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()

@@ -69,6 +69,11 @@ func orNothing(all []string) string {
 
 // propose returns what lull tune proposes for the first fleet of w, and the learned world.
 func propose(ctx context.Context, w battery.World, folder string) (p lull.Policy, learned sim.Scenario, err error) {
+	file := filepath.Join(folder, "policy.yaml")
+	if done, err := config.ReadPolicyFile(file); options.again && err == nil {
+		learned, _, err = scenario.ReadLearned(filepath.Join(folder, "world.yaml"))
+		return done.Dependencies[0].Policy, learned, err
+	}
 	fleet := &w.Scenario.Fleets[0]
 	flown := &world{scenario: w.Scenario, zero: time.Date(2026, 11, 29, 14, 0, 0, 0, time.UTC)}
 	none := must.Have(battery.Preset(battery.None))
@@ -89,7 +94,6 @@ func propose(ctx context.Context, w battery.World, folder string) (p lull.Policy
 			must.Succeed(os.WriteFile(filepath.Join(folder, "world.yaml"), must.Have(scenario.FormatLearned(learned, *known)), 0o600))
 		}
 	}
-	file := filepath.Join(folder, "policy.yaml")
 	text, err := run(ctx, "tune", "--quiet", "-o", file, filepath.Join(folder, "world.yaml"))
 	if err != nil {
 		return p, learned, err

@@ -34,6 +34,14 @@ type Question struct {
 	Needs string // what would have to be measured
 }
 
+// String returns the question, and what would have to be measured.
+func (q Question) String() string {
+	if q.Needs == "" {
+		return q.Ask
+	}
+	return q.Ask + " It needs " + q.Needs + "."
+}
+
 // A Fact is something that was seen, such as the timeout of an attempt.
 type Fact struct {
 	What      string // "attempt timeout", "retries for a failed call"

@@ -158,14 +158,11 @@ func FormatLearned(s sim.Scenario, l Learned) ([]byte, error) {
 		}
 	}
 	for _, q := range l.Unknown {
-		text := "not known. " + q.Ask
+		known := "not known. "
 		if q.Least != "" {
-			text = "at least " + q.Least + ". " + q.Ask
+			known = "at least " + q.Least + ". "
 		}
-		if q.Needs != "" {
-			text += " It needs " + q.Needs + "."
-		}
-		add(q.Path, text)
+		add(q.Path, known+q.String())
 	}
 	for path, texts := range remarks {
 		remark(world, path, texts)

@@ -114,6 +114,7 @@ func (r *reading) gateway(docs []*document) {
 		}
 		if read == nil {
 			d.unreadObject()
+			o.Get("spec") // which may be given twice
 		} else if spec := o.Object("spec"); spec != nil {
 			read(spec)
 		}

@@ -97,6 +97,7 @@ func (r *reading) istio(docs []*document) {
 			}
 		default:
 			d.unreadObject()
+			o.Get("spec") // which may be given twice
 		}
 	}
 	for _, host := range hosts {

@@ -58,7 +58,7 @@ func (Command) Complete() map[string][]string {
 func (f Command) task() (t task, err error) {
 	var l problem.List
 	var wrong cli.Mistakes
-	t.enough = time.Minute
+	t.enough = 2 * time.Minute
 	t.seeds = cli.Whole(&l, "--seeds", f.Seeds, 2, 1000)
 	t.seed = cli.Seed(&l, f.Seed)
 	t.tolerance = cli.Number(&l, "--tolerance", f.Tolerance, 0, 1, "such as 0.2")
@@ -89,7 +89,10 @@ func flyable(s sim.Scenario, w *scenario.Learned) error {
 		return l.Err()
 	}
 	l.Check(len(s.Topics) == 0, "topics", len(s.Topics), "fleets alone")
-	if from, _ := s.Disturbance(); from >= s.Horizon {
+	if from, _ := s.Disturbance(); from < s.Horizon {
+	} else if v, more := &s.Services[0], len(s.Fleets[0].Arrivals.Ramp) > 0; more && v.Workers == 0 && len(v.Faults) == 0 {
+		l.Add("services.0.workers", "not known", "how many requests it can work on at a time, to see when more came than it could do. lull learn --ask asks for it, or write it and queue.limit into the file")
+	} else {
 		l.Add("services.0.faults", "empty", "an incident: a fault, or a time in which more arrives than the service can do")
 	}
 	s.Step = w.Observed.Step

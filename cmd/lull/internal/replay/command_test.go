@@ -100,13 +100,33 @@ func TestJSONAndPage(t *testing.T) {
 	check.Equal(t, strings.Count(html, `<figure class="chart`), figures, "charts")
 }
 
+// spike has more come, to a service whose capacity is not known.
+func spike(s *sim.Scenario) {
+	s.Services[0].Faults, s.Services[0].Workers = nil, 0
+	s.Services[0].Queue = sim.Queue{}
+	s.Fleets[0].Arrivals.Ramp = []sim.RampPoint{{Factor: 1}, {At: time.Minute, Factor: 1}, {At: time.Minute, Factor: 2.5}, {At: 75 * time.Second, Factor: 2.5}, {At: 75 * time.Second, Factor: 1}}
+}
+
+// What the file does not know, a person can write into it.
+func TestCapacityFromAPerson(t *testing.T) {
+	world, policy := files(t, func(s *sim.Scenario, l *scenario.Learned) {
+		spike(s)
+		s.Services[0].Workers, s.Services[0].Queue.Limit = 20, 400
+		l.Observed = observe(*s, now, 77, time.Second, false)
+		l.Values, l.Unknown = nil, []scenario.Question{{Path: "services.0.workers", Ask: "How many requests can it work on at a time?"}}
+	})
+	if code, out, errs := run(t.Context(), world, "--policy", "lull,"+policy, "--seeds", "4"); code != cli.OK {
+		t.Errorf("exit code %d, %s\n%s", code, errs, out)
+	}
+}
+
 // After a stall the service's capacity decides who is back when: without it there is no answer. After errors that come at once there is.
 func TestCapacityMustBeKnown(t *testing.T) {
 	for kind, want := range map[sim.FaultKind]int{sim.Stall: cli.Failed, sim.Errors: cli.OK} {
 		world, policy := files(t, func(s *sim.Scenario, l *scenario.Learned) {
-			s.Services[0].Faults[0].Kind = kind
+			s.Services[0].Faults[0].Kind, s.Services[0].Workers, s.Services[0].Queue = kind, 0, sim.Queue{}
 			l.Observed = observe(*s, now, 77, time.Second, false)
-			l.Values, l.Unknown = nil, []scenario.Question{{Path: "services.0.workers", Least: "16", Ask: "How many requests can it work on at a time?"}}
+			l.Values, l.Unknown = nil, []scenario.Question{{Path: "services.0.workers", Ask: "How many requests can it work on at a time?"}}
 		})
 		code, out, errs := run(t.Context(), world, "--policy", "lull,"+policy, "--seeds", "4")
 		if open := strings.Contains(out, "services.0.workers: How many"); code != want || !open || strings.Contains(errs, "too little is known") != (want == cli.Failed) || !strings.Contains(out, "is reproduced") {
@@ -151,6 +171,7 @@ func TestMistakes(t *testing.T) {
 		{nil, "--report .", `--report: . cannot be written: is a directory`},
 		{func(s *sim.Scenario, l *scenario.Learned) { l.Observed = scenario.Observed{} }, "", `learned.observed is missing: want what was observed, in a file that lull learn has written`},
 		{func(s *sim.Scenario, l *scenario.Learned) { s.Services[0].Faults = nil }, "", `services.0.faults is empty: want an incident`},
+		{func(s *sim.Scenario, l *scenario.Learned) { spike(s) }, "", `services.0.workers is not known: want how many requests it can work on at a time`},
 		{func(s *sim.Scenario, l *scenario.Learned) {
 			for i := range l.Observed.Calls {
 				l.Observed.Calls[i], l.Observed.Attempts[i] = -1, -1

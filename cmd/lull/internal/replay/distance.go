@@ -13,31 +13,26 @@ const (
 	fewSteps      = 3 // are too few to compare
 )
 
-// A distance is how far the simulated course of a figure is from what was observed.
-//
-// It is the part of what either of two curves has that only one of them has:
+// A distance is the part of what either of two curves has that only one of them has, from 0, alike, to 1, nothing in common: that of
+// Ruzicka (1958), which is that of Jaccard for amounts. At 0.1 the curves differ by a tenth.
 //
 //	d(a, b) = sum w |a - b| / sum w max(a, b)
 //
-// from 0, alike, to 1, nothing in common: the distance of Ruzicka (1958), which is that of Jaccard for amounts. So 0.1 means
-// that the curves differ by a tenth. The weight w of a step is 1 for rates. For the share of failures it is the observed rate, and
-// for times the rate of what succeeds, so that single requests count alike. The share counts as at least 5 % in the maximum.
+// The weight w of a step is 1 for rates. For the share of failures it is the observed rate, and for times the rate of what succeeds,
+// so that single requests count alike. The share counts as at least 5 % in the maximum.
 //
-// Resolution: requests are counted in whole steps, so what is simulated may lie a step aside. A value is compared with the nearest
-// one between the smallest and the largest of three: there, a step earlier and a step later. The larger of both directions counts.
-//
-// Chance: a perfect model differs, too. From d(observed, simulated) the mean d of one seed and the others is subtracted, of that
-// seed for which it is largest: what was observed may be as far from the seeds as one of them is. So that chance hides no
-// difference that lasts, this is done for steps of single, double, fourfold width and so on, up to the sum of the whole part. The
-// largest distance counts, of all widths and of the parts before, during and after the incident.
+// What is simulated may lie a step aside: a value is compared with the nearest one between the smallest and the largest of three,
+// there, a step earlier and a step later. The larger of both directions counts. A perfect model differs, too: the mean d of one seed
+// and the others is subtracted, of that seed for which it is largest. So that chance hides no difference that lasts, all is done for
+// steps of single, double, fourfold width and so on, and for the parts before, during and after the incident. The largest counts.
 //
 // Steps of which the figure was not measured are left out on both sides, and a part with fewer than three others is.
 type distance struct {
 	Figure              string
-	Distance, Low, High float64 // mean, lowest and highest of the seeds; below 0: not measured
-	Part                string  // where it is largest
-	From, To            time.Duration
-	Seen, Flown         float64 // the means there
+	Distance, Low, High float64       // mean, lowest and highest of the seeds; below 0: not measured
+	Part                string        // where it is largest
+	From, To            time.Duration // the step there, of the width with the largest distance, that is furthest off
+	Seen, Flown         float64       // the means there
 	Observed, Simulated []float64
 }
 
@@ -80,7 +75,7 @@ func newJudge(observed course, ofCalls bool, step time.Duration, all []flight, p
 			j.weights[k] = append(j.weights[k], w)
 		}
 		for _, p := range parts {
-			for width := 1; len(known(observed[k][p.from:p.to])) >= fewSteps; width *= 2 {
+			for width := 1; len(known(observed[k][p.from:p.to])) >= fewSteps && width < 2*(p.to-p.from); width *= 2 {
 				s := scale{part: p, width: min(width, p.to-p.from)}
 				for a := range all {
 					mean := 0.0
@@ -91,9 +86,6 @@ func newJudge(observed course, ofCalls bool, step time.Duration, all []flight, p
 					s.noise = max(s.noise, mean)
 				}
 				j.scales[k] = append(j.scales[k], s)
-				if width >= p.to-p.from {
-					break
-				}
 			}
 		}
 	}
@@ -148,15 +140,15 @@ func (j *judge) of(figure int, all []flight) distance {
 	d := distance{Figure: names[figure], Distance: -1, Observed: j.observed[figure], Simulated: m}
 	for _, s := range j.scales[figure] {
 		var each []float64
-		sum := 0.0
 		for _, f := range all {
 			far, _ := j.apart(figure, s, d.Observed, f.course[figure])
 			each = append(each, max(far-s.noise, 0))
-			sum += each[len(each)-1]
 		}
-		if mean := sum / float64(len(all)); mean > d.Distance {
+		if mean := average(each); mean > d.Distance || mean == d.Distance && s.name == d.Part {
 			d.Distance, d.Low, d.High, d.Part = mean, slices.Min(each), slices.Max(each), s.name
-			from, to := j.worst(figure, s, m)
+			_, shares := j.apart(figure, s, d.Observed, m)
+			from := s.from + slices.Index(shares, slices.Max(shares))*s.width
+			to := min(from+s.width, s.to)
 			d.From, d.To = time.Duration(from)*j.step, time.Duration(to)*j.step
 			d.Seen, _ = j.mean(figure, d.Observed, from, to, 0)
 			d.Flown, _ = j.mean(figure, m, from, to, 0)
@@ -172,21 +164,6 @@ func (j *judge) distances(flown []flight) (all []distance, far float64) {
 		far = max(far, all[k].Distance)
 	}
 	return all, far
-}
-
-// worst returns the steps around the one with the largest difference, as far as it is at least half as large.
-func (j *judge) worst(figure int, s scale, curve []float64) (from, to int) {
-	_, shares := j.apart(figure, s, j.observed[figure], curve)
-	half := slices.Max(shares) / 2
-	first := slices.Index(shares, 2*half)
-	last := first
-	for first > 0 && shares[first-1] >= half {
-		first--
-	}
-	for last < len(shares)-1 && shares[last+1] >= half {
-		last++
-	}
-	return s.from + first*s.width, min(s.from+(last+1)*s.width, s.to)
 }
 
 // partsOf cuts the steps where the incident begins, which is known to a step, and where as few fail as before in both courses.

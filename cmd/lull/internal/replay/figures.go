@@ -60,10 +60,9 @@ type flight struct {
 	Seed     uint64
 	Totals   sim.Totals
 	Recovery sim.Recovery
-	Back     float64  // seconds from the beginning of the incident, as the file has it, to recovery; NaN: never
-	Held     float64  // calls in progress, on average
-	views    []course // as scenario.Observed.Simulate has them
-	course            // that which is compared
+	Back     float64 // seconds from the beginning of the incident, as the file has it, to recovery; infinite: never; NaN: it cannot be said
+	Held     float64 // calls in progress, on average
+	course
 }
 
 // median returns a figure of the flights in the middle, at each step.

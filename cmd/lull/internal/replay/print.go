@@ -13,6 +13,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -36,10 +37,10 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 	var b strings.Builder
 	say := func(format string, args ...any) { b.WriteString(term.Fill("", fmt.Sprintf(format, args...))) }
 	list := func(heading string, all []string) {
-		if len(all) > 0 {
-			b.WriteString("\n" + heading + "\n")
-		}
-		for _, each := range all {
+		for i, each := range all {
+			if i == 0 {
+				b.WriteString("\n" + heading + "\n")
+			}
 			b.WriteString(term.Fill("  - ", each))
 		}
 	}
@@ -53,29 +54,28 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 		rows = append(rows, []string{d.Figure, number(d.Distance), number(d.Low) + " to " + number(d.High), d.Part + ", from " + span(d.From, d.To)})
 		columns := min(len(d.Observed), mostBars)
 		seen, flown := shrunk(d.Observed, columns), shrunk(d.Simulated, columns)
-		top := slices.Max(known(append(seen, flown...)))
+		top := slices.Max(known(slices.Concat(seen, flown)))
+		line := func(v []float64) string { return strings.TrimRight(bars.Line(v, top), " ") }
 		fmt.Fprintf(&b, "\n%s: %c is %s\n  observed   %s\n  simulated  %s\n             %s\n", titles[k], bars.Highest(), text(k, top),
-			drawn(bars, seen, top), drawn(bars, flown, top), simulate.Axis(r.world, columns, bars))
+			line(seen), line(flown), simulate.Axis(r.world, columns, bars))
 	}
 	fmt.Fprintln(&b, "\nDistance from what was observed: 0 is alike, 1 has nothing in common")
 	term.Table(&b, rows, term.Width)
-	b.WriteByte('\n')
-	var most []string // of what is drawn
-	for _, d := range r.Draws {
-		if len(d) > len(most) {
-			most = d
-		}
-	}
-	if r.FileOff != "" {
+	most := slices.MaxFunc(append(r.Draws, nil), func(a, b []string) int { return cmp.Compare(len(a), len(b)) }) // of what is drawn
+	if b.WriteByte('\n'); r.FileOff != "" {
 		say("%s", r.FileOff)
 		b.WriteByte('\n')
 		say("That is so with the values of the file. Of %d draws of what is not known exactly %d do what was observed, such as the one with %s. %s", r.Drawn, len(r.Draws), strings.Join(most, ", "), r.verdict())
 	} else {
 		say("%s", r.verdict())
 	}
-	if r.Policies == nil && r.Reproduced && r.capacityOpen() {
+	switch {
+	case r.Policies != nil:
+		r.printPolicies(&b, say, len(most))
+		list("What the file does not know:", r.Questions)
+	case r.Reproduced && r.capacityOpen():
 		say("But requests waited in it, and nobody knows how many the service can answer: that decides when each policy is back.")
-	} else if r.Policies == nil && r.Reproduced {
+	case r.Reproduced:
 		say("But the values that are not known exactly are too uncertain: it is reproduced with none of %s of them.", term.Counted(r.Drawn, "draw"))
 	}
 	if r.Policies == nil {
@@ -85,28 +85,29 @@ func (r *result) print(out io.Writer, bars term.Bars) error {
 			seen = append(seen, fmt.Sprintf("%s: %s", f.What, joined(f.Low, f.High)))
 		}
 		list("What was seen, too:", seen)
-		_, err := io.WriteString(out, b.String())
-		return err
 	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// printPolicies prints what the policies did, with so many uncertain values.
+func (r *result) printPolicies(b *strings.Builder, say func(string, ...any), uncertain int) {
 	n := len(r.Draws)
 	b.WriteByte('\n')
 	say("What the policies do in it. Figures are from the lowest to the highest of %d flights; another one lies between them with %.0f %%. They are back some time after the beginning of the incident.", n, 100*float64(n-1)/float64(n+1))
-	if most != nil {
-		say("Each flight has a draw of its own of %s. %d of %d draws are left out: with them %s does not do what was observed.", term.Counted(len(most), "uncertain value"), r.Drawn-n, r.Drawn, r.Ran)
+	if uncertain > 0 {
+		say("Each flight has a draw of its own of %s. %d of %d draws are left out: with them %s does not do what was observed.", term.Counted(uncertain, "uncertain value"), r.Drawn-n, r.Drawn, r.Ran)
 	}
-	b.WriteByte('\n')
-	rows = [][]string{append([]string{""}, columns...)}
+	rows := [][]string{append([]string{""}, columns...)}
 	for _, a := range r.Policies {
 		rows = append(rows, append([]string{a.Name}, a.cells()...))
 	}
-	term.Table(&b, rows, term.Width)
+	b.WriteByte('\n')
+	term.Table(b, rows, term.Width)
 	b.WriteByte('\n')
 	for i := range r.Policies {
 		b.WriteString(term.Fill(fmt.Sprintf("%2d. ", i+1), r.place(i)))
 	}
-	list("What the file does not know:", r.Questions)
-	_, err := io.WriteString(out, b.String())
-	return err
 }
 
 // flown says what was flown.
@@ -120,12 +121,12 @@ func (r *result) flown() string {
 		text += fmt.Sprintf(" It is of %s. The file does not say what was observed of %s more.", r.world.Services[0].Name, term.Counted(n, "service"))
 	}
 	if r.Smaller > 1 {
-		text += fmt.Sprintf(" To take about a minute, the world was made %d times smaller: load, processes, workers and queues. Chance does more in it.", r.Smaller)
+		text += fmt.Sprintf(" To take about two minutes of one processor, the world was made %d times smaller: load, processes, workers and queues. Chance does more in it.", r.Smaller)
 	}
 	return text
 }
 
-// verdict says whether the incident is reproduced, and compares by the failures of each step how soon things were as before.
+// verdict says whether the incident is reproduced.
 func (r *result) verdict() string {
 	var off []string
 	far := 0.0
@@ -134,19 +135,10 @@ func (r *result) verdict() string {
 			off = append(off, fmt.Sprintf("%s by %s (from %s: observed %s, simulated %s)", d.Figure, number(d.Distance), span(d.From, d.To), text(k, d.Seen), text(k, d.Flown)))
 		}
 	}
-	verdict := fmt.Sprintf("The incident is reproduced: no figure is further off than %s (allowed: %s).", number(far), number(r.Tolerance))
 	if off != nil {
-		verdict = fmt.Sprintf("The incident is not reproduced: off by more than %s are %s.", number(r.Tolerance), strings.Join(off, "; "))
+		return fmt.Sprintf("The incident is not reproduced: off by more than %s are %s.", number(r.Tolerance), strings.Join(off, "; "))
 	}
-	if seen := r.Distances[failed].Observed; len(known(seen)) > 0 && r.incident.to < len(seen) {
-		step := r.learned.Observed.Step
-		backs := ranged(r.ran, func(f *flight) float64 {
-			return float64(back(f.course[failed], r.incident.from, r.incident.to)-r.incident.to) * step.Seconds()
-		}, func(v float64) string { return text(p50, v) })
-		verdict += fmt.Sprintf(" As few failed as before after %s (observed) and %s (simulated), in steps of %s.",
-			simulate.InWords(time.Duration(r.backSeen)*step), backs, simulate.InWords(step))
-	}
-	return verdict
+	return fmt.Sprintf("The incident is reproduced: no figure is further off than %s (allowed: %s).", number(far), number(r.Tolerance))
 }
 
 // shrunk returns the means of equal parts.
@@ -157,30 +149,18 @@ func shrunk(values []float64, columns int) (out []float64) {
 	return out
 }
 
-// drawn is a line of bars, with ? where nothing is known.
-func drawn(bars term.Bars, values []float64, top float64) string {
-	line := []rune(bars.Line(values, top))
-	for i, v := range values {
-		if math.IsNaN(v) {
-			line[i] = '?'
-		}
-	}
-	return strings.TrimRight(string(line), " ")
-}
-
 var columns = []string{"back after", "success", "attempts a call", "calls held"}
 
 // cells are the figures of a policy.
 func (a answer) cells() []string {
 	back := "cannot be said"
 	recovered := slices.DeleteFunc(slices.Clone(a.Flights), func(f flight) bool { return !f.Recovery.Recovered })
-	switch never := len(a.Flights) - len(recovered); {
-	case len(recovered) > 0:
+	if never := len(a.Flights) - len(recovered); len(recovered) > 0 {
 		back = ranged(recovered, func(f *flight) float64 { return f.Back }, func(v float64) string { return text(p50, v) })
 		if never > 0 {
 			back += fmt.Sprintf("; never in %d of %d", never, len(a.Flights))
 		}
-	case a.Flights[0].Recovery.Measured:
+	} else if a.Flights[0].Recovery.Measured {
 		back = "never"
 	}
 	return []string{
@@ -212,13 +192,7 @@ func (r *result) place(i int) string {
 		return fmt.Sprintf("%s: as good as %s in all %d flights", a.Name, b.Name, n)
 	}
 	// Surely: the lower end of the 95 % interval (Wilson, 1927) of its wins among the flights that differ is above a half.
-	const z = 1.96
-	m := float64(wins + losses)
-	p := float64(wins) / m
-	sure := "perhaps"
-	if p+z*z/(2*m)-z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m)) > (1+z*z/m)/2 {
-		sure = "surely"
-	}
+	sure := choice.Either(float64(wins-losses) > 1.96*math.Sqrt(float64(wins+losses)), "surely", "perhaps")
 	return fmt.Sprintf("%s: %s better than %s. It is better in %d of %d flights, and worse in %d.", a.Name, sure, b.Name, wins, n, losses)
 }
 
@@ -248,7 +222,7 @@ func (r *result) writePage(w io.Writer, command string) error {
 	for _, name := range columns {
 		p.Verdict.Columns = append(p.Verdict.Columns, report.Column{Name: name})
 	}
-	add := func(name, title string, cells []string, all []flight) {
+	add := func(name, title string, all []flight, cells ...string) {
 		m := sim.Summary{Contender: sim.Contender{Name: name, Title: title}}
 		for _, f := range all {
 			c := f.course
@@ -259,7 +233,7 @@ func (r *result) writePage(w io.Writer, command string) error {
 			m.Results = append(m.Results, sim.Result{Series: s})
 		}
 		row := report.Row{Name: name}
-		for _, text := range cells {
+		for _, text := range append(cells, make([]string, len(columns)-len(cells))...) {
 			row.Cells = append(row.Cells, report.Cell{Text: text})
 		}
 		p.Summaries, p.Verdict.Rows = append(p.Summaries, m), append(p.Verdict.Rows, row)
@@ -268,14 +242,13 @@ func (r *result) writePage(w io.Writer, command string) error {
 	for k, d := range r.Distances {
 		observed.course[k] = d.Observed
 	}
-	none := make([]string, len(columns))
-	add("observed", "what was measured", none, []flight{observed})
+	add("observed", "what was measured", []flight{observed})
 	if len(r.Policies) == 0 {
 		p.Notes = append(p.Notes, r.Questions...)
-		add(r.Ran, "the policy that ran", none, r.ran)
+		add(r.Ran, "the policy that ran", r.ran)
 	}
 	for i, a := range r.Policies {
-		add(a.Name, fmt.Sprintf("place %d; %s", i+1, r.place(i)), a.cells(), a.Flights)
+		add(a.Name, fmt.Sprintf("place %d; %s", i+1, r.place(i)), a.Flights, a.cells()...)
 	}
 	return report.Write(w, p)
 }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
@@ -31,7 +31,7 @@ type task struct {
 	seeds     int
 	seed      uint64
 	tolerance float64
-	enough    time.Duration // by the estimate of sim.Scenario.Cost; if it takes longer, the world is made smaller
+	enough    time.Duration // of one processor, by sim.Scenario.Cost, whatever machine it is; what takes longer is made smaller
 }
 
 // A result is what a replay has found. What is exported is the output of --json.
@@ -49,9 +49,7 @@ type result struct {
 	Policies   []answer // the best first; none if not reproduced
 	Questions  []string // what is not known of the world
 
-	ran      []flight // in the world as the file has it
-	incident part
-	backSeen int // steps
+	ran []flight // in the world as the file has it
 }
 
 // An answer is what a policy does in each draw.
@@ -71,136 +69,117 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	if err != nil {
 		return nil, err
 	}
-	vary := slices.ContainsFunc(draws, func(d scenario.Draw) bool { return d.Values != nil })
-	all := t.seeds * (mostRounds + len(t.policies))
-	takes := time.Duration(0) // from above
+	all, takes := t.seeds*(mostRounds+len(t.policies)), time.Duration(0) // from above
 	for _, c := range t.policies {
-		takes = max(takes, s.Cost(c).Time*time.Duration(all)/time.Duration(runtime.GOMAXPROCS(0)))
+		takes = max(takes, s.Cost(c).Time*time.Duration(all))
 	}
-	for smaller := true; smaller && takes/time.Duration(r.Smaller) > t.enough; {
-		if _, smaller = s.Smaller(2 * r.Smaller); smaller {
-			r.Smaller *= 2
-		}
+	for _, can := s.Smaller(2); can && takes/time.Duration(r.Smaller) > t.enough; _, can = s.Smaller(2 * r.Smaller) {
+		r.Smaller *= 2
 	}
 	if took := takes / time.Duration(r.Smaller); took > 60*t.enough {
-		return nil, problem.List{{Field: "this replay", Value: fmt.Sprintf("%d flights, which take about %s", all, simulate.InWords(took)), Allowed: "fewer --seeds or policies, or a world of a shorter time"}}
+		return nil, problem.List{{Field: "this replay", Value: fmt.Sprintf("%d flights, which take about %s of one processor", all, simulate.InWords(took)), Allowed: "fewer --seeds or policies, or a world of a shorter time"}}
 	}
 	begin, end := s.Disturbance()
 	var mu sync.Mutex
 	done, view := 0, 0
-	// fliesIn flies a policy in some of the draws, each with its own seed.
-	fliesIn := func(c sim.Contender, draws []scenario.Draw, which []int) ([]flight, error) {
-		flights, errs := make([]flight, len(which)), make([]error, len(which))
+	// fliesIn flies a policy in some of the draws, each with its own seed, and returns the flights as each view of scenario.Observed.Simulate has them.
+	fliesIn := func(c sim.Contender, draws []scenario.Draw, which []int) ([2][]flight, error) {
+		flights, errs := [2][]flight{make([]flight, len(which)), make([]flight, len(which))}, make([]error, len(which))
 		sim.Each(len(which), 0, func(i int) {
 			world := scenario.Watched(draws[which[i]].Scenario)
 			if r.Smaller > 1 {
 				world, _ = world.Smaller(r.Smaller)
 			}
-			o := sim.Options{Seed: t.seed + uint64(which[i]), Named: t.policies, Progress: func(sim.Progress) {
-				mu.Lock()
-				defer mu.Unlock()
-				progress.Show(func(took time.Duration) string {
-					left := took * time.Duration(all-done) / time.Duration(max(done, 1))
-					return fmt.Sprintf("flying: %d of at most %d flights, at most %s left", done, all, simulate.InWords(left.Round(time.Second)))
-				})
-			}}
-			x, seen, err := t.learned.Observed.Simulate(ctx, under(world, c), c, o)
+			x, seen, err := t.learned.Observed.Simulate(ctx, under(world, c), c, sim.Options{Seed: t.seed + uint64(which[i]), Named: t.policies})
 			f := flight{Seed: x.Seed, Totals: x.Totals, Recovery: x.Recovery, Back: math.NaN(), Held: x.HeldRate()}
 			if x.Recovery.Recovered { // draws differ in when the fault ends
 				f.Back = max(x.Recovery.From+x.Recovery.Time-begin, 0).Seconds()
+			} else if x.Recovery.Measured {
+				f.Back = math.Inf(1)
 			}
-			for _, o := range seen {
-				f.views = append(f.views, newCourse(&o, steps(s), float64(r.Smaller)))
+			for v := range flights {
+				f.course = newCourse(&seen[min(v, len(seen)-1)], steps(s), float64(r.Smaller))
+				flights[v][i] = f
 			}
-			f.course = f.views[view]
-			flights[i], errs[i] = f, err
+			errs[i] = err
 			mu.Lock()
 			defer mu.Unlock()
 			done++
+			progress.Show(func(took time.Duration) string {
+				left := took * time.Duration(all-done) / time.Duration(done)
+				return fmt.Sprintf("flying: %d of at most %d flights, at most %s left", done, all, simulate.InWords(left.Round(time.Second)))
+			})
 		})
 		return flights, cmp.Or(errs...)
 	}
 
-	var every []int
-	for i := range draws {
-		every = append(every, i)
+	every := make([]int, len(draws))
+	for i := range every {
+		every[i] = i
 	}
-	if r.ran, err = fliesIn(t.policies[0], slices.Repeat([]scenario.Draw{{Scenario: s}}, t.seeds), every[:t.seeds]); err != nil {
+	ran, err := fliesIn(t.policies[0], slices.Repeat([]scenario.Draw{{Scenario: s}}, t.seeds), every[:t.seeds])
+	if err != nil {
 		return nil, err
 	}
 	end = cmp.Or(end, s.Horizon)
 	from, to := int(begin/s.Step), min(int((end+s.Step-1)/s.Step), steps(s))
 	warmup := min(int((s.Warmup+s.Step-1)/s.Step), from)
-	r.incident, r.backSeen = part{from: from, to: to}, back(observed[failed], from, to)-to
-	var judges []*judge // of each view. What was observed is of that to which it is nearest.
+	var judges [2]*judge // what was observed is of the view to which it is nearest
 	best := math.Inf(1)
-	for v := range r.ran[0].views {
-		seen := inView(r.ran, v)
+	for v, seen := range ran {
 		parts := partsOf(observed[failed], median(seen, failed), warmup, from, to, steps(s))
-		judges = append(judges, newJudge(observed, t.learned.Observed.OfCalls(), s.Step, seen, parts))
+		judges[v] = newJudge(observed, t.learned.Observed.OfCalls(), s.Step, seen, parts)
 		if all, far := judges[v].distances(seen); far < best {
-			best, view, r.Distances, r.AtService = far, v, all, v > 0
+			best, view, r.Distances = far, v, all
 		}
 	}
-	r.ran, r.Reproduced = inView(r.ran, view), best <= t.tolerance
+	r.ran, r.Reproduced, r.AtService = ran[view], best <= t.tolerance, view > 0
 	for _, q := range t.learned.Unknown {
-		text := q.Path + ": " + q.Ask
-		if q.Needs != "" {
-			text += " It needs " + q.Needs + "."
-		}
-		r.Questions = append(r.Questions, text)
+		r.Questions = append(r.Questions, q.Path+": "+q.String())
 	}
 
-	near := func(v int, f flight) bool {
-		all, _ := judges[v].distances(inView([]flight{f}, v))
+	far := func(f flight) bool {
+		all, _ := judges[view].distances([]flight{f})
 		for k, d := range all { // one flight may be as far off as the furthest seed of what the file has
 			if d.Distance > t.tolerance && !(r.Reproduced && d.Distance <= r.Distances[k].High) {
-				return false
+				return true
 			}
 		}
-		return true
+		return false
 	}
-	now, kept := r.ran, every[:t.seeds]
-	for round := 0; round < mostRounds && vary; round++ {
-		if round == 0 {
-			now, kept = nil, nil
-		}
-		some, err := fliesIn(t.policies[0], draws, every[round*t.seeds:(round+1)*t.seeds])
+	var now []flight
+	var kept []int
+	for len(kept) < t.seeds && len(now) < len(draws) {
+		some, err := fliesIn(t.policies[0], draws, every[len(now):len(now)+t.seeds])
 		if err != nil {
 			return nil, err
 		}
-		now = append(now, some...)
-		for v := range judges {
-			which := slices.DeleteFunc(slices.Clone(every[:len(now)]), func(i int) bool { return !near(v, now[i]) })
-			if len(which) > len(kept) && (v == view || !r.Reproduced) {
-				kept, view = which[:min(len(which), t.seeds)], v
-			}
-		}
-		if len(kept) == t.seeds {
-			break
-		}
+		now = append(now, some[view]...)
+		kept = slices.DeleteFunc(slices.Clone(every[:len(now)]), func(i int) bool { return far(now[i]) })
 	}
-	ran := answer{Name: r.Ran}
+	kept = kept[:min(len(kept), t.seeds)]
+	own := answer{Name: r.Ran}
 	for _, i := range kept {
-		r.Draws, ran.Flights = append(r.Draws, draws[i].Values), append(ran.Flights, inView(now[i:i+1], view)...)
+		r.Draws, own.Flights = append(r.Draws, draws[i].Values), append(own.Flights, now[i])
 	}
 	if r.Drawn = len(now); len(kept) == t.seeds {
 		r.Drawn = kept[len(kept)-1] + 1
 	}
+	vary := slices.ContainsFunc(draws, func(d scenario.Draw) bool { return d.Values != nil })
 	if !r.Reproduced && len(kept) >= fewDraws && vary {
-		r.FileOff, r.Reproduced, r.AtService, r.ran = r.verdict(), true, view > 0, ran.Flights
+		r.FileOff, r.Reproduced, r.ran = r.verdict(), true, own.Flights
 		r.Distances, _ = judges[view].distances(r.ran)
 	}
 	if !r.Reproduced || len(kept) == 0 || t.capacityOpen() {
 		return r, nil
 	}
-	r.Policies = []answer{ran}
+	r.Policies = []answer{own}
 	for _, c := range t.policies[1:] {
 		flights, err := fliesIn(c, draws, kept)
 		if err != nil {
 			return nil, err
 		}
-		r.Policies = append(r.Policies, answer{c.Name, flights})
+		r.Policies = append(r.Policies, answer{c.Name, flights[view]})
 	}
 	rank(r.Policies)
 	return r, nil
@@ -209,34 +188,17 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 // capacityOpen reports whether requests waited in the incident, and nobody knows how many the service can answer. That decides when
 // each policy is back, and no figure of the policy that ran shows whether the world has it right.
 func (t task) capacityOpen() bool {
-	for i, sv := range t.world.Services {
-		path := fmt.Sprintf("services.%d.workers", i)
-		waited := len(sv.Faults) == 0 || slices.ContainsFunc(sv.Faults, func(f sim.Fault) bool { return f.Kind != sim.Errors })
-		open := slices.ContainsFunc(t.learned.Unknown, func(q scenario.Question) bool { return q.Path == path })
-		known := slices.ContainsFunc(t.learned.Values, func(v scenario.Interval) bool { return v.Path == path })
-		if waited && open && !known {
-			return true
-		}
-	}
-	return false
-}
-
-// inView returns flights as callers see them (0), or as the service does.
-func inView(all []flight, view int) []flight {
-	all = slices.Clone(all)
-	for i := range all {
-		all[i].course = all[i].views[view]
-	}
-	return all
+	v := t.world.Services[0]
+	waited := len(v.Faults) == 0 || slices.ContainsFunc(v.Faults, func(f sim.Fault) bool { return f.Kind != sim.Errors })
+	asked := slices.ContainsFunc(t.learned.Unknown, func(q scenario.Question) bool { return q.Path == "services.0.workers" })
+	return v.Workers == 0 && waited && asked
 }
 
 // under returns the world for a policy. A policy with an attempt timeout of its own has that, and not the one of the world.
 func under(s sim.Scenario, c sim.Contender) sim.Scenario {
 	s.Fleets = slices.Clone(s.Fleets)
 	for i := range s.Fleets {
-		if c.Policy.AttemptTimeout > 0 {
-			s.Fleets[i].AttemptTimeout = 0
-		}
+		s.Fleets[i].AttemptTimeout = choice.Either(c.Policy.AttemptTimeout > 0, 0, s.Fleets[i].AttemptTimeout)
 	}
 	return s
 }
@@ -247,15 +209,10 @@ const leastSuccess = 0.002
 // versus returns in how many draws a is better than b, and in how many worse. In the same draw, with the same seed, that policy is
 // better which is back sooner, and if that cannot be told, which has more successes.
 func versus(a, b answer) (wins, losses int) {
-	for i := range a.Flights {
-		f, g := &a.Flights[i], &b.Flights[i]
-		x, y := &f.Recovery, &g.Recovery
-		sooner := (y.Time - x.Time).Seconds()
+	for i, f := range a.Flights {
+		g := b.Flights[i]
 		by := f.Totals.SuccessRate() - g.Totals.SuccessRate()
-		switch {
-		case x.Recovered != y.Recovered && x.Measured && y.Measured:
-			by = map[bool]float64{true: 1, false: -1}[x.Recovered]
-		case x.Recovered && y.Recovered && math.Abs(sooner) > max(x.Within, y.Within).Seconds():
+		if sooner := g.Back - f.Back; math.Abs(sooner) > max(f.Recovery.Within, g.Recovery.Within).Seconds() {
 			by = sooner
 		}
 		if by > leastSuccess {
@@ -272,8 +229,7 @@ func rank(all []answer) {
 	score := map[string]int{}
 	for _, a := range all {
 		for _, b := range all {
-			wins, losses := versus(a, b)
-			score[a.Name] += cmp.Compare(wins, losses)
+			score[a.Name] += cmp.Compare(versus(a, b))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b answer) int { return cmp.Compare(score[b.Name], score[a.Name]) })

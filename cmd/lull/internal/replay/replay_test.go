@@ -1,7 +1,9 @@
 package replay
 
 import (
+	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +125,8 @@ func TestLargeWorld(t *testing.T) {
 		policies: []sim.Contender{{Name: "now", Policy: now}}, enough: time.Second,
 	}
 	r := must.Have(large.replay(t.Context(), quiet()))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 * runtime.GOMAXPROCS(0)))
+	check.Equal(t, must.Have(large.replay(t.Context(), quiet())).Smaller, r.Smaller, "how much smaller, with four times as many processors")
 	if r.Smaller < 4 || !r.Reproduced || !strings.Contains(r.flown(), "times smaller") {
 		t.Errorf("%d times smaller: %s", r.Smaller, r.verdict())
 	}
@@ -140,7 +144,10 @@ func TestUnder(t *testing.T) {
 func flew(name string, back []float64, success ...float64) answer {
 	a := answer{Name: name}
 	for i, b := range back {
-		f := flight{Recovery: sim.Recovery{Measured: true, Recovered: b >= 0, Time: seconds(max(b, 0)), Within: 2 * time.Second}, Back: max(b, 0)}
+		f := flight{Recovery: sim.Recovery{Measured: true, Recovered: b >= 0, Time: seconds(max(b, 0)), Within: 2 * time.Second}, Back: b}
+		if b < 0 {
+			f.Back = math.Inf(1)
+		}
 		f.Totals.Succeeded = int64(1000 * success[i%len(success)])
 		f.Totals.Reasons = map[string]int64{"success": f.Totals.Succeeded, "timeout": 1000 - f.Totals.Succeeded}
 		f.Totals.Amplification, f.Held = 1.25, 14

@@ -163,7 +163,9 @@ func (b Bars) Line(values []float64, top float64) string {
 		if v > 0 && top > 0 {
 			level = min(max(int(math.Round(v/top*float64(len(b)-1))), 1), len(b)-1)
 		}
-		line[i] = b[level]
+		if line[i] = b[level]; math.IsNaN(v) {
+			line[i] = '?'
+		}
 	}
 	return string(line)
 }

@@ -108,7 +108,10 @@ func (f Command) task() (t task, err error) {
 		t.file.Dependencies = []config.Dependency{{Name: service}}
 	}
 	names := choice.Each(t.file.Dependencies, func(d config.Dependency) string { return d.Name })
-	wanted := cmp.Or(string(f.Dependency), choice.Either(len(names) == 1, names[0], service))
+	wanted := cmp.Or(string(f.Dependency), service)
+	if f.Dependency == "" && len(names) == 1 {
+		wanted = names[0]
+	}
 	if t.dependency = slices.Index(names, wanted); t.dependency < 0 {
 		wrong.In("--dependency", fmt.Errorf("%q is none of the policy file: want one of %q", wanted, names))
 		return t, wrong

@@ -138,8 +138,8 @@ func (f *facts) usualP99() time.Duration {
 // draws is how many draws of the uncertain values are flown beside the world.
 const draws = 4
 
-// around returns the worlds in which policies are compared, with sentences about them. The first, so many are the file's own, are those
-// around the values of the file. In the others there are draws of what is not known exactly, and each fault once again.
+// around returns the worlds of the comparison: first its own ones, around the values of the file, then some with draws
+// of what is not known exactly, in which each fault is flown once more. The notes are sentences about them.
 func (f *facts) around() (all []battery.World, own int, notes []string, err error) {
 	all, notes = f.neighbours()
 	own = len(all)

@@ -80,8 +80,8 @@ type decision struct {
 // firstSeeds are those of the flights by which a value is chosen, and of those that confirm it.
 var firstSeeds = []uint64{1, 1001}
 
-// decide keeps the proposals that win in the learned world and lose nowhere, one after the other. present is the policy in use, or the
-// zero policy.
+// decide keeps the proposals that win in the learned world and lose nowhere, in turn. present is the policy in use, or
+// the zero policy.
 func (b *bench) decide(ctx context.Context, present lull.Policy, f *facts, g goals) (d decision, err error) {
 	var zero lull.Policy
 	d.base = present

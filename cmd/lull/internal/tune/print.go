@@ -94,8 +94,8 @@ func (t *task) contenders() []sim.Contender {
 	return all
 }
 
-// table returns the figures of all contenders in the worlds around the file's, below their names. A star is beside policies that
-// no other dominates.
+// table returns the figures of all contenders in the worlds around the values of the file, below their names. A star
+// is beside policies that no other dominates.
 func (t *task) table(ctx context.Context) ([][]string, error) {
 	from := firstSeeds[choice.Either(t.tuned != t.base, 1, 0)]
 	rows := [][]string{{"world", "policy", "success", "back", "calls held", "attempts/call"}}

@@ -96,7 +96,7 @@ func propose(f *facts, p lull.Policy, g goals) []proposal {
 	}
 }
 
-// exceeded returns the bounds (95 %) of the time that a share of the healthy attempts exceeds, and their data, or why there are none.
+// exceeded returns the bounds (95 %) of the time that a share of the healthy attempts exceeds, with their data, or why not.
 func (f *facts) exceeded(share float64) (low, high time.Duration, data, refused string) {
 	low, high, ok := f.times.Above(share)
 	wanted := scenario.Wanted(share)
@@ -268,8 +268,8 @@ func (r *proposal) in(p lull.Policy) (lull.Policy, error) {
 // percent is a share in words, such as 0.1 %.
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 4, 64) + " %" }
 
-// crowd returns how many attempts are in progress in one moment of a million, if they are mean on average: the quantile of Poisson's
-// distribution by the expansion of Cornish and Fisher (1938), which is up to two too many.
+// crowd returns how many attempts are in progress in one moment of a million, if they are mean on average: the quantile of
+// Poisson's distribution by the expansion of Cornish and Fisher (1938), which is up to two too many.
 func crowd(mean float64) int {
 	const z = 4.7534
 	return int(math.Ceil(mean + z*math.Sqrt(mean) + (z*z-1)/6))

@@ -341,6 +341,7 @@ func TestMistakes(t *testing.T) {
 	folder := t.TempDir()
 	plain := clitest.Write(t, filepath.Join(folder, "plain.yaml"), string(must.Have(scenario.Format(s))))
 	two := clitest.Write(t, filepath.Join(folder, "two.yaml"), "dependencies: {a: {}, b: {}}\n")
+	none := clitest.Write(t, filepath.Join(folder, "none.yaml"), "defaults: {attempts: 2}\n")
 	bad := clitest.Write(t, filepath.Join(folder, "bad.yaml"), "dependencies:\n  api: {attemps: 1}\n")
 	for _, c := range []struct{ args, want string }{
 		{plain, "plain.yaml: learned is missing: want a world that lull learn wrote"},
@@ -354,6 +355,7 @@ func TestMistakes(t *testing.T) {
 		{world + " --check", "--check is without --policy"},
 		{world + " --dependency x", "--dependency is without --policy"},
 		{world + " --policy " + two, `--dependency: "api" is none of the policy file: want one of ["a" "b"]`},
+		{world + " --policy " + none, `--dependency: "api" is none of the policy file: want one of []`},
 		{world + " --policy " + bad, "bad.yaml:2:"},
 		{world + " -o " + filepath.Join(folder, "no", "x.yaml"), "x.yaml cannot be written"},
 	} {

@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -13,7 +14,14 @@ import (
 // arrivals learns how many calls begin, over time. Callers know that. A server counts retries among them: what arrives in an incident is taken for calls only if
 // it is more than retries explain.
 func (e *estimator) arrivals() error {
-	s := e.shown()
+	s := e.main
+	for _, side := range []observed.Side{observed.Attempts, observed.Calls} {
+		// Attempts that are only known when they end tell less than what the server sees begin, unless retries are known.
+		if of := e.sum[side]; of != nil && (side == observed.Calls || of.begins() || !s.begins() || sum(of.retries, of.whole()) > 0) {
+			s = of
+		}
+	}
+	s = e.shown(s)
 	counts := slices.Clone(s.arrived())
 	what, pure := [...]string{"calls", "attempts, among them retries", "requests, among them retries"}[s.Side], s.Side == observed.Calls
 	if !slices.ContainsFunc(s.retries, math.IsNaN) && (s.Side == observed.Attempts || sum(s.retries, s.whole()) > 0) {
@@ -31,7 +39,9 @@ func (e *estimator) arrivals() error {
 		quiet[i] = math.NaN()
 		switch {
 		case pure:
-		case of.grew(r): // what comes before anything fails is calls
+		case e.grew(of, r) || slices.ContainsFunc(e.main.incidents, func(m run) bool {
+			return e.main.At(m.from).Before(of.At(r.to)) && of.At(r.from).Before(e.main.At(m.to)) && e.grew(e.main, m)
+		}): // what comes before anything fails is calls
 			counts[i] = min(counts[i], s.unfailed(s.step(of.At(r.from-1)), i))
 		default:
 			e.hidden = true
@@ -108,13 +118,14 @@ func (s *steps) unfailed(first, last int) float64 {
 	return most
 }
 
-// grew reports whether more came in the incident than retries explain: each of them follows a failure, which may be counted a step later.
-func (s *steps) grew(r run) bool {
+// grew reports whether more came in the incident than retries explain: each of them follows a failure, which may be counted a step later. The callers know best what
+// failed: a server does not see that they go.
+func (e *estimator) grew(s *steps, r run) bool {
 	usual := s.rate / (1 - s.failing)
-	extra, lost := 0.0, 0.0
+	extra, at := 0.0, cmp.Or(e.sum[observed.Attempts], s)
 	for i := max(r.from-3, 0); i < min(r.to, r.from+20); i++ {
 		extra += or(s.arrived()[i], usual) - usual
-		lost = sum(s.lost, run{r.from - 3, i + 2})
+		lost := sum(at.lost, run{at.step(s.At(r.from - 3)), at.step(s.At(i + 2).Add(at.Step - 1))})
 		n := float64(i - r.from + 4)
 		if i >= r.from && extra-lost > max(5*math.Sqrt(usual*n), 0.3*usual*min(n-3, 3)) {
 			return true

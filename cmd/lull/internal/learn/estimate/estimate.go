@@ -85,10 +85,10 @@ func grouped(data *observed.Data) (groups []*group) {
 
 // hosts returns the series of each host, if there are several.
 func (g *group) hosts(side observed.Side) map[string][]*observed.Series {
-	all := map[string][]*observed.Series{}
+	all, edges := map[string][]*observed.Series{}, []float64(nil)
 	for _, p := range g.side[side] {
-		if p.Host != "" && slices.Equal(p.Edges, g.side[side][0].Edges) {
-			all[p.Host] = append(all[p.Host], p)
+		if p.Host != "" && (edges == nil || slices.Equal(p.Edges, edges)) {
+			all[p.Host], edges = append(all[p.Host], p), p.Edges
 		}
 	}
 	if len(all) < 2 {
@@ -99,13 +99,15 @@ func (g *group) hosts(side observed.Side) map[string][]*observed.Series {
 
 // An estimator learns one service after the other.
 type estimator struct {
-	w      World
-	i      int       // of the service, and of its fleet
-	sum    [3]*steps // by observed.Side; nil: none
-	main   *steps    // of the server, or else as near to it as there is
-	what   string    // main counts
-	zero   time.Time
-	hidden bool // what arrived during the incident is not known
+	w         World
+	i         int       // of the service, and of its fleet
+	sum       [3]*steps // by observed.Side; nil: none
+	main      *steps    // of the server, or else as near to it as there is
+	what      string    // main counts
+	ill       *steps    // of the hosts that have incidents, if others have none; otherwise main
+	sickHosts int       // how many they are; 0: all
+	zero      time.Time
+	hidden    bool // what arrived during the incident is not known
 	// For the sentences.
 	rate     float64
 	normal   []string
@@ -116,6 +118,11 @@ func (e *estimator) learn(g *group) error {
 	e.sum, e.hidden = [3]*steps{}, false
 	for side, parts := range g.side {
 		var places []*steps // that measured, the innermost first: it does not see that callers go
+		// A proxy that logs its own attempts, too, is no caller: those who call it repeat what it cannot tell from calls.
+		parts = slices.DeleteFunc(slices.Clone(parts), func(p *observed.Series) bool {
+			proxy := func(s *observed.Series) bool { return s.Source == p.Source }
+			return p.Side == observed.Attempts && slices.ContainsFunc(g.side[observed.Served], proxy)
+		})
 		for len(parts) > 0 {
 			first, rest := parts[0], []*observed.Series(nil)
 			alike := slices.DeleteFunc(slices.Clone(parts), func(p *observed.Series) bool {
@@ -137,10 +144,6 @@ func (e *estimator) learn(g *group) error {
 		}
 		e.sum[side] = places[0]
 		e.main = places[0] // Served is the last
-		// A proxy that logs its own attempts, too, is no caller: those who call it repeat what it cannot tell from calls.
-		if a := e.sum[observed.Attempts]; a != nil && slices.ContainsFunc(places, func(s *steps) bool { return s.Side == observed.Served && s.Source == a.Source }) {
-			e.sum[observed.Attempts] = nil
-		}
 		if last := places[len(places)-1]; len(places) > 1 && last.Side == observed.Served && e.sum[observed.Attempts] == nil {
 			e.sum[observed.Attempts] = last // it saw what the callers made
 		}
@@ -178,8 +181,9 @@ func (e *estimator) learn(g *group) error {
 		return err
 	}
 	e.errors()
+	e.sick(g)
 	e.capacity()
-	e.faults(g)
+	e.faults()
 	e.callers()
 	e.compare()
 	if e.i == 0 {
@@ -228,13 +232,12 @@ func (e *estimator) world(s *steps) run {
 	return run{s.step(e.zero), s.step(e.zero.Add(e.w.Scenario.Horizon))}
 }
 
-// shown is what happened in the time of the world, in few steps, as near to the callers as it was measured.
-func (e *estimator) shown() *steps {
-	best := cmp.Or(e.sum[observed.Calls], e.sum[observed.Attempts], e.main)
-	w := e.world(best)
-	part := *best.Series
-	part.Start, part.Points = best.At(w.from), best.Points[w.from:w.to]
-	return newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*best.Step)
+// shown is s in the time of the world, in few steps.
+func (e *estimator) shown(s *steps) *steps {
+	w := e.world(s)
+	part := *s.Series
+	part.Start, part.Points = s.At(w.from), s.Points[w.from:w.to]
+	return newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*s.Step)
 }
 
 // disturbed returns the incident that touches the time, or the step before or after it, which may have a part of it; false: none does.
@@ -267,7 +270,9 @@ func (e *estimator) calmTimes(s *steps, ended func(string) bool) hist {
 
 func (e *estimator) service() *sim.Service { return &e.w.Scenario.Services[e.i] }
 func (e *estimator) fleet() *sim.Fleet     { return &e.w.Scenario.Fleets[e.i] }
-func (e *estimator) hosts() float64        { return float64(max(e.service().Hosts, 1)) }
+
+// hosts is how many hosts ill is of.
+func (e *estimator) hosts() float64 { return float64(max(cmp.Or(e.sickHosts, e.service().Hosts), 1)) }
 
 // value, ask, seen and problem note what is known of a field of the service, or (with a dot before it) of its fleet.
 func (e *estimator) value(field, low, high, by string, args ...any) {
@@ -377,7 +382,7 @@ func (e *estimator) compare() {
 // observe fills Learned.Observed, as the callers saw it.
 func (e *estimator) observe() {
 	o := &e.w.Learned.Observed
-	s := e.shown()
+	s := e.shown(cmp.Or(e.sum[observed.Calls], e.sum[observed.Attempts], e.main))
 	o.Step = s.Step
 	for i := range s.all {
 		known := func(v float64) float64 { return or(digits(v, 4), -1) }

@@ -8,24 +8,27 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
 
 // A fault is one of the simulator's, with what is known of it. Times are from the beginning of the series.
 type fault struct {
 	sim.Fault
-	at, to, share span
-	why           string
+	at, to, share, cold, warmup span
+	why                         string
 }
 
 // faults learns what went wrong in each incident. If there are series by host and only some of the hosts have incidents, it looks at these alone.
-func (e *estimator) faults(g *group) {
-	s, hosts := e.sick(g)
+func (e *estimator) faults() {
+	s, hosts := e.ill, e.sickHosts
 	var known []run                                             // in steps of s
 	if a := e.sum[observed.Attempts]; a != nil && a != e.main { // a server that is down does not log it
 		for _, r := range a.incidents {
-			if f, ok := e.explain(a, r); ok && f.Kind == sim.Crash && e.inFrame(a, r) {
-				e.write(a, f)
+			f, ok := e.explain(a, r)
+			if ok && f.Kind == sim.Crash && e.inFrame(a, r) && s.sees(&f, a.Start) {
+				e.warm(s, &f)
+				e.write(s, f)
 				known = append(known, run{s.step(a.At(r.from)), s.step(a.At(r.to))})
 			}
 		}
@@ -36,7 +39,7 @@ func (e *estimator) faults(g *group) {
 		}
 		since := s.Start.Sub(e.zero).Seconds()
 		from, to := moment(s.at(r.from)+since), moment(s.at(r.to)+since)
-		if hosts == 0 && s.grew(r) {
+		if hosts == 0 && e.grew(s, r) {
 			most := 1.0
 			for _, p := range e.fleet().Arrivals.Ramp {
 				most = max(most, p.Factor)
@@ -51,8 +54,32 @@ func (e *estimator) faults(g *group) {
 			continue
 		}
 		f.Hosts = hosts
+		if e.workedOff(s, r, &f); f.Kind == sim.Crash {
+			e.warm(s, &f)
+		}
 		e.write(s, f)
 	}
+}
+
+// sees moves a crash, of a series that started then, to the time of s, and to the steps of s in which nothing began. It reports false if s saw the failures itself.
+func (s *steps) sees(f *fault, start time.Time) bool {
+	since := start.Sub(s.Start).Seconds()
+	f.At += seconds(since, 9)
+	f.at, f.to = span{f.at.low + since, f.at.high + since}, span{f.to.low + since, f.to.high + since}
+	r := run{max(int(f.at.low/s.length), 1), min(int(f.to.high/s.length)+1, len(s.all))}
+	from := r.from
+	for from < r.to && s.began[from] != 0 {
+		from++
+	}
+	to := from
+	for to < r.to && s.began[to] == 0 {
+		to++
+	}
+	if float64(to-from)*s.rate > 10 {
+		f.at, f.to = span{s.at(from - 1), s.at(from + 1)}, span{s.at(to - 1), s.at(to + 1)}
+		f.At, f.For = seconds(s.at(from), 9), seconds(s.at(to-from), 9)
+	}
+	return sum(s.failed, r) <= sum(s.ok, r)
 }
 
 func (e *estimator) inFrame(s *steps, r run) bool {
@@ -67,8 +94,8 @@ func (e *estimator) happen(text string, args ...any) {
 	e.happened = append(e.happened, text)
 }
 
-// sick returns the series of the hosts that have incidents, if others have none, and how many they are; otherwise main.
-func (e *estimator) sick(g *group) (*steps, int) {
+// sick finds the series of the hosts that have incidents, if others have none, and how many they are; otherwise main.
+func (e *estimator) sick(g *group) {
 	byHost := g.hosts(observed.Served)
 	if byHost == nil {
 		byHost = g.hosts(observed.Attempts)
@@ -82,12 +109,73 @@ func (e *estimator) sick(g *group) (*steps, int) {
 			n++
 		}
 	}
-	if n == 0 || n == len(byHost) {
-		return e.main, 0
+	if e.ill, e.sickHosts = e.main, 0; n > 0 && n < len(byHost) {
+		e.ill, e.sickHosts = coarse(parts), n
+		e.ill.findCalm()
 	}
-	s := coarse(parts)
-	s.findCalm()
-	return s, n
+}
+
+// workedOff learns from callers that see no answer what the service did. When its line is full it refuses as many as it cannot do. When it recovers it works off the line,
+// and what comes, also for callers that have gone, until the first is answered in time.
+func (e *estimator) workedOff(s *steps, r run, f *fault) {
+	refused := func(i int) bool {
+		return i < r.to && s.failed[i] > 0.05*s.all[i] && surprise(s.failed[i], s.failing*s.all[i]) > certain
+	}
+	taken := func(from, to int) float64 { return max(sum(s.began, run{from, to})-sum(s.failed, run{from, to}), 0) }
+	full := r.from
+	for full < r.to && !refused(full) {
+		full++
+	}
+	rate, last := 0.0, full // that it does, in a step, while the line is full
+	for ; refused(last+1) && !(s.began[last+1]-s.failed[last+1] > rate+3*math.Sqrt(rate+1) && last > full+1); last++ {
+		rate = taken(full+1, last+1) / max(float64(last-full), 1)
+	}
+	rate = taken(full+1, last) / max(float64(last-full-1), 1)
+	if refused(last + 1) {
+		last++
+	}
+	answer := last + 1 // the first in time
+	for answer < r.to && s.ok[answer] < 4 {
+		answer++
+	}
+	if !s.Exact || !s.begins() || last == full || answer >= r.to || answer-last < 4 || sum(s.cut, run{last + 1, answer}) < 20 || f.Kind == sim.Crash || f.Kind == sim.Errors {
+		return
+	}
+	line := s.rate / s.length * s.usual.mean()
+	for i := r.from; i <= full; i++ {
+		line += s.began[i] - s.failed[i] - max(s.ok[i], rate)
+	}
+	end := s.at(last) + s.length*min(s.failed[last]/max(s.began[last]-rate, 1), 1)
+	long := s.at(answer) + s.length/2 - end
+	done := line + taken(last, int((s.at(answer)+s.length/2-s.p[1][answer])/s.length))
+	can, at := done/long, counted(done, 1)
+	at = span{at.low / (long + s.length), at.high / (long - s.length)}
+	if f.Kind, f.Share = sim.Stall, 0; rate > 0.05*can*s.length {
+		n := max(float64(last-full-1), 1)
+		share := counted(rate*n, 1).over(s.length * n)
+		f.Kind, f.Share, f.share = sim.BrownOut, digits(min(rate/s.length/can, 1), 3), span{share.low / at.high, min(share.high/at.low, 1)}
+	}
+	f.to, f.For = span{s.at(last), s.at(last + 1)}, seconds(end, 9)-f.At
+	f.why = fmt.Sprintf("until then it refused %s; then it worked off %s, among them those that were cut off", whole(sum(s.failed, r)), whole(done))
+	answered := func(path string) bool { // there was a question
+		n, asked := len(e.w.Learned.Unknown), func(q scenario.Question) bool { return q.Path == e.path(path) }
+		e.w.Learned.Unknown = slices.DeleteFunc(e.w.Learned.Unknown, asked)
+		return len(e.w.Learned.Unknown) < n
+	}
+	sv, mean := e.service(), s.usual.mean()/e.hosts()
+	unknown := sv.Workers == 0
+	if unknown && answered("workers") {
+		sv.Workers = int(max(math.Round(can*mean), 1))
+		e.value("workers", number(max(math.Floor(at.low*mean), 1), 0), number(math.Ceil(at.high*mean), 0), "Little's law: it worked off %s in %s, times %s for each", whole(done), duration(long, 0), duration(s.usual.mean(), 0))
+	}
+	if answered("queue.limit") || unknown {
+		waited := max(line/e.hosts()-float64(sv.Workers), 1)
+		sv.Queue.Limit = int(digits(waited, 3))
+		e.value("queue.limit", number(math.Floor(0.85*waited), 0), number(math.Ceil(1.15*waited), 0), "%s had come when it began to refuse", whole(line))
+	}
+	if answered("cancel_work") || unknown {
+		e.value("cancel_work", "false", "false", "nothing was answered in time for %s after it refused no more", duration(long, 0))
+	}
 }
 
 // write adds a fault to the scenario.
@@ -108,6 +196,10 @@ func (e *estimator) write(s *steps, f fault) {
 	*all = append(*all, f.Fault)
 	e.value(path+"at", moment(at.low), moment(at.high), "%s", f.why)
 	e.value(path+"for", moment(max(to.low-at.high, 0.001)), moment(max(to.high-at.low, 0.001)), "from the interval of its beginning to that of its end")
+	if f.Cold > 0 {
+		e.value(path+"cold", number(f.cold.low, -1), number(f.cold.high, 1), "a quarter of the first answers")
+		e.value(path+"warmup", duration(f.warmup.low, -1), duration(f.warmup.high, 1), "how long it did less than came, and until all was normal")
+	}
 	what := f.Kind.String()
 	if f.Share > 0 {
 		by := map[sim.FaultKind]string{sim.Errors: "what failed, of what arrived", sim.BrownOut: "what was answered, of what it can do", sim.SlowDown: "how much slower it was"}
@@ -133,7 +225,7 @@ func (e *estimator) explain(s *steps, r run) (fault, bool) {
 	}
 	for i := r.from; i < r.to; i++ {
 		came[i] = or(s.began[i], max(or(s.all[i], 0), s.rate))
-		if s.ok[i] < max(came[i], s.rate/2)/10 && (down.to == 0 || i <= down.to+2) {
+		if s.ok[i] < max(came[i], s.rate/2)/10 && (down.to == 0 || i <= down.to+2 && (s.cut[i] <= s.failed[i] || s.failed[down.from] <= s.cut[down.from])) {
 			reach(&down, i)
 		}
 		if s.failed[i] > (2*s.failing+0.02)*s.all[i] && surprise(s.failed[i], s.failing*s.all[i]) > 3 {
@@ -156,9 +248,6 @@ func (e *estimator) explain(s *steps, r run) (fault, bool) {
 			// In a stall some wait, until they are cut off or answered late.
 			gone := sum(s.cut, down)
 			if waited := gone >= 5 && surprise(gone, s.failing*sum(s.all, down)) > certain || s.late(run{down.to, down.to + 2}, 1.5); f.Kind == sim.Crash || !waited || !silent {
-				if f.Kind == sim.Crash {
-					e.warm(s, &f, r)
-				}
 				return f, ok
 			}
 		}
@@ -223,7 +312,11 @@ func (s *steps) refused(r, q run) (f fault, ok bool) {
 	}
 	middle := (q.from + q.to) / 2
 	from, first, last := edge(s.failed, s.all, usual, p, max(r.from-20, 0), middle)
-	to, soonest, latest := edge(s.failed, s.all, p, usual, middle+1, min(r.to+20, len(s.all)))
+	over := r.to // what is refused after callers were cut off has waited
+	for over < min(r.to+20, len(s.all)) && !(s.cut[over] > 0.5*s.all[over]) {
+		over++
+	}
+	to, soonest, latest := edge(s.failed, s.all, p, usual, middle+1, over)
 	q = run{from, to}
 	bad, all := sum(s.failed, q.inside()), sum(s.all, q.inside())
 	p = bad / max(all, 1)
@@ -267,19 +360,35 @@ func (r run) inside() run {
 	return r
 }
 
-// warm gives a crash a cold cache, if the first answers after it took longer: then nothing waited yet. A quarter of them shows by how much.
-func (e *estimator) warm(s *steps, f *fault, r run) {
-	for i := int(f.to.low/s.length) - 1; i < min(r.to, int(f.to.high/s.length)+2); i++ {
-		if s.ok[i] < 4 {
-			continue
-		}
-		if ratio := s.p[0][i] / s.usual.quantile(0.25); ratio > 1.5 && r.to-i >= 3 {
-			f.Cold, f.Warmup = digits(ratio, 2), seconds(float64(r.to-i)*s.length, 3)
-			f.why += fmt.Sprintf("; the first answers afterwards took %s times as long", number(f.Cold, 0))
-			e.ask("faults", "", "times of the work without the wait", "How long was the cache cold after the crash? Assumed: until all was normal, %s.", duration(f.Warmup.Seconds(), 0))
-		}
+// warm gives a crash a cold cache, if the first answers after it took longer: then nothing waited yet. A quarter of them shows by how much. If work waited, as much was
+// done until all was normal as came: n = capacity × (long - warmup + warmup × ln cold / (cold - 1)).
+func (e *estimator) warm(s *steps, f *fault) {
+	first := max(int(f.to.low/s.length)-1, 0)
+	for first < len(s.all) && s.ok[first] < 4 {
+		first++
+	}
+	k := slices.IndexFunc(s.incidents, func(r run) bool { return r.from <= first && first+3 <= r.to })
+	if k < 0 {
 		return
 	}
+	r, usual := run{first, s.incidents[k].to}, s.usual.quantile(0.25)
+	cold := s.times(run{first, first + 1}, nil, answered).around(0.25, 1).over(usual)
+	ratio := s.p[0][first] / usual
+	if ratio < 1.5 {
+		return
+	}
+	long := s.at(r.to) - (f.At + f.For).Seconds()
+	warmup := func(cold float64) float64 {
+		if w := float64(e.service().Workers) * e.hosts(); w > 0 {
+			n := sum(s.arrived(), r) - sum(s.failed, r)
+			return min((long-n*s.usual.mean()/w)/(1-math.Log(cold)/(cold-1)), long)
+		}
+		return long
+	}
+	f.Cold, f.Warmup = digits(ratio, 2), seconds(warmup(ratio), 3)
+	f.cold, f.warmup = span{max(0.7*cold.low, 1.1), min(cold.high, 2*ratio)}, span{warmup(min(cold.high, 2*ratio)), long}
+	f.why += fmt.Sprintf("; the first answers afterwards took %s times as long", number(f.Cold, 0))
+	e.ask("faults", "", "times of the work without the wait", "How long was the cache cold after the crash? Assumed: %s; all was normal after %s.", duration(f.Warmup.Seconds(), 0), duration(long, 0))
 }
 
 // slowed makes a fault of slow answers. If as much is answered as comes, each takes longer. Otherwise it can do less than comes, until the number in hand is the

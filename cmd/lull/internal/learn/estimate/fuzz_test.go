@@ -31,14 +31,14 @@ func FuzzMake(f *testing.F) {
 				s.Service = string(rune('a' + k))
 			}
 			for i, b := range data[3:] {
-				p := observed.Point{Ended: map[string]*observed.Bars{}, Began: float64(int(b)-1) * times, Retries: float64(int(b&15) - 1), InFlight: -1, Missing: b == 0xff}
+				p := observed.Point{Ended: map[string]*observed.Bars{}, Began: float64(int(b)-1) * times, Retries: float64(int(b&15) - 1), Missing: b == 0xff}
 				if flags&32 != 0 {
 					p.Began, p.Retries = -1, -1
 				}
 				for j := range int(b>>5) + 1 {
 					bars := &observed.Bars{}
 					for range int(b&31) * int(times) / 16 {
-						bars.Add(s.Edges, 0.003*float64(1+(int(b)*i*(j+k+1))%int(times*40)))
+						addTime(bars, s.Edges, 0.003*float64(1+(int(b)*i*(j+k+1))%int(times*40)))
 					}
 					if b&1 != 0 && flags&64 != 0 {
 						bars.Counts = nil

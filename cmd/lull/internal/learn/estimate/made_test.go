@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
@@ -102,7 +103,7 @@ func (m *made) fly() *observed.Data {
 			s.Processes = 0
 		}
 		for range int(m.length / step.Seconds()) {
-			s.Points = append(s.Points, observed.Point{Ended: map[string]*observed.Bars{}, Retries: -1, InFlight: -1})
+			s.Points = append(s.Points, observed.Point{Ended: map[string]*observed.Bars{}, Retries: -1})
 		}
 		return s
 	}
@@ -118,7 +119,7 @@ func (m *made) fly() *observed.Data {
 				b = &observed.Bars{}
 				s.Points[i].Ended[code] = b
 			}
-			b.Add(s.Edges, to-from)
+			addTime(b, s.Edges, to-from)
 		}
 	}
 	type attempt struct {
@@ -205,6 +206,7 @@ func (m *made) fly() *observed.Data {
 		case r.Float64() < m.errors:
 			quick("500", m.after)
 		case m.limit > 0 && len(waiting) >= m.limit:
+			note(inside, now, now+0.001, "503")
 			quick("503", 0.001)
 		case m.workers > 0 && busy >= limit:
 			waiting = append(waiting, a)
@@ -252,4 +254,14 @@ func (m *made) fly() *observed.Data {
 		d.Series = append(d.Series, calls)
 	}
 	return d
+}
+
+// addTime adds a time, in seconds.
+func addTime(b *observed.Bars, edges []float64, seconds float64) {
+	if b.Counts == nil {
+		b.Counts = make([]float64, len(edges)+1)
+	}
+	i, _ := slices.BinarySearch(edges, seconds)
+	b.Counts[i]++
+	b.N++
 }

@@ -72,7 +72,7 @@ func (e *estimator) times() error {
 // capacity learns how much the service can do: what it answers while requests wait, if that is known well enough, and is not less than it answers at other
 // times. By Little's law its workers are capacity × service time.
 func (e *estimator) capacity() {
-	s := e.main
+	s := e.ill
 	peak, mean := 0.0, s.usual.mean()
 	for i, ok := range s.ok {
 		if s.good(i) {
@@ -88,7 +88,7 @@ func (e *estimator) capacity() {
 	half := z95 * math.Sqrt(max(varies, level)/float64(len(full)))
 	if len(full) < 3 || half > 0.15*level || level < peak-3*math.Sqrt(peak) || sum(full, all) < 100 {
 		e.seen("capacity, at least", number(peak/s.length, -1), number(peak/s.length, -1), "answers a second in the busiest step in which all was normal")
-		e.ask("workers", "", "a time in which more arrives than it can do, or a load test",
+		e.ask("workers", "", "the service's own log, of a time in which more arrives than it can do, or a load test",
 			"How many requests can it work on at a time? It can answer at least %s a second, which takes %s workers. Assumed: as many as it takes.", number(peak/s.length, -1), whole(math.Ceil(peak/s.length*mean)))
 		return
 	}
@@ -107,7 +107,7 @@ func (e *estimator) capacity() {
 // queue learns how many wait at most, and whether work goes on for callers that have gone, from times in which more came than the service can do, if some were
 // refused or cut off then. Otherwise at least as many wait as were ever in hand.
 func (e *estimator) queue(level float64) {
-	s, sv := e.main, e.service()
+	s, sv := e.ill, e.service()
 	most, held := 0.0, make([]float64, len(s.all)+1)
 	for i := range s.all {
 		held[i+1] = max(held[i]+or(s.began[i]-s.all[i], 0), 0)
@@ -129,7 +129,7 @@ func (e *estimator) queue(level float64) {
 	var line span // how many waited when it began to refuse, before and after that step
 	times := 0
 	for _, r := range s.incidents {
-		if !s.grew(r) {
+		if !e.grew(s, r) {
 			continue
 		}
 		waits := 0.0

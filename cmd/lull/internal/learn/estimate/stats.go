@@ -110,7 +110,7 @@ func segments(counts []float64, spread float64) (stretches []run, means []float6
 			if sum > 0 {
 				cost -= 2 * sum * math.Log(sum/m) / spread
 			}
-			if cost < best[k] && (m >= 2 || i == 0) {
+			if cost < best[k] && m >= 2 {
 				best[k], from[k] = cost, i
 			}
 		}

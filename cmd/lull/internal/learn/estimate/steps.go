@@ -129,12 +129,13 @@ func add(p, q *observed.Point) {
 	}
 }
 
+// begins reports whether it is known when requests began.
+func (s *steps) begins() bool { return sum(s.began, s.whole()) > 0 }
+
 // arrived returns what began in each step; if that is unknown, what ended.
 func (s *steps) arrived() []float64 {
-	for _, b := range s.began {
-		if !math.IsNaN(b) {
-			return s.began
-		}
+	if s.begins() {
+		return s.began
 	}
 	return s.all
 }

@@ -2,10 +2,7 @@
 // makes a scenario of it.
 package observed
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Data is what was measured, of one system and one stretch of time.
 type Data struct {
@@ -53,24 +50,20 @@ type Point struct {
 	Ended map[string]*Bars
 	// Retries is how many of Began were no first attempts; -1: unknown.
 	Retries float64
-	// InFlight is how many were in progress at the end of the step; -1: unknown.
-	InFlight float64
 }
 
 // Bars is a histogram over the Edges of its Series. Counts are of single requests, or interpolated of a metric.
 type Bars struct {
 	Counts []float64 // one more than Edges; nil: the times are unknown
 	N      float64
-	Sum    float64 // of times, in seconds; NaN: unknown
 }
 
 // A Source is something that was read.
 type Source struct {
-	Name          string
-	Kind          string // "nginx", "prometheus", ...
-	Lines, Used   int64  // of metrics: samples
-	From, To      time.Time
-	Sha256, Notes string
+	Name        string
+	Kind        string // "nginx", "prometheus", ...
+	Lines, Used int64  // of metrics: samples
+	From, To    time.Time
 }
 
 // A Problem is a kind of mistake in a source. All are counted, the first is shown.
@@ -91,14 +84,3 @@ var ExactEdges = func() (edges []float64) {
 	}
 	return edges
 }()
-
-// Add adds a time to b.
-func (b *Bars) Add(edges []float64, seconds float64) {
-	if b.Counts == nil {
-		b.Counts = make([]float64, len(edges)+1)
-	}
-	i, _ := slices.BinarySearch(edges, seconds)
-	b.Counts[i]++
-	b.N++
-	b.Sum += seconds
-}

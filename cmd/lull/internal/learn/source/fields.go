@@ -11,36 +11,71 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
 )
+
+// A column is what a value of a line means.
+type column uint8
+
+const (
+	skipped column = iota
+	ended
+	began
+	took
+	status
+	service
+	host
+	attempt
+	listTook   // of nginx: a list, of the attempts at upstream servers
+	listStatus // the same
+	listHost   // the same
+	attempts   // of lull proxy, as JSON
+	flags      // of Envoy
+	endedBy    // HAProxy's state at the end
+	lost       // of lull proxy: lines that are missing
+	door       // of lull proxy
+	rest       // of nginx: all that was appended to "combined"
+	columns
+)
+
+// A field says what a value means.
+type field struct {
+	column column
+	unit   time.Duration // of the durations in the line; 0: not known by this field
+	cuts   bool          // they are cut off, not rounded
+	rank   int           // of several values that mean the same, the one with the lowest is used
+}
 
 // fieldColumns are the keys of Options.Fields.
 var fieldColumns = map[string]column{"time": ended, "start": began, "duration": took, "status": status, "service": service, "host": host, "attempt": attempt}
 
-// A knownField is one that needs no Options.Fields.
-type knownField struct {
-	column column
-	unit   time.Duration // of took; 0: it must be given
-	rank   int           // of several fields that mean the same, the one with the lowest is used
-}
-
-// knownNames are names in lower case.
+// knownNames are the names of variables of log formats, of fields of JSON and of columns of CSV, in lower case unless the case matters,
+// and with _ for dots and spaces. The first has the lowest rank. Some have the unit of durations behind them: their own or, by the name
+// of a field that only one program has, that of the line.
 var knownNames = map[column]string{
-	ended: "time timestamp @timestamp ts date end end_time ended time_local time_iso8601 msec",
-	began: "start start_time started started_at began", service: "service dependency upstream_cluster", attempt: "attempt", attempts: "attempts",
-	status: "status status_code code outcome response_code responsecode", host: "upstream_host", flags: "response_flags", lost: "lost_lines",
-	listTook: "upstream_response_time", listStatus: "upstream_status", listHost: "upstream_addr", took: "duration elapsed took response_time latency",
+	ended: "msec time timestamp @timestamp ts date end end_time ended time_local time_iso8601 %T %Tl",
+	began: "start start_time started started_at began request_creation_time %t %tr timeStamp:ms",
+	took: "request_time:s seconds:s ms:ms DURATION:ms %Ta:ms %Tt:ms event_duration:ns duration elapsed took response_time responsetime " +
+		"latency_human latency httprequest_latency rt req_time",
+	status: "status status_code statuscode code outcome response_code:ms responsecode %ST downstreamstatus:ns elb_status_code " +
+		"httprequest_status http_response_status_code res_statuscode:ms",
+	skipped: "resp_headers:s",
+	service: "service dependency upstream_cluster upstream_cluster_raw %b", host: "upstream_host %s", attempt: "attempt", attempts: "attempts",
+	listTook: "upstream_response_time target_processing_time urt ups_rt ut", listStatus: "upstream_status target_status_code us ust",
+	listHost: "upstream_addr target uaddr",
+	flags:    "response_flags", endedBy: "%ts %tsc", lost: "lost_lines", door: "door",
 }
 
-var knownFields = func() map[string]knownField {
-	all := map[string]knownField{"request_time": {took, time.Second, -1}, "seconds": {took, time.Second, -1}, "ms": {took, time.Millisecond, -1}}
+var units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": 1}
+
+var knownFields = func() map[string]field {
+	all := map[string]field{}
 	for c, names := range knownNames {
 		for i, name := range strings.Fields(names) {
-			all[name] = knownField{column: c, rank: i}
-			for suffix, unit := range map[string]time.Duration{"_s": time.Second, "_seconds": time.Second, "_ms": time.Millisecond, "_us": time.Microsecond, "_ns": 1} {
+			name, unit, _ := strings.Cut(name, ":")
+			all[name] = field{column: c, unit: units[unit], cuts: name == "response_code" || name == "%ST", rank: i}
+			for suffix, unit := range map[string]string{"_s": "s", "_seconds": "s", "_ms": "ms", "ms": "ms", "_us": "us", "_ns": "ns"} {
 				if c == took {
-					all[name+suffix] = knownField{took, unit, i - 100}
+					all[name+suffix] = field{column: took, unit: units[unit], rank: i - 100}
 				}
 			}
 		}
@@ -48,54 +83,78 @@ var knownFields = func() map[string]knownField {
 	return all
 }()
 
-// fieldFor returns what the field called name means. Options.Fields go before what is known, and replace it.
-func (r *rows) fieldFor(name string) knownField {
-	f := knownFields[strings.ToLower(name)]
+// knownField returns what the value called name means.
+func knownField(name string) field {
+	if f, ok := knownFields[name]; ok {
+		return f
+	}
+	return knownFields[plainName(strings.ToLower(strings.TrimSpace(name)))]
+}
+
+// fieldFor returns what the field of JSON or the column of CSV called name means. Options.Fields go before what is known, and replace it.
+func (r *reader) fieldFor(name string) field {
+	f := knownField(name)
 	for key, own := range r.Fields {
 		c, ok := fieldColumns[key]
 		if ok && own == name {
-			return knownField{c, f.unit, -1000}
+			return field{column: c, unit: cmp.Or(units[r.Fields["unit"]], f.unit), rank: -1000}
 		}
 		if c == f.column || (c == ended || c == began) && (f.column == ended || f.column == began) {
 			f.column = skipped
 		}
 	}
-	if name == "timeStamp" { // of JMeter
-		f.column = began
+	if f.column == took {
+		f.unit = cmp.Or(units[r.Fields["unit"]], f.unit)
 	}
 	return f
 }
 
-// set sets a field of the row.
-func (r *rows) set(f knownField, value []byte) {
-	if r.fields[f.column] != nil && r.ranks[f.column] < f.rank {
+// lacking returns what must be in a line, and is none of the fields; timed: durations are.
+func lacking(all []field) (what string, timed bool) {
+	has := func(c column) bool { return slices.ContainsFunc(all, func(f field) bool { return f.column == c }) }
+	switch {
+	case !has(ended) && !has(began):
+		what = "time"
+	case !has(status):
+		what = "status"
+	}
+	return what, has(took) || has(ended) && has(began)
+}
+
+// A row has the values of a line.
+type row struct {
+	values [columns][]byte // nil: there is none
+	ranks  [columns]int
+	unit   time.Duration // of took; 0: it is not known
+	cuts   bool
+}
+
+func (w *row) set(f field, value []byte) {
+	if len(value) == 0 || w.values[f.column] != nil && w.ranks[f.column] <= f.rank {
 		return
 	}
-	r.fields[f.column], r.ranks[f.column] = value, f.rank
-	if f.column == took {
-		r.unit = cmp.Or(units[r.Fields["unit"]], f.unit, r.unit)
+	if f.column != skipped {
+		w.values[f.column], w.ranks[f.column] = value, f.rank
 	}
-	if f.column == attempt {
-		r.c.numbered = true
-		if r.Fields["side"] == "" {
-			r.side = observed.Attempts
-		}
+	if f.unit != 0 && (f.column == took || w.unit == 0) {
+		w.unit = f.unit
 	}
+	w.cuts = w.cuts || f.cuts
 }
 
 // readCSV reads comma-separated values whose first line has the names. No value goes on in the next line.
 func (r *rows) readCSV(text *bufio.Reader) error {
 	var buffer bytes.Buffer
-	var all []knownField
-	in, unit := csv.NewReader(&buffer), r.unit
+	var all []field
+	in := csv.NewReader(&buffer)
 	in.ReuseRecord, in.TrimLeadingSpace = true, true
 	return r.eachLine(text, nil, func(line []byte) error {
+		if all == nil {
+			in.Comma = commaOf(line)
+		}
 		buffer.Write(append(line, '\n'))
 		record, err := in.Read()
 		if all == nil {
-			if slices.Contains(record, "timeStamp") { // JMeter's times are milliseconds
-				unit = cmp.Or(unit, time.Millisecond)
-			}
 			all, err = r.header(record, err)
 			return err
 		}
@@ -103,9 +162,9 @@ func (r *rows) readCSV(text *bufio.Reader) error {
 			r.problem(wrong.Err.Error(), wrong.Err.Error())
 			return nil
 		}
-		r.fields, r.unit = [columns][]byte{}, unit
+		r.row = row{}
 		for i, value := range record {
-			if all[i].column != skipped && value != "" {
+			if all[i].column != skipped {
 				r.set(all[i], []byte(value))
 			}
 		}
@@ -113,69 +172,60 @@ func (r *rows) readCSV(text *bufio.Reader) error {
 	})
 }
 
+// commaOf returns what separates the names in the first line of CSV.
+func commaOf(line []byte) rune {
+	for _, c := range ";\t" {
+		if bytes.ContainsRune(line, c) && !bytes.ContainsRune(line, ',') {
+			return c
+		}
+	}
+	return ','
+}
+
 // header returns what the columns of CSV mean.
-func (r *rows) header(names []string, err error) (all []knownField, _ error) {
+func (r *rows) header(names []string, err error) (all []field, _ error) {
 	for _, name := range names {
 		all = append(all, r.fieldFor(name))
 	}
-	has := func(c column) bool { return slices.ContainsFunc(all, func(f knownField) bool { return f.column == c }) }
 	for key, name := range r.Fields {
-		if c, ok := fieldColumns[key]; ok && !has(c) {
+		if _, ok := fieldColumns[key]; ok && !slices.Contains(names, name) {
 			err = fmt.Errorf("there is no column %q (field %s): want one of %s", name, key, strings.Join(names, ", "))
 		}
 	}
+	what, timed := lacking(all)
 	switch {
 	case err != nil:
-	case !has(ended) && !has(began):
-		err = errors.New("no column has the time: want time, start or timestamp, or the field time or start with the name of the column")
-	case !has(status):
-		err = errors.New("no column has the status: want status or code, or the field status with the name of the column")
-	case !has(took) && !(has(ended) && has(began)):
-		return nil, &NoDuration{Source: r.name, Line: adviceFor("csv")}
+	case what != "":
+		err = fmt.Errorf("no column has the %s: want %s, or the field %[1]s with the name of the column", what,
+			map[string]string{"time": "time, start or timestamp", "status": "status or code"}[what])
+	case !timed:
+		return nil, r.noDuration()
 	default:
 		return all, nil
 	}
 	return nil, fmt.Errorf("%s: line %d: %w", r.name, r.line, err)
 }
 
-func isKnown(name string) bool {
-	_, ok := knownFields[strings.ToLower(strings.TrimSpace(name))]
-	return ok
-}
-
 // readJSON reads lines of JSON.
 func (r *rows) readJSON(text *bufio.Reader) error {
-	unit := r.unit
-	known := map[string]knownField{}
+	known := map[string]field{}
 	return r.eachLine(text, json.Valid, func(line []byte) error {
-		r.fields, r.unit = [columns][]byte{}, unit
+		r.row = row{}
+		if line = bytes.Trim(line, "[], \t"); len(line) == 0 { // an array with an object in each line
+			return nil
+		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(line, &object); err != nil {
 			r.problem("json", "the line is not an object of JSON: "+err.Error())
 			return nil
 		}
-		switch {
-		case object["response_code"] != nil: // Envoy's durations are whole milliseconds
-			r.unit, r.c.cuts = cmp.Or(unit, time.Millisecond), true
-		case object["resp_headers"] != nil: // Caddy's are seconds
-			r.unit = cmp.Or(unit, time.Second)
-		}
 		r.setObject("", object, known)
-		if object["seconds"] != nil && object["bytes_in"] != nil { // lull proxy's time is that of the beginning
-			r.fields[began], r.fields[ended] = r.fields[ended], nil
-			if r.fields[status] == nil { // there was no answer
-				r.fields[status] = []byte("error")
-			}
-			if r.Fields["side"] == "" {
-				r.side = observed.Calls
-			}
-		}
 		return r.use()
 	})
 }
 
-// setObject sets the fields that are known. Names of nested ones have dots.
-func (r *rows) setObject(path string, object map[string]json.RawMessage, known map[string]knownField) {
+// setObject sets the values that are known. Names of nested ones have dots.
+func (r *rows) setObject(path string, object map[string]json.RawMessage, known map[string]field) {
 	for name, value := range object {
 		name = path + name
 		f, ok := known[name]
@@ -187,6 +237,8 @@ func (r *rows) setObject(path string, object map[string]json.RawMessage, known m
 		var text string
 		var nested map[string]json.RawMessage
 		switch {
+		case f.unit != 0 && f.column == skipped:
+			r.set(f, value)
 		case value[0] == '{' && strings.Count(name, ".") < 8:
 			if json.Unmarshal(value, &nested) == nil {
 				r.setObject(name+".", nested, known)
@@ -199,34 +251,5 @@ func (r *rows) setObject(path string, object map[string]json.RawMessage, known m
 		default:
 			r.set(f, value)
 		}
-	}
-}
-
-// useAttempts counts the attempts of a line of lull proxy's access log.
-func (r *rows) useAttempts(q *request, name []byte) {
-	if r.fields[attempts] == nil {
-		return
-	}
-	var all []struct {
-		Code            string
-		Seconds, Waited float64
-	}
-	err := json.Unmarshal(r.fields[attempts], &all)
-	a := *q
-	a.ended = a.ended.Add(-q.took)
-	for i, one := range all {
-		if err != nil || one.Seconds < 0 || one.Seconds > 1e6 || one.Waited < 0 || one.Waited > 1e6 {
-			r.wrong("attempts", r.fields[attempts], "a list of code, seconds and waited (0 to 1000000)")
-			return
-		}
-		a.took, a.retry, a.precision = time.Duration(one.Seconds*1e9), i > 0, time.Microsecond
-		a.ended = a.ended.Add(a.took)
-		var ok bool
-		if a.outcome, ok = outcomeOf([]byte(cmp.Or(one.Code, "ok"))); !ok {
-			a.outcome = failed
-		}
-		r.c.numbered = true
-		r.add(observed.Attempts, name, nil, &a)
-		a.ended = a.ended.Add(time.Duration(one.Waited * 1e9))
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +18,7 @@ import (
 	"github.com/lullgo/lull/internal/must"
 )
 
-// outcomes returns how each series ended, with the mean time in milliseconds.
+// outcomes2 returns how each series ended, with the mean time in milliseconds.
 func outcomes2(d *observed.Data) string {
 	var all []string
 	for _, s := range d.Series {
@@ -24,13 +26,14 @@ func outcomes2(d *observed.Data) string {
 		for _, p := range s.Points {
 			for name, b := range p.Ended {
 				n[name] += b.N
-				sum[name] += b.Sum
+				sum[name] += sum2(s, b)
 			}
 		}
 		text := fmt.Sprint([]string{"calls", "attempts", "served"}[s.Side], " ", s.Service, " ", s.Host, ":")
 		for _, name := range []string{"200", "204", "418", "502", "503", "504", "timeout", "reset", "canceled", "error"} {
 			if n[name] > 0 {
-				text += fmt.Sprintf(" %s×%v %.3g ms", name, n[name], 1000*sum[name]/n[name])
+				mean := must.Have(strconv.ParseFloat(fmt.Sprintf("%.2g", 1000*sum[name]/n[name]), 64)) // bars have 1 %
+				text += fmt.Sprintf(" %s×%v %v ms", name, n[name], mean)
 			}
 		}
 		all = append(all, text)
@@ -42,29 +45,29 @@ func outcomes2(d *observed.Data) string {
 func TestFormats(t *testing.T) {
 	for name, want := range map[string]string{
 		"nginx.log": `attempts  host-1: 200×6 0 ms
-attempts  host-2: 503×3 0.333 ms
-attempts  host-3: 502×3 0.333 ms
-attempts  host-4: canceled×2 301 ms
-served  : 200×12 0 ms canceled×2 302 ms`,
+attempts  host-2: 503×3 0.33 ms
+attempts  host-3: 502×3 0.33 ms
+attempts  host-4: canceled×2 300 ms
+served  : 200×12 0 ms canceled×2 300 ms`,
 		"nginx.json": `attempts  host-1: 200×6 0 ms
-attempts  host-2: 503×3 0.333 ms
-attempts  host-3: 502×3 0.333 ms
-attempts  host-4: canceled×2 301 ms
-served  : 200×12 0 ms canceled×2 302 ms`,
-		"haproxy.log": `served app host-1: 200×12 0.0833 ms 504×2 301 ms
-served down host-2: 503×1 2e+03 ms`,
+attempts  host-2: 503×3 0.33 ms
+attempts  host-3: 502×3 0.33 ms
+attempts  host-4: canceled×2 300 ms
+served  : 200×12 0 ms canceled×2 300 ms`,
+		"haproxy.log": `served app host-1: 200×12 0.12 ms 504×2 300 ms
+served down host-2: 503×1 2000 ms`,
 		"envoy.log": `served  : 504×1 600 ms
-served  host-1: 204×1 226 ms canceled×1 1e+03 ms
-served  host-2: 200×1 50 ms 503×1 5 ms`,
-		"istio.log":  `served httpbin host-1: 200×1 22 ms 418×1 21 ms`,
-		"envoy.json": `served users host-1: 200×1 50 ms canceled×1 1.05e+03 ms`,
+served  host-1: 204×1 230 ms canceled×1 1000 ms
+served  host-2: 200×1 50 ms 503×1 5.5 ms`,
+		"istio.log":  `served httpbin host-1: 200×1 22 ms 418×1 22 ms`,
+		"envoy.json": `served users host-1: 200×1 50 ms canceled×1 1000 ms`,
 		"caddy.json": `served  : 200×1 0.93 ms 502×1 0.012 ms`,
 		"alb.log": `attempts  host-1: 200×1 120 ms
-attempts  host-2: timeout×1 1e+03 ms
-served  : 200×1 123 ms 504×1 1e+03 ms canceled×1 100 ms`,
-		"lull.json": `calls charges : 200×2 60 ms 503×1 1.5e+03 ms error×1 250 ms
-attempts charges : 200×2 60 ms 503×1 1e+03 ms timeout×1 400 ms canceled×1 250 ms`,
-		"jmeter.csv": `served  : 200×1 120 ms 504×1 2e+03 ms`,
+attempts  host-2: timeout×1 1000 ms
+served  : 200×1 120 ms 504×1 1000 ms canceled×1 100 ms`,
+		"lull.json": `calls charges : 200×2 60 ms 503×1 1500 ms error×1 250 ms
+attempts charges : 200×2 60 ms 503×1 1000 ms timeout×1 400 ms canceled×1 250 ms`,
+		"jmeter.csv": `served  : 200×1 120 ms 504×1 2000 ms`,
 	} {
 		d, err := Read(t.Context(), []string{filepath.Join("testdata", name)}, Options{Zone: time.UTC, Step: time.Hour})
 		if err != nil {
@@ -118,16 +121,46 @@ func TestFields(t *testing.T) {
 		t.Error(got, d.Series[0].Points)
 	}
 	d = mustRead(t, fmt.Sprintf(line, `"1.5s"`)+fmt.Sprintf(line, "-3"), Options{Fields: fields, Zone: time.UTC})
-	if got := outcomes2(d); got != "attempts shop : 200×1 1.5e+03 ms" || problems(d) != `1× line 2: duration is "-3": want 0 to 30 days, such as 0.123` {
+	if got := outcomes2(d); got != "attempts shop : 200×1 1500 ms" || problems(d) != `1× line 2: duration is "-3": want 0 to 30 days, such as 0.123` {
 		t.Error(got, problems(d))
 	}
 	d = mustRead(t, "what,zeit,dauer\n200,1795953600,3\n", Options{Fields: map[string]string{"status": "what", "start": "zeit", "duration": "dauer", "unit": "s", "side": "calls"}})
-	if got := outcomes2(d); got != "calls  : 200×1 3e+03 ms" || d.Sources[0].To.Unix() != noon+3 {
+	if got := outcomes2(d); got != "calls  : 200×1 3000 ms" || d.Sources[0].To.Unix() != noon+3 {
 		t.Error(got)
 	}
-	d = mustRead(t, "start,end,status\n2026-11-29T12:00:00Z,2026-11-29T12:00:00.25Z,refused\n", Options{})
-	if s := d.Series[0]; s.Points[0].Ended["refused"].Sum != .25 {
+	d = mustRead(t, "start,end,status\n2026-11-29T12:00:00.00Z,2026-11-29T12:00:00.25Z,refused\n", Options{})
+	if s := d.Series[0]; math.Abs(sum2(s, s.Points[0].Ended["refused"])-.25) > .003 {
 		t.Errorf("from start to end: %+v", s.Points)
+	}
+}
+
+// What other programs write by themselves, and how spreadsheets write columns.
+func TestOtherPrograms(t *testing.T) {
+	for name, line := range map[string]string{
+		"Traefik":           `{"DownstreamStatus":503,"Duration":5000000,"StartUTC":"2026-11-29T12:00:00.1Z","time":"2026-11-29T12:00:00Z"}`,
+		"Traefik, combined": `192.0.2.1 - - [29/Nov/2026:12:00:00 +0000] "GET / HTTP/1.1" 503 5 "-" "-" 17 "shop" "http://192.0.2.9:80" 5ms`,
+		"Echo":              `{"time":"2026-11-29T12:00:00.1Z","status":503,"latency":5000000,"latency_human":"5ms","bytes_in":0}`,
+		"pino":              `{"time":1795953600100,"res":{"statusCode":503},"responseTime":5}`,
+		"ECS":               `{"@timestamp":"2026-11-29T12:00:00.1Z","http":{"response":{"status_code":503}},"event":{"duration":5000000}}`,
+		"Google Cloud":      `{"timestamp":"2026-11-29T12:00:00.1Z","httpRequest":{"status":503,"latency":"0.005s"}}`,
+		"JSON":              `{"time":"2026-11-29T12:00:00.1Z","statusCode":503,"durationMs":5}`,
+		"JSON array":        "[\n  " + `{"time":"2026-11-29T12:00:00.1Z","status":503,"duration_ms":5},` + "\n]",
+		"spreadsheet":       "Time;Status Code;Latency ms\n2026-11-29T12:00:00.1Z;503;5",
+		"tabs":              "time\tstatus\tduration_ms\n2026-11-29T12:00:00.1Z\t503\t5",
+	} {
+		d, err := read(t, line+"\n", Options{})
+		if err != nil {
+			t.Error(name, err)
+		} else if s := d.Series[0]; problems(d) != "" || s.Points[0].Ended["503"] == nil || math.Abs(sum2(s, s.Points[0].Ended["503"])-.005) > .0006 {
+			t.Errorf("%s: %s %+v", name, problems(d), s)
+		}
+	}
+	line := `192.0.2.1 - - [29/Nov/2026:12:00:00 +0000] "GET / HTTP/1.1" 503 5 "-" "-" 5000` + "\n" // Apache's %D
+	if s := mustRead(t, line, Options{LogFormat: "combined $request_time_us"}).Series[0]; math.Abs(sum2(s, s.Points[0].Ended["503"])-.005) > 1e-4 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := read(t, "(\xb5/\xfd,\x00\"x\n", Options{Fields: map[string]string{}}); err == nil || !strings.Contains(err.Error(), "the format is not known") {
+		t.Error(err)
 	}
 }
 
@@ -159,10 +192,10 @@ func TestErrors(t *testing.T) {
 		"no zone":               {"time,ms,status\n2026-11-29 12:00:00,5,200\n", Options{}, `-: line 2: time is "2026-11-29 12:00:00": the times have no zone: give that of the server, such as UTC or Europe/Berlin`},
 		"no unit":               {"time,duration,status\n2026-11-29 12:00:00Z,5,200\n", Options{}, "-: line 2: duration is 5, and has no unit: want the field unit, which is s, ms, us or ns"},
 		"no column":             {"time,ms,status\n", Options{Fields: map[string]string{"time": "t"}}, `-: line 1: there is no column "t" (field time): want one of time, ms, status`},
-		"no time":               {"ms,status\n", Options{}, "-: line 1: no column has the time: want time, start or timestamp, or the field time or start with the name of the column"},
+		"no time":               {"ms,status\n", Options{}, "-: line 1: no column has the time: want time, start or timestamp, or the field time with the name of the column"},
 		"no status":             {"time,ms\n", Options{}, "-: line 1: no column has the status: want status or code, or the field status with the name of the column"},
 		"nothing of use":        {"time,ms,status\nx,5,200\n", Options{}, `-: no line can be used as csv: line 2: time is "x": want ` + wantTime},
-		"nothing in time":       {"time,ms,status\n2026-11-29 12:00:00Z,5,200\n", Options{To: time.Unix(1, 0)}, `-: no line can be used as csv: what is outside of the chosen time is left out`},
+		"nothing in time":       {"time,ms,status\n2026-11-29 12:00:00Z,5,200\n", Options{To: time.Unix(1, 0)}, `-: no line can be used as csv: line 2: what is outside of the chosen time (from, to) is left out`},
 		"format no time":        {"x", Options{LogFormat: "$status $request_time"}, `log format "$status $request_time" has no time: want $msec, $time_iso8601, $time_local, %START_TIME% or %tr`},
 		"format no status":      {"x", Options{LogFormat: "%tr %Ta"}, `log format "%tr %Ta" has no status: want $status, %RESPONSE_CODE% or %ST`},
 		"format together":       {"x", Options{LogFormat: "$msec$status"}, `log format: nothing separates $status from what stands before it: want a space or a quote`},
@@ -250,7 +283,7 @@ func TestLogFormats(t *testing.T) {
 			continue
 		}
 		s := d.Series[len(d.Series)-1]
-		if s.Start.Unix() != noon || s.Points[0].Ended["200"].N != 1 || s.Points[0].Ended["200"].Sum != .005 {
+		if s.Start.Unix() != noon || s.Points[0].Ended["200"].N != 1 || math.Abs(sum2(s, s.Points[0].Ended["200"])-.005) > .0006 {
 			t.Errorf("%s: %+v", format, s)
 		}
 	}
@@ -274,20 +307,20 @@ func TestClientAndServer(t *testing.T) {
 func TestCoarsen(t *testing.T) {
 	c := newCollector("x", 0)
 	for i := range 100_000 {
-		c.add(i%3, &request{ended: time.Unix(noon-50_000+int64(i), 0), took: time.Duration(i%977) * time.Millisecond, outcome: 200 + i%2, precision: 1})
+		c.add(c.seriesFor(nil, seriesOf{host: fmt.Sprint(i % 3)}), &request{ended: time.Unix(noon-50_000+int64(i), 0), took: time.Duration(i%977) * time.Millisecond, outcome: 200 + i%2, precision: 1})
 	}
 	for len(c.steps) > 1 {
 		c.coarsen()
-		var n, began, ended int64
-		for _, b := range c.bars {
-			n += int64(b)
+		var began, ended uint32
+		for at, n := range c.counts {
+			if at.ended() {
+				ended += n
+			} else {
+				began += n
+			}
 		}
-		for _, f := range c.flows {
-			began += f.began
-			ended += f.ended
-		}
-		if n != 100_000 || began != n || ended != n {
-			t.Fatalf("steps of %v: %d requests, %d began, %d ended", c.steps[0], n, began, ended)
+		if ended != 100_000 || began != ended {
+			t.Fatalf("steps of %v: %d began, %d ended", c.steps[0], began, ended)
 		}
 	}
 }

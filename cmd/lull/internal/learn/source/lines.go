@@ -3,6 +3,7 @@ package source
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,13 +11,10 @@ import (
 	"time"
 )
 
-// A logFormat is the way in which a server writes lines.
-type logFormat []piece
-
-// A piece is text that stands in each line, and the field after it.
-type piece struct {
-	before []byte
-	column column
+// A logFormat is the way in which a server writes lines: a text before each field, and one after the last.
+type logFormat struct {
+	texts  [][]byte
+	fields []field
 }
 
 // What follows the last field of these formats is not read.
@@ -31,21 +29,12 @@ const (
 
 // logFormats are those that are recognised.
 var logFormats = map[string][]logFormat{
-	"nginx":   {mustFormat(combined + `"$rest`), mustFormat(advised)},
-	"envoy":   {mustFormat(envoyHead + envoyTail), mustFormat(envoyHead + istioMiddle + envoyTail + ` %UPSTREAM_CLUSTER% `)},
+	"nginx":   {mustFormat(combined + `"$rest`)},
+	"envoy":   {mustFormat(envoyHead + istioMiddle + envoyTail + ` %UPSTREAM_CLUSTER% `), mustFormat(envoyHead + envoyTail)},
 	"haproxy": {mustFormat(`%ci:%cp [%tr] %ft %b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %CC %CS %tsc %ac/`)},
 	"alb": {mustFormat(`$type $time $elb $client $target $request_processing_time $target_processing_time $response_processing_time $elb_status_code $target_status_code ` +
 		`$received_bytes $sent_bytes "$request" "$user_agent" $ssl_cipher $ssl_protocol $target_group_arn "$trace_id" "$domain_name" "$chosen_cert_arn" ` +
 		`$matched_rule_priority $request_creation_time `)},
-}
-
-// columnOf has the variables of all log formats.
-var columnOf = map[string]column{
-	"time_local": ended, "time_iso8601": ended, "msec": ended, "status": status, "request_time": took,
-	"upstream_response_time": listTook, "upstream_status": listStatus, "upstream_addr": listHost, "rest": rest,
-	"START_TIME": began, "RESPONSE_CODE": status, "RESPONSE_FLAGS": flags, "DURATION": took, "UPSTREAM_CLUSTER": service, "UPSTREAM_CLUSTER_RAW": service, "UPSTREAM_HOST": host,
-	"tr": began, "t": began, "T": ended, "Tl": ended, "Ta": took, "Tt": took, "ST": status, "ts": endedBy, "tsc": endedBy, "b": service, "s": host,
-	"time": ended, "request_creation_time": began, "elb_status_code": status, "target": listHost, "target_processing_time": listTook, "target_status_code": listStatus,
 }
 
 // A variable is $name or ${name} of nginx, %NAME%, %NAME(X):9% of Envoy, or %name, %{+Q}name, %[expression] of HAProxy.
@@ -62,37 +51,30 @@ func mustFormat(format string) logFormat {
 	return f
 }
 
-func newLogFormat(format string) (all logFormat, err error) {
+func newLogFormat(format string) (f logFormat, err error) {
 	format = quoted.ReplaceAllString(format, `"%$1"`)
-	end, precise := 0, -1 // the place of $msec: other times are not needed
+	end := 0
 	for _, at := range variable.FindAllStringSubmatchIndex(format, -1) {
-		name := ""
-		for i := 2; i < len(at); i += 2 {
-			if at[i] >= 0 {
-				name = format[at[i]:at[i+1]]
-			}
-		}
 		if end == at[0] && end > 0 {
-			return nil, fmt.Errorf("log format: nothing separates %s from what stands before it: want a space or a quote", format[at[0]:at[1]])
+			return f, fmt.Errorf("log format: nothing separates %s from what stands before it: want a space or a quote", format[at[0]:at[1]])
 		}
-		if name == "msec" {
-			precise = len(all)
+		name := string(variable.ExpandString(nil, "$1$2", format, at))
+		if format[at[0]] == '%' && format[at[1]-1] != '%' {
+			name = "%" + name
 		}
-		all = append(all, piece{[]byte(format[end:at[0]]), columnOf[name]})
+		one := knownField(name)
+		if name == "rest" {
+			one.column = rest
+		}
+		f.texts, f.fields = append(f.texts, []byte(format[end:at[0]])), append(f.fields, one)
 		end = at[1]
 	}
-	for i := range all {
-		if all[i].column == ended && precise >= 0 && i != precise {
-			all[i].column = skipped
-		}
+	f.texts = append(f.texts, []byte(format[end:]))
+	if what, _ := lacking(f.fields); what != "" {
+		err = fmt.Errorf("log format %q has no %s: want %s", format, what,
+			map[string]string{"time": "$msec, $time_iso8601, $time_local, %START_TIME% or %tr", "status": "$status, %RESPONSE_CODE% or %ST"}[what])
 	}
-	switch {
-	case !all.has(ended) && !all.has(began):
-		err = fmt.Errorf("log format %q has no time: want $msec, $time_iso8601, $time_local, %%START_TIME%% or %%tr", format)
-	case !all.has(status):
-		err = fmt.Errorf("log format %q has no status: want $status, %%RESPONSE_CODE%% or %%ST", format)
-	}
-	return append(all, piece{before: []byte(format[end:])}), err
+	return f, err
 }
 
 // kindOf returns whose log format it is.
@@ -108,74 +90,87 @@ func kindOf(format string) string {
 	return "haproxy"
 }
 
-func (f logFormat) has(c column) bool {
-	return slices.ContainsFunc(f, func(p piece) bool { return p.column == c })
-}
-
-// split finds the fields of line, and reports whether all are there.
-func (f logFormat) split(line []byte, fields *[columns][]byte) bool {
-	if !bytes.HasPrefix(line, f[0].before) {
+// split finds the values of a line, and reports whether all are there.
+func (f *logFormat) split(line []byte, w *row) bool {
+	*w = row{}
+	if !bytes.HasPrefix(line, f.texts[0]) {
 		return false
 	}
-	line = line[len(f[0].before):]
-	for i, p := range f[:len(f)-1] {
-		next := f[i+1].before
-		end := len(line)
-		if len(next) > 0 {
-			end = bytes.Index(line, next)
-			for p.column >= listTook && p.column <= listHost && next[0] == ' ' && end > 0 && (line[end-1] == ',' || line[end-1] == ':' || bytes.HasPrefix(line[end:], []byte(" : "))) {
-				more := bytes.Index(line[end+1:], next) // the space is one within the list
-				if end += 1 + more; more < 0 {
-					end = -1
-				}
+	line = line[len(f.texts[0]):]
+	for i, one := range f.fields {
+		next, end := f.texts[i+1], len(line)
+		switch {
+		case len(next) == 0:
+		case one.column >= listTook && one.column <= listHost && next[0] == ' ':
+			if end = listEnd(line); !bytes.HasPrefix(line[end:], next) {
+				return false
 			}
-			if end < 0 {
+		default:
+			if end = bytes.Index(line, next); end < 0 {
 				return false
 			}
 		}
-		if p.column != skipped {
-			fields[p.column] = line[:end]
-		}
-		line = line[end+min(len(next), len(line)-end):]
+		w.set(one, line[:end])
+		line = line[end+len(next):]
 	}
 	return true
 }
 
+// listEnd returns the length of a list of nginx, such as "a, b : c", without the space behind it.
+func listEnd(text []byte) int {
+	for i, c := range text {
+		if c == ' ' && (i == 0 || text[i-1] != ',' && text[i-1] != ':') && !bytes.HasPrefix(text[i:], []byte(" : ")) {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// splitList returns the values of a list.
+func splitList(list []byte) [][]byte {
+	if bytes.IndexByte(list, ' ') < 0 && len(list) > 0 {
+		return [][]byte{list}
+	}
+	return bytes.FieldsFunc(bytes.ReplaceAll(list, []byte(" : "), []byte(", ")), func(c rune) bool { return c == ',' || c == ' ' })
+}
+
 // fits reports whether line may have the format.
-func (f logFormat) fits(line []byte) bool {
-	var fields [columns][]byte
-	found := f.split(afterSyslog(line), &fields)
-	at := bytes.TrimLeft(slices.Concat(fields[ended], fields[began]), "[")
-	_, ok := outcomeOf(fields[status])
+func (f *logFormat) fits(line []byte) bool {
+	var w row
+	found := f.split(afterSyslog(line), &w)
+	at := bytes.TrimLeft(slices.Concat(w.values[ended], w.values[began]), "[")
+	_, ok := outcomeOf(w.values[status])
 	return found && ok && len(at) > 8 && isDigits(at[:2])
+}
+
+// formatsOf returns the formats that the lines of a log may have.
+func (r *reader) formatsOf(kind string) []logFormat {
+	if kindOf(r.LogFormat) == kind {
+		return []logFormat{mustFormat(r.LogFormat)} // it was checked
+	}
+	return logFormats[kind]
 }
 
 // readLines reads a log with a format of its own.
 func (r *rows) readLines(text *bufio.Reader) error {
 	kind := r.c.kind
-	formats, want := logFormats[kind], "the line is not one of "+kind
+	formats, want := r.formatsOf(kind), "the line is not one of "+kind
 	if kindOf(r.LogFormat) == kind {
-		f, _ := newLogFormat(r.LogFormat)
-		if !f.has(took) && !(f.has(ended) && f.has(began)) {
-			return &NoDuration{Source: r.name, Line: adviceFor(kind)}
+		if _, timed := lacking(formats[0].fields); !timed {
+			return r.noDuration()
 		}
-		formats, want = []logFormat{f}, want+" in the log format"
-	}
-	if r.unit = time.Second; kind == "envoy" || kind == "haproxy" {
-		r.unit, r.c.cuts = time.Millisecond, true
+		want += " in the log format"
 	}
 	return r.eachLine(text, nil, func(line []byte) error {
 		if kind == "haproxy" {
 			line = afterSyslog(line)
 		}
-		for i := len(formats) - 1; i >= 0; i-- { // the longest first: of a shorter line it has no sense
-			r.fields = [columns][]byte{}
-			if formats[i].split(line, &r.fields) && (len(formats) == 1 || len(r.fields[took]) == 0 || r.fields[took][0] != '"') {
-				return r.use()
-			}
+		if !slices.ContainsFunc(formats, func(f logFormat) bool { return f.split(line, &r.row) }) {
+			r.problem("format", want)
+			return nil
 		}
-		r.problem("format", want)
-		return nil
+		r.guess(r.values[rest])
+		return r.use()
 	})
 }
 
@@ -187,37 +182,48 @@ func afterSyslog(line []byte) []byte {
 	return line
 }
 
-var guesses = map[string]column{"rt": took, "request_time": took, "req_time": took, "duration": took, "time": took, "urt": listTook, "upstream_response_time": listTook,
-	"ups_rt": listTook, "us": listStatus, "ust": listStatus, "upstream_status": listStatus, "uaddr": listHost, "upstream_addr": listHost, "msec": ended}
-
-// appended is a value that was appended to "combined", such as 0.123, rt=0.123 or urt="0.100, 0.022".
-var appended = regexp.MustCompile(`(\w*=)?("[^"]*"|(?:[^ "]+(?:, | : ))*[^ "]+)`)
-
-// guess finds the times in what was appended to "combined". Of numbers with three decimals and without a name the first is $request_time,
-// the second $upstream_response_time; one with ten digits before them is $msec.
-func (r *rows) guess(text []byte) {
-	if r.fields[took] = bytes.TrimSpace(text); len(r.fields[took]) < 9 && digitsOf(r.fields[took], 1000) == 1 {
-		return // most often it is that alone
-	}
-	r.fields[took] = nil
-	for _, match := range appended.FindAllSubmatch(text, -1) {
-		name, value := bytes.TrimSuffix(match[1], []byte("=")), bytes.Trim(match[2], `"`)
-		c := guesses[string(name)]
-		if list := splitList(value); c == skipped && len(name) == 0 && len(list) > 0 {
-			_, _, isTime := parseDecimal(list[0], time.Second)
-			switch isTime = isTime && digitsOf(list[0], 1000) == 1; {
-			case isTime && len(list) == 1 && len(value) == len("1700000000.000"):
-				c = ended
-			case isTime && len(list) == 1 && r.fields[took] == nil:
-				c = took
-			case isTime && r.fields[listTook] == nil:
-				c = listTook
-			case len(list[0]) == 3 && isDigits(list[0]) && r.fields[listTook] != nil:
-				c = listStatus
+// guess finds the values in what was appended to "combined", such as 0.123, rt=0.123 or urt="0.100, 0.022". Of seconds with three
+// decimals and without a name the first are $request_time, and the second $upstream_response_time; those since 1970 are $msec.
+func (w *row) guess(text []byte) {
+	for text = bytes.TrimLeft(text, " "); len(text) > 0; text = bytes.TrimLeft(text, " ") {
+		f, named := field{}, -1
+		if text[0] >= 'A' {
+			named = bytes.IndexAny(text, `= "`)
+		}
+		if named > 0 && text[named] == '=' {
+			if f = knownField(string(text[:named])); f.column == ended || f.column == began {
+				f, named = field{}, -1 // it may be a time, or a duration
 			}
+			_, text, _ = bytes.Cut(text, []byte{'='})
 		}
-		if c != skipped {
-			r.fields[c] = value
+		var value []byte
+		if len(text) > 0 && text[0] == '"' {
+			value, text, _ = bytes.Cut(text[1:], []byte{'"'})
+		} else {
+			end := listEnd(text)
+			value, text = text[:end], text[end:]
 		}
+		first, more, _ := bytes.Cut(value, []byte{' '})
+		first = bytes.TrimSuffix(first, []byte{','})
+		point := bytes.IndexByte(first, '.')
+		millis, isMillis := bytes.CutSuffix(first, []byte("ms")) // of Traefik
+		isTime := point > 0 && point == len(first)-4 && isDigits(first[:point]) && isDigits(first[point+1:])
+		switch {
+		case named > 0:
+		case isTime && len(more) == 0 && point == 10:
+			f = field{column: ended, rank: -1}
+		case (isTime && len(more) == 0 || isMillis && isDigits(millis)) && w.values[took] == nil:
+			f.column = took
+		case isTime:
+			f.column = listTook
+		case w.values[took] != nil && w.values[listTook] == nil && bytes.IndexByte(first, ':') > 0:
+			f.column = listHost
+		case w.values[listTook] != nil && len(first) == 3 && isDigits(first):
+			f.column = listStatus
+		}
+		if f.column == took {
+			f.unit = cmp.Or(f.unit, time.Second)
+		}
+		w.set(f, value)
 	}
 }

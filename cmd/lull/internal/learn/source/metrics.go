@@ -19,7 +19,7 @@ type metrics struct {
 	started map[string]int64   // the first sample of each process
 }
 
-// A metric is a counter, a gauge or a histogram with its labels.
+// A metric is a counter or a histogram with its labels.
 type metric struct {
 	who     seriesOf
 	outcome string
@@ -31,7 +31,7 @@ type metric struct {
 type sample struct {
 	at, start int64 // nanoseconds since 1970; since when it is counted, 0: unknown
 	delta     bool  // counted since start alone
-	n, sum    float64
+	n         float64
 	bars      []edge // of a histogram
 }
 
@@ -50,23 +50,21 @@ func addBar(bars []edge, lower, upper, n float64) []edge {
 	return append(bars, edge{upper, last.n + n})
 }
 
-// addSample adds what a source has of a metric at a time. Of a classic histogram each bucket, the count and the sum come alone.
+// addSample adds what a source has of a metric at a time. Of a classic histogram each bucket and the count come alone.
 func (r *reader) addSample(name string, labels map[string]string, s sample) {
 	base, part, unit := ruleName(name)
-	if rules[base] == nil || r.outside(time.Unix(0, s.at)) {
+	if rules[base] == nil || part == "_sum" {
+		return
+	}
+	at := time.Unix(0, s.at)
+	if r.leavesOut(at, "") {
 		return
 	}
 	if !(s.n >= 0 && s.n <= math.MaxFloat64) {
 		r.wrong(name, fmt.Append(nil, s.n), "a number that is not negative")
 		return
 	}
-	at := time.Unix(0, s.at).UTC()
-	if r.src.Used++; r.src.From.IsZero() || at.Before(r.src.From) {
-		r.src.From = at
-	}
-	if at.After(r.src.To) {
-		r.src.To = at
-	}
+	r.used(at)
 	process := labels["job"] + "\x00" + labels["instance"] + "\x00" + labels["pod"]
 	if first, ok := r.metrics.started[process]; !ok || s.at < first {
 		r.metrics.started[process] = s.at
@@ -74,73 +72,68 @@ func (r *reader) addSample(name string, labels map[string]string, s sample) {
 	le := labels["le"]
 	labels["le"] = "" // the buckets of a histogram are one metric
 	whole := fmt.Sprint(base, labels)
-	for i, rule := range rules[base] {
-		key := fmt.Sprint(whole, i)
-		m := r.metrics.all[key]
-		if m == nil {
-			service, ok := r.serviceOf(rule.service, labels)
-			m = &metric{who: seriesOf{side: rule.side, service: service}, outcome: rule.outcome(labels), process: process}
-			if !ok || m.outcome == "" {
-				continue
-			}
-			r.metrics.all[key] = m
-		}
-		r.put(m, s, part, le, cmp.Or(unit, rule.unit))
-	}
 	labels["le"] = le
-}
-
-// serviceOf returns the name of a service; of an address one that tells nothing, unless the user has named it.
-func (r *reader) serviceOf(names []string, labels map[string]string) (name string, wanted bool) {
-	i := slices.IndexFunc(names, func(label string) bool { return labels[label] != "" })
-	if i < 0 {
-		return r.Service, true
-	}
-	if name = labels[names[i]]; r.Service == "" && slices.Contains(addresses, names[i]) {
-		if r.addresses[name] == "" {
-			r.addresses[name] = fmt.Sprintf("service-%d", len(r.addresses)+1)
-		}
-		name = r.addresses[name]
-	}
-	return name, !r.isOther(name)
-}
-
-// put adds a sample, or a part of one.
-func (r *reader) put(m *metric, s sample, part, le string, unit float64) {
-	i, found := slices.BinarySearchFunc(m.samples, s.at, func(a sample, at int64) int { return cmp.Compare(a.at, at) })
-	if !found {
-		m.samples = slices.Insert(m.samples, i, sample{at: s.at, start: s.start, delta: s.delta, n: math.NaN(), sum: math.NaN()})
-	}
-	to := &m.samples[i]
-	v, is := &to.n, s.n
-	switch part {
-	case "bucket":
+	if part == "_bucket" {
 		upper, err := strconv.ParseFloat(le, 64)
 		if err != nil || math.IsNaN(upper) {
 			r.wrong("le", []byte(le), "a number or +Inf")
 			return
 		}
 		if !math.IsInf(upper, 1) {
-			to.bars = append(to.bars, edge{upper * unit, s.n})
-			return
-		}
-	case "sum":
-		v, is = &to.sum, s.n*unit
-	case "":
-		if s.bars != nil {
-			to.sum, to.bars = s.sum*unit, nil
-		}
-		for _, b := range s.bars {
-			if b.upper*unit < math.Inf(1) {
-				to.bars = append(to.bars, edge{b.upper * unit, b.n})
-			}
+			s.bars, s.n = []edge{{upper, s.n}}, math.NaN()
 		}
 	}
-	if !math.IsNaN(*v) && *v != is {
-		r.problem("again", "another value of the same metric at the same time is not used")
+	for i, rule := range rules[base] {
+		key := fmt.Sprint(whole, i)
+		m := r.metrics.all[key]
+		if m == nil {
+			m = &metric{who: seriesOf{side: rule.side, service: r.serviceOf(rule.service, labels)}, outcome: rule.outcome(labels), process: process}
+			if m.outcome == "" || r.leavesOut(at, m.who.service) {
+				continue
+			}
+			r.metrics.all[key] = m
+		}
+		r.put(m, s, cmp.Or(unit, rule.unit))
+	}
+}
+
+// serviceOf returns the name of a service; of an address one that tells nothing, unless the user has named it.
+func (r *reader) serviceOf(names []string, labels map[string]string) string {
+	i := slices.IndexFunc(names, func(label string) bool { return labels[label] != "" })
+	if i < 0 {
+		return r.Service
+	}
+	name := labels[names[i]]
+	if r.Service != "" || !slices.Contains(addresses, names[i]) {
+		return name
+	}
+	if r.addresses[name] == "" {
+		r.addresses[name] = fmt.Sprintf("service-%d", len(r.addresses)+1)
+	}
+	return r.addresses[name]
+}
+
+// put adds a sample, or a part of one.
+func (r *reader) put(m *metric, s sample, unit float64) {
+	i, found := slices.BinarySearchFunc(m.samples, s.at, func(a sample, at int64) int { return cmp.Compare(a.at, at) })
+	if !found {
+		m.samples = slices.Insert(m.samples, i, sample{at: s.at, start: s.start, delta: s.delta, n: math.NaN()})
+	}
+	to := &m.samples[i]
+	if to.n >= 0 && s.n >= 0 {
+		if to.n != s.n {
+			r.problem("again", "another value of the same metric at the same time is not used")
+		}
 		return
 	}
-	*v = is
+	for _, b := range s.bars {
+		if b.upper*unit < math.Inf(1) {
+			to.bars = append(to.bars, edge{b.upper * unit, b.n})
+		}
+	}
+	if s.n >= 0 {
+		to.n = s.n
+	}
 }
 
 // usable sorts the edges of a sample, and reports whether the sample makes sense.
@@ -161,6 +154,9 @@ func (s *sample) usable(r *reader) bool {
 
 // finish makes the series of the data.
 func (m *metrics) finish(r *reader) error {
+	if len(m.all) == 0 {
+		return nil
+	}
 	groups := map[seriesOf][]*metric{}
 	var times, between []int64
 	for _, key := range slices.Sorted(maps.Keys(m.all)) {
@@ -185,6 +181,12 @@ func (m *metrics) finish(r *reader) error {
 	}
 	slices.Sort(times)
 	times = slices.Compact(times)
+	var spans []span
+	for i, at := range times[1:] {
+		if at-times[i] <= interval*7/2 {
+			spans = append(spans, span{time.Unix(0, times[i]), time.Unix(0, at)})
+		}
+	}
 	step := max(r.Step, time.Duration(interval).Round(time.Second), time.Second)
 	if r.Step != 0 && step > r.Step {
 		r.problem("step", fmt.Sprintf("step is %v: metrics have %v, since their samples are that far apart", r.Step, step))
@@ -197,7 +199,7 @@ func (m *metrics) finish(r *reader) error {
 	for _, who := range slices.SortedFunc(maps.Keys(groups), func(a, b seriesOf) int { return cmp.Or(cmp.Compare(a.side, b.side), cmp.Compare(a.service, b.service)) }) {
 		g := group{reader: r, all: groups[who], interval: interval, s: &observed.Series{Side: who.side, Service: who.service, Source: "metrics", Start: start, Step: step,
 			Resolution: time.Duration(interval), Points: make([]observed.Point, n)}}
-		if g.make(times) {
+		if g.make(spans) {
 			r.data.Series = append(r.data.Series, g.s)
 		}
 	}
@@ -212,10 +214,10 @@ type group struct {
 	s        *observed.Series
 }
 
-func (g *group) make(times []int64) bool {
+func (g *group) make(spans []span) bool {
 	processes, has := map[string]bool{}, map[string]bool{}
 	for i := range g.s.Points {
-		g.s.Points[i] = observed.Point{Began: -1, Retries: -1, InFlight: -1, Ended: map[string]*observed.Bars{}}
+		g.s.Points[i] = observed.Point{Began: -1, Retries: -1, Ended: map[string]*observed.Bars{}}
 	}
 	g.setEdges()
 	for _, m := range g.all {
@@ -223,9 +225,6 @@ func (g *group) make(times []int64) bool {
 		for i := range m.samples {
 			g.use(m, i)
 		}
-	}
-	if !processes["\x00\x00"] { // they have names
-		g.s.Processes = len(processes)
 	}
 	for i := range g.s.Points {
 		p := &g.s.Points[i]
@@ -237,27 +236,14 @@ func (g *group) make(times []int64) bool {
 		}
 		delete(p.Ended, retried)
 		g.divide(p)
-		if !covered(times, g.s.At(i).UnixNano(), g.s.At(i+1).UnixNano(), g.interval*7/2) {
-			*p = missing
-		}
+	}
+	setMissing(g.s, spans)
+	g.s.Processes = len(processes)
+	if processes["\x00\x00"] { // it has no name
+		g.s.Processes = 0
 	}
 	delete(has, retried)
-	delete(has, inFlight)
 	return len(has) > 0
-}
-
-// covered reports whether there are times before from, at to or after it, and between them with no gap that is longer than most.
-func covered(times []int64, from, to, most int64) bool {
-	i, _ := slices.BinarySearch(times, from+1) // the first after from
-	if i == 0 || to > times[len(times)-1] {
-		return false
-	}
-	for ; times[i-1] < to; i++ {
-		if times[i]-times[i-1] > most {
-			return false
-		}
-	}
-	return true
 }
 
 // setEdges sets the edges that all classic histograms have, or any of native ones, which leave out what is empty.
@@ -288,12 +274,6 @@ func (g *group) setEdges() {
 func (g *group) use(m *metric, i int) {
 	s := &m.samples[i]
 	start, step, n := g.s.Start.UnixNano(), int64(g.s.Step), int64(len(g.s.Points))
-	if m.outcome == inFlight {
-		if p := (s.at - start) / step; p < n {
-			g.s.Points[p].InFlight = max(0, g.s.Points[p].InFlight) + s.n
-		}
-		return
-	}
 	from, grown, first := s.at-g.interval, g.bars(s), g.metrics.started[m.process]
 	switch {
 	case s.delta && s.start != 0:
@@ -308,7 +288,7 @@ func (g *group) use(m *metric, i int) {
 			from = max(from, s.start)
 		default:
 			old := g.bars(before)
-			grown.N, grown.Sum = grown.N-old.N, grown.Sum-old.Sum
+			grown.N -= old.N
 			for j := range min(len(grown.Counts), len(old.Counts)) {
 				grown.Counts[j] -= old.Counts[j]
 			}
@@ -331,7 +311,7 @@ func (g *group) use(m *metric, i int) {
 
 // bars returns what a sample counts, over the edges of the series.
 func (g *group) bars(s *sample) *observed.Bars {
-	b := &observed.Bars{N: s.n, Sum: s.sum}
+	b := &observed.Bars{N: s.n}
 	if len(s.bars) == 0 {
 		return b
 	}
@@ -355,18 +335,15 @@ func (g *group) bars(s *sample) *observed.Bars {
 func addShare(p *observed.Point, outcome string, more *observed.Bars, share float64) {
 	b := p.Ended[outcome]
 	if b == nil {
-		b = &observed.Bars{Sum: math.NaN()}
+		b = new(observed.Bars)
 		p.Ended[outcome] = b
 	}
 	b.N += share * more.N
 	if b.Counts == nil && more.Counts != nil {
-		b.Counts, b.Sum = make([]float64, len(more.Counts)), 0
+		b.Counts = make([]float64, len(more.Counts))
 	}
 	for i, n := range more.Counts {
 		b.Counts[i] += share * n
-	}
-	if more.Counts != nil {
-		b.Sum += share * more.Sum
 	}
 }
 
@@ -392,12 +369,11 @@ func (g *group) divide(p *observed.Point) {
 			continue
 		}
 		g.problem("parts", "times are known of a part of the requests: they stand for all")
-		b.Sum *= b.N / known
 		for i := range b.Counts {
 			b.Counts[i] *= b.N / known
 		}
 		if known == 0 {
-			b.Counts, b.Sum = nil, math.NaN()
+			b.Counts = nil
 		}
 	}
 }

@@ -2,10 +2,8 @@ package source
 
 import (
 	"bufio"
-	"bytes"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 
@@ -16,29 +14,14 @@ import (
 
 // readOTLP reads OTLP metrics as JSON, one object a line, as the collector's file exporter writes them.
 func (r *reader) readOTLP(text *bufio.Reader) error {
-	for {
-		line, err := text.ReadBytes('\n')
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			r.line++
-			r.src.Lines++
-			var data metricspb.MetricsData
-			switch wrong := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(line, &data); {
-			case wrong != nil && err != nil:
-				r.problem("cut", cutOff)
-			case wrong != nil:
-				r.problem("json", "the line is not OTLP metrics as JSON: "+wrong.Error())
-			default:
-				r.addResources(data.ResourceMetrics)
-			}
+	return r.eachLine(text, json.Valid, func(line []byte) error {
+		var data metricspb.MetricsData
+		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(line, &data); err != nil {
+			r.problem("json", "the line is not OTLP metrics as JSON: "+err.Error())
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			r.problem("broken", "the source cannot be read on: "+err.Error())
-			return r.ctx.Err()
-		}
-	}
+		r.addResources(data.ResourceMetrics)
+		return nil
+	})
 }
 
 func (r *reader) addResources(all []*metricspb.ResourceMetrics) {
@@ -83,17 +66,12 @@ func (r *reader) addMetric(m *metricspb.Metric, process map[string]string) {
 		s.at, s.start, s.delta = int64(at), int64(start), temporality == metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
 		r.addSample(name, labels, s)
 	}
-	number := func(p *metricspb.NumberDataPoint) sample {
-		return sample{n: p.GetAsDouble() + float64(p.GetAsInt()), bars: []edge{}}
-	}
-	for _, p := range m.GetGauge().GetDataPoints() {
-		add(p.Attributes, p.TimeUnixNano, 0, 0, number(p))
-	}
 	for _, p := range m.GetSum().GetDataPoints() {
-		add(p.Attributes, p.TimeUnixNano, p.StartTimeUnixNano, m.GetSum().AggregationTemporality, number(p))
+		s := sample{n: p.GetAsDouble() + float64(p.GetAsInt())}
+		add(p.Attributes, p.TimeUnixNano, p.StartTimeUnixNano, m.GetSum().AggregationTemporality, s)
 	}
 	for _, p := range m.GetHistogram().GetDataPoints() {
-		s := sample{n: float64(p.Count), sum: p.GetSum(), bars: []edge{}}
+		s := sample{n: float64(p.Count)}
 		for i, below := 0, uint64(0); i < min(len(p.ExplicitBounds), len(p.BucketCounts)); i++ {
 			below += p.BucketCounts[i]
 			s.bars = append(s.bars, edge{p.ExplicitBounds[i], float64(below)})
@@ -101,7 +79,7 @@ func (r *reader) addMetric(m *metricspb.Metric, process map[string]string) {
 		add(p.Attributes, p.TimeUnixNano, p.StartTimeUnixNano, m.GetHistogram().AggregationTemporality, s)
 	}
 	for _, p := range m.GetExponentialHistogram().GetDataPoints() {
-		s := sample{n: float64(p.Count), sum: p.GetSum(), bars: []edge{{p.ZeroThreshold, float64(p.ZeroCount)}}}
+		s := sample{n: float64(p.Count), bars: []edge{{p.ZeroThreshold, float64(p.ZeroCount)}}}
 		base := math.Exp2(math.Exp2(-float64(p.Scale)))
 		for i, n := range p.GetPositive().GetBucketCounts() {
 			if at := float64(p.Positive.Offset) + float64(i); n > 0 {

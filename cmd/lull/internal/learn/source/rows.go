@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,116 +13,94 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
 )
 
-// A column is what a field of a line means.
-type column uint8
-
-const (
-	skipped column = iota
-	ended
-	began
-	took
-	status
-	service
-	host
-	attempt
-	listTook   // of nginx: a list, of the attempts at upstream servers
-	listStatus // the same
-	listHost   // the same
-	attempts   // of lull proxy, as JSON
-	flags      // of Envoy
-	endedBy    // HAProxy's state at the end
-	lost       // of lull proxy: lines that are missing
-	rest       // of nginx: all that was appended to "combined"
-	columns
-)
-
-// rows makes requests of rows of fields. Each format has its own way to find the fields.
+// rows makes requests of rows. Each format has its own way to find their values.
 type rows struct {
 	*reader
-	c       *collector
-	clock   clock
-	fields  [columns][]byte // of the row
-	ranks   [columns]int    // of the fields
-	unit    time.Duration   // of took; 0: it is not known
-	side    observed.Side
-	file    file
-	before  time.Time // when the request of the line before ended
-	untimed int64     // rows without a duration
+	row
+	c          *collector
+	clock      clock
+	side       observed.Side
+	resolution time.Duration // of the times of day
+	before     time.Time     // when the request of the line before ended
+	untimed    int64         // rows without a duration
 }
 
-var (
-	units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": 1}
-	sides = map[string]observed.Side{"calls": observed.Calls, "attempts": observed.Attempts, "served": observed.Served, "": observed.Served}
-)
+var sides = map[string]observed.Side{"calls": observed.Calls, "attempts": observed.Attempts, "served": observed.Served, "": observed.Served}
 
-func (r *reader) newRows(kind string) *rows {
-	if r.logs[kind] == nil {
-		r.logs[kind] = newCollector(kind, r.Step)
-		r.kinds = append(r.kinds, kind)
+// readRows reads a log.
+func (r *reader) readRows(text *bufio.Reader) (err error) {
+	kind := r.src.Kind
+	i := slices.IndexFunc(r.logs, func(c *collector) bool { return c.kind == kind })
+	if i < 0 {
+		i, r.logs = len(r.logs), append(r.logs, newCollector(kind, r.Step))
 	}
-	return &rows{reader: r, c: r.logs[kind], clock: clock{zone: r.Zone}, unit: units[r.Fields["unit"]], side: sides[r.Fields["side"]], file: file{resolution: time.Hour}}
-}
-
-func (r *rows) read(text *bufio.Reader) (err error) {
-	switch r.src.Kind {
+	all := &rows{reader: r, c: r.logs[i], clock: clock{zone: r.Zone}, side: sides[r.Fields["side"]], resolution: time.Hour}
+	switch kind {
 	case "json":
-		err = r.readJSON(text)
+		err = all.readJSON(text)
 	case "csv":
-		err = r.readCSV(text)
+		err = all.readCSV(text)
 	default:
-		err = r.readLines(text)
+		err = all.readLines(text)
 	}
 	if err != nil {
 		return err
 	}
-	return r.end()
+	return all.end()
 }
 
 // use counts the request of the row.
 func (r *rows) use() error {
-	if n := r.fields[lost]; n != nil {
+	if n := r.values[lost]; n != nil {
 		r.problem("lost", fmt.Sprintf("the proxy had no room for %.20s lines before this one", n))
 		return nil
 	}
-	if r.fields[rest] != nil {
-		r.guess(r.fields[rest])
+	side, n := r.side, r.values[attempt]
+	r.c.cuts = r.c.cuts || r.cuts
+	r.c.numbered = r.c.numbered || n != nil
+	if n != nil && r.Fields["side"] == "" {
+		side = observed.Attempts
+	}
+	if r.values[door] != nil { // lull proxy's time is that of the beginning, and it has no status if there was no answer
+		r.values[began], r.values[ended] = r.values[ended], nil
+		r.set(field{column: status, rank: 1000}, []byte("error"))
+		if r.Fields["side"] == "" {
+			side = observed.Calls
+		}
 	}
 	var q request
 	ok, err := r.setTimes(&q)
 	if !ok || err != nil {
 		return err
 	}
-	if q.outcome, ok = r.outcome(); !ok {
-		r.wrong("status", r.fields[status], "100 to 599, ok, timeout, refused, reset, canceled or error")
+	if q.outcome, ok = outcomeOf(r.values[status]); !ok {
+		r.wrong("status", r.values[status], "100 to 599, ok, timeout, refused, reset, canceled or error")
 		return nil
 	}
-	name := shortName(r.fields[service])
-	if r.outside(q.ended) || len(name) > 0 && r.isOther(string(name)) {
+	if by := r.values[endedBy]; q.outcome == failed && (bytes.Contains(r.values[flags], []byte("DC")) || len(by) > 0 && by[0]|0x20 == 'c') {
+		q.outcome = canceled // the client has left
+	}
+	name := shortName(r.values[service])
+	if r.leavesOut(q.ended, string(name)) {
 		return nil
 	}
 	if q.ended.Before(r.before.Add(-10 * time.Second)) {
 		r.problem("order", "the request ended more than 10 s before the one of the line before: logs were merged, or the clock was set back")
 	}
-	if r.before = q.ended; r.src.Used == 0 || q.ended.Before(r.file.from) {
-		r.file.from = q.ended
-	}
-	if q.ended.After(r.file.to) {
-		r.file.to = q.ended
-	}
-	n := r.fields[attempt]
+	r.before = q.ended
+	r.used(q.ended)
 	q.retry = isDigits(n) && string(n) != "0" && string(n) != "1"
-	r.add(r.side, name, r.fields[host], &q)
-	r.src.Used++
-	r.useList(&q, name)
-	r.useAttempts(&q, name)
+	q.host = r.values[host]
+	r.add(side, name, &q)
+	r.addAttempts(&q, name)
 	return nil
 }
 
 // setTimes sets when the request ended and how long it took. ok is false if a time is wrong; an error ends the reading.
 func (r *rows) setTimes(q *request) (ok bool, err error) {
-	text, duration := r.fields[ended], r.fields[took]
+	text, duration := r.values[ended], r.values[took]
 	if text == nil {
-		text = r.fields[began]
+		text = r.values[began]
 	}
 	var resolution time.Duration
 	q.ended, resolution, err = r.clock.parse(text)
@@ -137,15 +116,15 @@ func (r *rows) setTimes(q *request) (ok bool, err error) {
 		r.wrong("time", text, wantTime)
 		return false, nil
 	}
-	r.file.resolution = min(r.file.resolution, resolution)
-	if duration == nil && r.fields[ended] != nil && r.fields[began] != nil {
-		from, precision, err := r.clock.parse(r.fields[began])
+	r.resolution = min(r.resolution, resolution)
+	if duration == nil && r.values[ended] != nil && r.values[began] != nil {
+		from, precision, err := r.clock.parse(r.values[began])
 		if q.took, q.precision = q.ended.Sub(from), max(precision, resolution); err != nil || q.took < 0 {
-			r.wrong("start", r.fields[began], "a time before the end")
+			r.wrong("start", r.values[began], "a time before the end")
 		}
 		return err == nil && q.took >= 0, nil
 	}
-	if len(duration) == 0 || string(duration) == "-" {
+	if duration == nil || string(duration) == "-" {
 		if r.untimed++; r.untimed > 10_000 && r.src.Used == 0 {
 			return false, r.end()
 		}
@@ -160,38 +139,20 @@ func (r *rows) setTimes(q *request) (ok bool, err error) {
 		r.wrong("duration", duration, "0 to 30 days, such as 0.123")
 		return false, nil
 	}
-	if r.fields[ended] == nil {
+	if r.values[ended] == nil {
 		q.ended = q.ended.Add(q.took)
 	}
 	return true, nil
 }
 
-// outside reports whether a time is left out.
-func (r *reader) outside(t time.Time) bool {
-	out := !r.From.IsZero() && t.Before(r.From) || !r.To.IsZero() && !t.Before(r.To)
-	if out {
-		r.note("what is outside of the chosen time is left out")
-	}
-	return out
-}
-
-// isOther reports whether a service is left out.
-func (r *reader) isOther(name string) bool {
-	other := r.Service != "" && name != r.Service
-	if other {
-		r.note("other services are left out")
-	}
-	return other
-}
-
 // add counts a request, or an attempt. The look-up allocates nothing.
-func (r *rows) add(side observed.Side, service, host []byte, q *request) {
-	if string(host) == "-" || string(host) == "<NOSRV>" { // none was asked
-		host = nil
+func (r *rows) add(side observed.Side, service []byte, q *request) {
+	if string(q.host) == "-" || string(q.host) == "<NOSRV>" { // none was asked
+		q.host = nil
 	}
-	i, ok := r.c.known[seriesOf{side, string(service), string(host)}]
+	i, ok := r.c.known[seriesOf{side, string(service), string(q.host)}]
 	if !ok || len(service) == 0 && r.Service != "" {
-		i = r.c.seriesFor(r.reader, seriesOf{side, cmp.Or(string(service), r.Service), string(host)})
+		i = r.c.seriesFor(r.reader, seriesOf{side, cmp.Or(string(service), r.Service), string(q.host)})
 	}
 	r.c.add(i, q)
 }
@@ -199,23 +160,17 @@ func (r *rows) add(side observed.Side, service, host []byte, q *request) {
 // end ends a source.
 func (r *rows) end() error {
 	if r.src.Used > 0 {
-		r.src.From, r.src.To = r.file.from.UTC(), r.file.to.UTC()
-		r.c.files = append(r.c.files, r.file)
+		r.c.resolution = max(r.c.resolution, r.resolution)
 		return nil
 	}
 	if r.untimed > 0 {
-		return &NoDuration{Source: r.name, Line: adviceFor(r.c.kind)}
+		return r.noDuration()
 	}
-	first := cmp.Or(r.src.Notes, "there is none")
+	first := "there is none"
 	if i := slices.IndexFunc(r.data.Problems, func(p observed.Problem) bool { return p.Source == r.name }); i >= 0 {
 		first = fmt.Sprintf("line %d: %s", r.data.Problems[i].Line, r.data.Problems[i].Text)
 	}
 	return fmt.Errorf("%s: no line can be used as %s: %s", r.name, r.c.kind, first)
-}
-
-func adviceFor(kind string) string {
-	return cmp.Or(map[string]string{"nginx": "log_format timed '" + advised + "';\naccess_log /var/log/nginx/access.log timed;", "envoy": "%DURATION% in text_format of the access log",
-		"haproxy": "option httplog"}[kind], "a field with the duration of each request. Its name has the unit (duration_ms), or the field unit")
 }
 
 // shortName returns the name of a service. That of a cluster of Istio, such as "outbound|80||shop.default.svc.cluster.local", is "shop".
@@ -229,16 +184,6 @@ func shortName(name []byte) []byte {
 	return name
 }
 
-// outcome is the status or, where there was no answer, who ended the request.
-func (r *rows) outcome() (int, bool) {
-	o, ok := outcomeOf(r.fields[status])
-	by := r.fields[endedBy]
-	if o == failed && (bytes.Contains(r.fields[flags], []byte("DC")) || len(by) > 0 && by[0]|0x20 == 'c') { // the client has left
-		o = canceled
-	}
-	return o, ok
-}
-
 var outcomes = map[string]int{
 	"ok": 200, "success": 200, "true": 200, "timeout": timeout, "timed_out": timeout, "deadline_exceeded": timeout, "refused": refused, "connection_refused": refused,
 	"reset": reset, "connection_reset": reset, "connection_closed": reset, "unexpected_eof": reset, "canceled": canceled, "cancelled": canceled,
@@ -248,50 +193,84 @@ var outcomes = map[string]int{
 
 // outcomeOf reads a status or a word.
 func outcomeOf(b []byte) (int, bool) {
-	if o, ok := outcomes[string(b)]; ok {
-		return o, true
-	}
-	if len(b) == 3 && b[0] >= '1' && b[0] <= '5' && isDigits(b) {
+	if len(b) == 3 && b[0] >= '1' && b[0] <= '5' && isDigits(b) && string(b) != "499" && string(b) != "460" {
 		return int(b[0]-'0')*100 + int(b[1]-'0')*10 + int(b[2]-'0'), true
 	}
-	o, ok := outcomes[string(bytes.ToLower(b))]
+	o, ok := outcomes[string(b)]
+	if !ok {
+		o, ok = outcomes[string(bytes.ToLower(b))]
+	}
 	return o, ok
 }
 
-// useList counts attempts at upstream servers. They were one after the other, and the last ended with the request.
-func (r *rows) useList(q *request, service []byte) {
-	times, statuses, hosts := splitList(r.fields[listTook]), splitList(r.fields[listStatus]), splitList(r.fields[listHost])
-	a := *q
-	for i := len(times) - 1; i >= 0; i-- {
-		var at []byte
-		if i < len(hosts) {
-			at = hosts[i]
-		}
-		if a.outcome = q.outcome; i < len(statuses) && (string(statuses[i]) != "-" || q.outcome != canceled) {
-			a.outcome, _ = outcomeOf(statuses[i])
-		}
-		d, precision, ok := parseDecimal(times[i], time.Second)
-		switch took := string(times[i]); {
-		case took == "-1" && len(at) > 1: // of ALB: the target did not answer
-			if d, precision, a.outcome = int64(q.took), q.precision, q.outcome; q.outcome == 504 {
-				a.outcome = timeout
-			}
-		case took == "-" || took == "-1": // no server was asked
-			continue
-		case !ok || a.outcome == 0:
-			r.wrong("upstream_response_time or upstream_status", r.fields[listTook], "as many seconds and statuses, separated by commas")
-			return
-		}
-		a.took, a.precision, a.retry, r.c.numbered = time.Duration(d), precision, i > 0, true
-		r.add(observed.Attempts, service, at, &a)
-		a.ended = a.ended.Add(-a.took)
+// addAttempts counts the attempts of a request. They were one after the other, and the last ended with it.
+func (r *rows) addAttempts(q *request, name []byte) {
+	list, tries, want := r.values[attempts], loggedTries, "a list of code, seconds and waited (0 to 1000000)"
+	if list == nil {
+		list, tries, want = r.values[listTook], r.listedTries, "as many seconds as statuses of upstream servers, separated by commas"
+	}
+	if list == nil {
+		return
+	}
+	all, ok := tries(list, q)
+	if !ok {
+		r.wrong("attempts", list, want)
+		return
+	}
+	end := q.ended
+	for i := len(all) - 1; i >= 0; i-- {
+		a := &all[i]
+		a.ended, a.retry = end.Add(-a.waited), i > 0
+		end = a.ended.Add(-a.took)
+		r.c.numbered = true
+		r.add(observed.Attempts, name, a)
 	}
 }
 
-// splitList returns the values of a list of nginx: "a, b : c".
-func splitList(list []byte) [][]byte {
-	if bytes.IndexByte(list, ' ') < 0 && len(list) > 0 {
-		return [][]byte{list}
+// loggedTries reads the list in lull proxy's log.
+func loggedTries(list []byte, _ *request) (all []request, ok bool) {
+	var logged []struct {
+		Code            string
+		Seconds, Waited float64
 	}
-	return bytes.FieldsFunc(bytes.ReplaceAll(list, []byte(" : "), []byte(", ")), func(c rune) bool { return c == ',' || c == ' ' })
+	err := json.Unmarshal(list, &logged)
+	for _, one := range logged {
+		if one.Seconds < 0 || one.Seconds > 1e6 || one.Waited < 0 || one.Waited > 1e6 {
+			return nil, false
+		}
+		outcome, known := outcomeOf([]byte(cmp.Or(one.Code, "ok")))
+		if !known {
+			outcome = failed
+		}
+		took, waited := time.Duration(one.Seconds*1e9), time.Duration(one.Waited*1e9)
+		all = append(all, request{took: took, precision: time.Microsecond, waited: waited, outcome: outcome})
+	}
+	return all, err == nil
+}
+
+// listedTries reads the lists of nginx and ALB.
+func (r *rows) listedTries(list []byte, q *request) (all []request, ok bool) {
+	statuses, hosts := splitList(r.values[listStatus]), splitList(r.values[listHost])
+	for i, text := range splitList(list) {
+		a := request{outcome: q.outcome}
+		if i < len(hosts) {
+			a.host = hosts[i]
+		}
+		if i < len(statuses) && (string(statuses[i]) != "-" || q.outcome != canceled) {
+			a.outcome, _ = outcomeOf(statuses[i])
+		}
+		d, precision, ok := parseDecimal(text, time.Second)
+		switch a.took, a.precision = time.Duration(d), precision; {
+		case string(text) == "-1" && len(a.host) > 1: // of ALB: the target did not answer
+			if a.took, a.precision, a.outcome = q.took, q.precision, q.outcome; q.outcome == 504 {
+				a.outcome = timeout
+			}
+		case string(text) == "-" || string(text) == "-1": // no server was asked
+			continue
+		case !ok || a.outcome == 0:
+			return nil, false
+		}
+		all = append(all, a)
+	}
+	return all, true
 }

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -10,17 +9,18 @@ import (
 
 // A rule says what a metric means.
 type rule struct {
-	side    observed.Side
-	service []string // labels: the first that is there has the name of the service
-	unit    float64  // seconds, if the name of the metric has none
-	outcome func(labels map[string]string) string
+	side         observed.Side
+	service      []string // labels: the first that is there has the name of the service
+	unit         float64  // seconds, if the name of the metric has none
+	label, value string   // that it must have; "": any
+	all          string   // the outcome of all; "": that of the first of codes that is there
+	none         string   // the outcome if there is none; "": it is not used
 }
 
-// What a metric has if it is no outcome. A rule has no use for a metric with the outcome "".
+// What a metric has if it is no outcome.
 const (
 	together = "?" // the times of all outcomes
 	retried  = "+" // the number of retries
-	inFlight = "=" // how many are in progress
 )
 
 var (
@@ -29,82 +29,61 @@ var (
 	istio      = []string{"destination_service_name", "destination_canonical_service", "destination_workload"}
 	peer       = []string{"peer_service", "service_peer_name", "server_address", "net_peer_name"}
 	addresses  = peer[2:] // the values of these labels are no names
+	codes      = []string{"http_response_status_code", "http_status_code", "envoy_response_code", "response_code", "error_type", "outcome"}
+	istioFlags = map[string]string{"DC": "canceled", "UT": "timeout", "UF": "refused", "UC": "reset"}
+	// errorWords are in the names of types of errors in programs, and in lullotel's outcomes.
+	errorWords = [][2]string{{"timeout", "timeout"}, {"deadline", "timeout"}, {"refused", "refused"}, {"reset", "reset"}, {"eof", "reset"}, {"cancel", "canceled"},
+		{"success", "200"}}
 )
 
 // rules are by the name of the metric without its unit and the endings of Prometheus.
 var rules = map[string][]rule{
 	// lullotel's. First attempts that succeed are in the duration of calls alone.
-	"retry_call_duration":    {{observed.Calls, dependency, 1, lullOutcome}, {observed.Attempts, dependency, 1, only("outcome", "success_first", "200")}},
-	"retry_calls":            {{observed.Attempts, dependency, 1, only("outcome", "success_retry", "200")}},
-	"retry_attempt_duration": {{observed.Attempts, dependency, 1, always(together)}},
-	"retry_attempt_failures": {{observed.Attempts, dependency, 1, codeOutcome}},
-	"retry_attempts":         {{observed.Attempts, dependency, 1, only("resend", "true", retried)}},
-	"retry_limit_in_flight":  {{observed.Attempts, dependency, 1, always(inFlight)}},
+	"retry_call_duration": {{side: observed.Calls, service: dependency, unit: 1},
+		{side: observed.Attempts, service: dependency, unit: 1, label: "outcome", value: "success_first"}},
+	"retry_calls":            {{side: observed.Attempts, service: dependency, label: "outcome", value: "success_retry"}},
+	"retry_attempt_duration": {{side: observed.Attempts, service: dependency, unit: 1, all: together}},
+	"retry_attempt_failures": {{side: observed.Attempts, service: dependency}},
+	"retry_attempts":         {{side: observed.Attempts, service: dependency, label: "resend", value: "true", all: retried}},
 
 	// OpenTelemetry's semantic conventions: stable, and before.
-	"http_client_request_duration": {{observed.Attempts, peer, 1, httpOutcome}},
-	"http_client_duration":         {{observed.Attempts, peer, .001, httpOutcome}},
-	"http_client_active_requests":  {{observed.Attempts, peer, 1, always(inFlight)}},
-	"http_server_request_duration": {{observed.Served, nil, 1, httpOutcome}},
-	"http_server_duration":         {{observed.Served, nil, .001, httpOutcome}},
-	"http_server_active_requests":  {{observed.Served, nil, 1, always(inFlight)}},
+	"http_client_request_duration": {{side: observed.Attempts, service: peer, unit: 1, none: "error"}},
+	"http_client_duration":         {{side: observed.Attempts, service: peer, unit: .001, none: "error"}},
+	"http_server_request_duration": {{side: observed.Served, unit: 1, none: "error"}},
+	"http_server_duration":         {{side: observed.Served, unit: .001, none: "error"}},
 
-	"envoy_cluster_upstream_rq_time":   {{observed.Attempts, cluster, .001, always(together)}},
-	"envoy_cluster_upstream_rq":        {{observed.Attempts, cluster, 1, codeOutcome}},
-	"envoy_cluster_retry_upstream_rq":  {{observed.Attempts, cluster, 1, codeOutcome}},
-	"envoy_cluster_upstream_rq_retry":  {{observed.Attempts, cluster, 1, always(retried)}},
-	"envoy_cluster_upstream_rq_active": {{observed.Attempts, cluster, 1, always(inFlight)}},
+	"envoy_cluster_upstream_rq_time":  {{side: observed.Attempts, service: cluster, unit: .001, all: together}},
+	"envoy_cluster_upstream_rq":       {{side: observed.Attempts, service: cluster}},
+	"envoy_cluster_retry_upstream_rq": {{side: observed.Attempts, service: cluster}},
+	"envoy_cluster_upstream_rq_retry": {{side: observed.Attempts, service: cluster, all: retried}},
 
-	"istio_request_duration": {{observed.Calls, istio, .001, reportedBy("source")}, {observed.Served, istio, .001, reportedBy("destination")}},
+	"istio_request_duration": {{side: observed.Calls, service: istio, unit: .001, label: "reporter", value: "source"},
+		{side: observed.Served, service: istio, unit: .001, label: "reporter", value: "destination"}},
 }
 
-func always(outcome string) func(map[string]string) string {
-	return func(map[string]string) string { return outcome }
-}
-
-func only(label, value, outcome string) func(map[string]string) string {
-	return func(l map[string]string) string { return map[bool]string{true: outcome}[l[label] == value] }
-}
-
-func lullOutcome(l map[string]string) string {
-	known := map[string]string{"success_first": "200", "success_retry": "200", "failed_deadline": "timeout", "canceled": "canceled", "": ""}
-	if o, ok := known[l["outcome"]]; ok {
-		return o
+// outcome returns how the requests with these labels ended; "": the metric is not used.
+func (u rule) outcome(labels map[string]string) string {
+	if labels[u.label] != u.value {
+		return ""
 	}
-	return "error"
-}
-
-// codeOutcome returns "" if there is neither a code nor a type of error.
-func codeOutcome(l map[string]string) string {
-	for _, label := range []string{"http_response_status_code", "http_status_code", "envoy_response_code", "error_type"} {
-		if l[label] != "" {
-			return outcomeWord(l[label])
+	if u.all != "" {
+		return u.all
+	}
+	for _, flag := range strings.Split(labels["response_flags"], ",") {
+		if outcome := istioFlags[flag]; outcome != "" {
+			return outcome
 		}
 	}
-	return ""
-}
-
-func httpOutcome(l map[string]string) string { return cmp.Or(codeOutcome(l), "error") }
-
-func reportedBy(side string) func(map[string]string) string {
-	return func(l map[string]string) string {
-		outcome := outcomeWord(l["response_code"])
-		for flag, word := range map[string]string{"DC": "canceled", "UT": "timeout", "UF": "refused", "UC": "reset"} {
-			if slices.Contains(strings.Split(l["response_flags"], ","), flag) {
-				outcome = word
-			}
-		}
-		return map[bool]string{true: outcome}[l["reporter"] == side]
+	i := slices.IndexFunc(codes, func(label string) bool { return labels[label] != "" })
+	if i < 0 {
+		return u.none
 	}
-}
-
-// outcomeWord returns the outcome of a code, or of an error's type, which may be the name of a type in a program.
-func outcomeWord(s string) string {
-	if o, ok := outcomeOf([]byte(s)); ok {
+	code := labels[codes[i]]
+	if o, ok := outcomeOf([]byte(code)); ok {
 		return outcomeName(o)
 	}
-	for _, w := range [][2]string{{"timeout", "timeout"}, {"deadline", "timeout"}, {"refused", "refused"}, {"reset", "reset"}, {"eof", "reset"}, {"cancel", "canceled"}} {
-		if strings.Contains(strings.ToLower(s), w[0]) {
+	for _, w := range errorWords {
+		if strings.Contains(strings.ToLower(code), w[0]) {
 			return w[1]
 		}
 	}
@@ -114,14 +93,14 @@ func outcomeWord(s string) string {
 // plainName returns a name of OpenTelemetry as Prometheus writes it.
 func plainName(name string) string { return underscores.Replace(name) }
 
-var underscores = strings.NewReplacer(".", "_", "-", "_", "/", "_")
+var underscores = strings.NewReplacer(".", "_", "-", "_", "/", "_", " ", "_")
 
 // ruleName returns the name of a metric without endings, the ending that it had in a histogram, and the seconds of its unit, 0 if it
 // has none.
 func ruleName(name string) (base, part string, unit float64) {
 	base = plainName(name)
-	for _, ending := range []string{"bucket", "count", "sum"} {
-		if cut, ok := strings.CutSuffix(base, "_"+ending); ok {
+	for _, ending := range []string{"_bucket", "_count", "_sum"} {
+		if cut, ok := strings.CutSuffix(base, ending); ok {
 			base, part = cut, ending
 		}
 	}

@@ -15,11 +15,8 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"maps"
 	"net/http"
@@ -51,14 +48,13 @@ type Options struct {
 // Formats are all formats.
 var Formats = []string{"nginx", "envoy", "haproxy", "alb", "json", "csv", "prometheus", "otlp"}
 
-// NoDuration is the error for a log without durations.
-type NoDuration struct {
-	Source string
-	Line   string // what is missing in the configuration of the server
-}
-
-func (e *NoDuration) Error() string {
-	return fmt.Sprintf("%s has no durations, and without them nothing can be learnt. Write them from now on:\n%s", e.Source, e.Line)
+// noDuration is the error for a log without durations. It has what is missing in the configuration of the server.
+func (r *reader) noDuration() error {
+	advice := map[string]string{"nginx": "log_format timed '" + advised + "';\naccess_log /var/log/nginx/access.log timed;\n" +
+		"Or say where they are: --log-format 'combined $request_time_us' is the one of Apache with %D at the end.",
+		"envoy": "%DURATION% in text_format of the access log", "haproxy": "option httplog"}[r.src.Kind]
+	return fmt.Errorf("%s has no durations, and without them nothing can be learnt. Write them from now on:\n%s", r.name,
+		cmp.Or(advice, "a field with the duration of each request. Its name has the unit (duration_ms), or the field unit"))
 }
 
 // Read reads all sources: paths of files, which may be compressed with gzip, "-", and addresses of Prometheus.
@@ -66,7 +62,7 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	if err := o.check(names); err != nil {
 		return nil, err
 	}
-	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, logs: map[string]*collector{}, addresses: map[string]string{},
+	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, addresses: map[string]string{}, several: len(names) > 1,
 		metrics: metrics{map[string]*metric{}, map[string]int64{}}}
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
@@ -82,23 +78,26 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 		if err := read(name); err != nil {
 			return nil, err
 		}
-		r.data.Sources = append(r.data.Sources, r.src)
+		if r.src.Kind != "" {
+			r.data.Sources = append(r.data.Sources, r.src)
+		}
 	}
 	r.line = 0
-	for _, kind := range r.kinds {
-		r.name = kind
-		if err := r.logs[kind].finish(r); err != nil {
+	own := kindOf(o.LogFormat)
+	for _, c := range r.logs {
+		if r.name = c.kind; c.kind == own {
+			own = ""
+		}
+		if err := c.finish(r); err != nil {
 			return nil, err
 		}
 	}
-	if len(r.metrics.all) > 0 {
-		r.name = "metrics"
-		if err := r.metrics.finish(r); err != nil {
-			return nil, err
-		}
+	if own != "" {
+		return nil, fmt.Errorf("no source is a log of %s: want one, or no log format", own)
 	}
-	if kind := kindOf(o.LogFormat); kind != "" && r.logs[kind] == nil {
-		return nil, fmt.Errorf("no source is a log of %s: want one, or no log format", kind)
+	r.name = "metrics"
+	if err := r.metrics.finish(r); err != nil {
+		return nil, err
 	}
 	if len(r.data.Series) == 0 {
 		why := append(r.data.Problems, observed.Problem{Text: "want one of " + strings.Join(slices.Sorted(maps.Keys(rules)), ", ")})[0]
@@ -130,10 +129,8 @@ func (o *Options) check(names []string) error {
 		}
 	}
 	for key, value := range o.Fields {
-		_, isColumn := fieldColumns[key]
-		_, isUnit := units[value]
-		_, isSide := sides[value]
-		if !isColumn && !(key == "unit" && isUnit) && !(key == "side" && isSide) {
+		_, ok := fieldColumns[key]
+		if _, isSide := sides[value]; !ok && !(key == "side" && isSide) && !(key == "unit" && units[value] > 0) {
 			return fmt.Errorf("field %s=%s: want time, start, duration, status, service, host or attempt, unit (s, ms, us, ns) or side (calls, attempts, served)", key, value)
 		}
 	}
@@ -146,11 +143,11 @@ type reader struct {
 	ctx         context.Context
 	data        *observed.Data
 	known       map[string]int // problems by source and kind
-	kinds       []string       // of logs, in the order in which they came
-	logs        map[string]*collector
+	logs        []*collector
 	metrics     metrics
 	addresses   map[string]string // the names of services that are known by their address
 	done, total int64             // bytes
+	several     bool              // sources
 
 	// The source that is being read.
 	name string
@@ -170,7 +167,7 @@ func (r *reader) problem(kind, text string) {
 	r.data.Problems[i].Count++
 }
 
-// wrong counts a field that cannot be read.
+// wrong counts a value that cannot be read.
 func (r *reader) wrong(field string, value []byte, want string) {
 	if len(value) > 40 {
 		value = append(value[:37:37], "..."...)
@@ -178,10 +175,28 @@ func (r *reader) wrong(field string, value []byte, want string) {
 	r.problem(field+want, fmt.Sprintf("%s is %q: want %s", field, value, want))
 }
 
-func (r *reader) note(text string) {
-	if !strings.Contains(r.src.Notes, text) {
-		r.src.Notes = strings.TrimPrefix(r.src.Notes+"; "+text, "; ")
+// leavesOut reports whether a time, or a service that has a name, is left out.
+func (r *reader) leavesOut(t time.Time, service string) bool {
+	switch {
+	case !r.From.IsZero() && t.Before(r.From) || !r.To.IsZero() && !t.Before(r.To):
+		r.problem("outside", "what is outside of the chosen time (from, to) is left out")
+	case r.Service != "" && service != "" && service != r.Service:
+		r.problem("other", "other services are left out")
+	default:
+		return false
 	}
+	return true
+}
+
+// used counts a line or a sample that is used, and has a time.
+func (r *reader) used(t time.Time) {
+	if t = t.UTC(); r.src.Used == 0 || t.Before(r.src.From) {
+		r.src.From = t
+	}
+	if t.After(r.src.To) {
+		r.src.To = t
+	}
+	r.src.Used++
 }
 
 func (r *reader) readFile(name string) error {
@@ -197,8 +212,7 @@ func (r *reader) readFile(name string) error {
 		defer f.Close()
 		in = f
 	}
-	raw := &meter{r: r, in: in, hash: sha256.New()}
-	text := bufio.NewReaderSize(raw, longestLine)
+	text := bufio.NewReaderSize(&meter{r: r, in: in}, longestLine)
 	if head, _ := text.Peek(2); string(head) == "\x1f\x8b" {
 		unzipped, err := gzip.NewReader(text)
 		if err != nil {
@@ -210,68 +224,56 @@ func (r *reader) readFile(name string) error {
 		_, _ = text.Discard(3)
 	}
 	head, err := text.Peek(64 << 10)
+	if errors.Is(err, io.EOF) && len(head) == 0 && r.several { // such as a log that was rotated a moment ago
+		r.problem("empty", "the source is empty")
+		return nil
+	}
 	if len(head) == 0 {
 		return fmt.Errorf("%s: want a log or metrics: %w", name, err)
 	}
-	if r.src.Kind = cmp.Or(r.Format, r.recognise(head)); r.src.Kind == "" {
+	switch r.src.Kind = cmp.Or(r.Format, r.recognise(head)); r.src.Kind {
+	case "":
 		return fmt.Errorf("%s: the format is not known: want one of %s, or a log format", name, strings.Join(Formats, ", "))
-	}
-	switch r.src.Kind {
 	case "prometheus":
-		err = r.readText(text)
+		return r.readText(text)
 	case "otlp":
-		err = r.readOTLP(text)
-	default:
-		err = r.newRows(r.src.Kind).read(text)
+		return r.readOTLP(bufio.NewReaderSize(text, longestOTLP))
 	}
-	if err == nil {
-		_, err = io.Copy(io.Discard, raw)
-	}
-	r.src.Sha256 = hex.EncodeToString(raw.hash.Sum(nil))
-	return err
+	return r.readRows(text)
 }
 
 // recognise returns the format of a source that begins with head. It looks at the first 20 lines: one that is damaged does not hide
 // the others.
 func (r *reader) recognise(head []byte) string {
-	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && bytes.Contains(head, []byte(`"resourceMetrics"`)) {
-		return "otlp"
-	}
-	own, _ := newLogFormat(r.LogFormat)
 	lines := bytes.SplitN(head, []byte("\n"), 21)
 	for _, line := range lines[:min(20, len(lines))] {
-		line = bytes.TrimRight(line, "\r")
-		kind := recogniseLine(line)
-		if r.LogFormat != "" && own.fits(line) {
-			kind = kindOf(r.LogFormat)
+		line = bytes.TrimSpace(line)
+		for _, kind := range []string{"alb", "envoy", "nginx", "haproxy"} {
+			if slices.ContainsFunc(r.formatsOf(kind), func(f logFormat) bool { return f.fits(line) }) {
+				return kind
+			}
 		}
-		if kind != "" {
-			return kind
+		_, _, _, isSample := parseSample(line, nil)
+		switch {
+		case isSample || bytes.HasPrefix(line, []byte("# TYPE ")) || bytes.HasPrefix(line, []byte("# HELP ")):
+			return "prometheus"
+		case bytes.HasPrefix(line, []byte("{")) && bytes.Contains(head, []byte(`"resourceMetrics"`)):
+			return "otlp"
+		case bytes.HasPrefix(line, []byte("{")):
+			return "json"
 		}
 	}
-	if names := strings.Split(string(lines[0]), ","); len(names) > 1 && (r.Fields != nil || slices.ContainsFunc(names, isKnown)) {
+	names := strings.Split(string(lines[0]), string(commaOf(lines[0])))
+	if isNamed := func(n string) bool { return knownField(n) != field{} }; len(names) > 1 && (len(r.Fields) > 0 || slices.ContainsFunc(names, isNamed)) {
 		return "csv"
 	}
 	return kindOf(r.LogFormat)
 }
 
-func recogniseLine(line []byte) string {
-	for _, kind := range []string{"alb", "envoy", "nginx", "haproxy"} {
-		if logFormats[kind][0].fits(line) {
-			return kind
-		}
-	}
-	if _, _, _, ok := parseSample(line, nil); ok || bytes.HasPrefix(line, []byte("# TYPE ")) || bytes.HasPrefix(line, []byte("# HELP ")) {
-		return "prometheus"
-	}
-	return map[bool]string{true: "json"}[bytes.HasPrefix(line, []byte("{"))]
-}
-
-// A meter counts and hashes what is read.
+// A meter counts what is read.
 type meter struct {
-	r    *reader
-	in   io.Reader
-	hash hash.Hash
+	r  *reader
+	in io.Reader
 }
 
 func (c *meter) Read(p []byte) (int, error) {
@@ -279,7 +281,6 @@ func (c *meter) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := c.in.Read(p)
-	c.hash.Write(p[:n])
 	if c.r.done += int64(n); c.r.Progress != nil {
 		c.r.Progress(c.r.done, max(c.r.total, c.r.done))
 	}
@@ -288,6 +289,7 @@ func (c *meter) Read(p []byte) (int, error) {
 
 const (
 	longestLine = 256 << 10
+	longestOTLP = 32 << 20
 	cutOff      = "the last line has no end, and is not used: it may be cut off"
 )
 
@@ -301,7 +303,7 @@ func (r *reader) eachLine(text *bufio.Reader, whole func([]byte) bool, f func([]
 			r.src.Lines++
 			switch {
 			case errors.Is(err, bufio.ErrBufferFull):
-				r.problem("long", "the line is longer than 256 KiB, and is not used")
+				r.problem("long", fmt.Sprintf("the line is longer than %d KiB, and is not used", text.Size()>>10))
 			case err != nil && (whole == nil || !whole(line)):
 				r.problem("cut", cutOff)
 			default:

@@ -34,11 +34,9 @@ var (
 func (c *clock) parse(b []byte) (t time.Time, resolution time.Duration, err error) {
 	b = bytes.Trim(b, `[]"`)
 	resolution = digitsOf(b, time.Second)
-	if len(b) > 8 && isDigits(b[:9]) {
+	if whole, _, _ := bytes.Cut(b, []byte{'.'}); len(whole) > 8 && isDigits(whole) {
 		var n int64
-		var ok bool
-		whole, _, _ := bytes.Cut(b, []byte{'.'})
-		if n, resolution, ok = parseDecimal(b, epochUnits[len(whole)]); !ok {
+		if n, resolution, _ = parseDecimal(b, epochUnits[len(whole)]); n == 0 {
 			err = errTime
 		}
 		t = time.Unix(0, n)
