@@ -138,8 +138,8 @@ func (s *steps) late(r run, times float64) bool {
 	return s.slow.share < 0.3 && slow > times*usual && surprise(slow, usual) > certain
 }
 
-// gather makes incidents of bad steps. Two are one if there are three steps or fewer between them. One that is a single step in which less than a fifth fails is
-// none: it counts as normal.
+// gather makes incidents of bad steps. Two are one if there are three steps or fewer between them. One that is short and mild is none, and counts as normal: a
+// step, or fewer than five in which half take less than twice as long, if less than a fifth fails.
 func (s *steps) gather() {
 	for i, bad := range s.bad {
 		if k := len(s.incidents); bad && k > 0 && i-s.incidents[k-1].to <= 3 {
@@ -149,7 +149,9 @@ func (s *steps) gather() {
 		}
 	}
 	s.incidents = slices.DeleteFunc(s.incidents, func(r run) bool {
-		return r.to-r.from == 1 && s.lost[r.from] < 0.2*s.all[r.from] && s.ok[r.from] > s.rate/2
+		n := r.to - r.from
+		mild := n == 1 || n < 5 && quantileOf(s.p[1][r.from:r.to], 1) < 2*s.median
+		return mild && sum(s.lost, r) < 0.2*sum(s.all, r) && sum(s.ok, r) > float64(n)*s.rate/2
 	})
 	clear(s.bad)
 	for _, r := range s.incidents {
