@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
 	"github.com/lullgo/lull/lab/sim"
@@ -22,10 +21,7 @@ func (e *estimator) arrivals() error {
 			s = of
 		}
 	}
-	w := e.world(s)
-	part := *s.Series
-	part.Start, part.Points = s.At(w.from), s.Points[w.from:w.to]
-	s = newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*s.Step)
+	s = e.shown(s)
 	counts := slices.Clone(s.arrived())
 	what, pure := [...]string{"calls", "attempts, among them retries", "requests, among them retries"}[s.Side], s.Side == observed.Calls
 	if s.countsRetries() && (s.Side == observed.Attempts || sum(s.retries, s.whole()) > 0) {
@@ -52,14 +48,13 @@ func (e *estimator) arrivals() error {
 			counts[i] = math.NaN()
 		}
 	}
-	means := segments(counts, 1)
+	stretches, means := segments(counts, 1)
 	single, spread := dispersion(quiet, means, 1)
 	if spread > 1 {
-		means = segments(counts, spread)
+		stretches, means = segments(counts, spread)
 		single, spread = dispersion(quiet, means, 1)
 	}
 	// The rate is that of the longest stretch outside of incidents.
-	stretches := stretchesOf(means)
 	n := func(r run) (n float64) {
 		for _, c := range quiet[r.from:r.to] {
 			if !math.IsNaN(c) {
@@ -94,11 +89,11 @@ func (e *estimator) arrivals() error {
 		for k, r := range stretches {
 			f := means[r.from] / (total / n(best))
 			here := counted(means[r.from]*float64(r.to-r.from), spread).over(float64(r.to-r.from) * e.rate * s.length)
-			if at := seconds(s.at(r.from), 6); k > 0 {
-				a.Ramp = append(a.Ramp, sim.RampPoint{At: at, Factor: a.Ramp[len(a.Ramp)-1].Factor}, sim.RampPoint{At: at, Factor: digits(f, 3)})
-			} else {
-				a.Ramp = append(a.Ramp, sim.RampPoint{Factor: digits(f, 3)})
+			at := seconds(s.at(r.from), 6)
+			if k > 0 {
+				a.Ramp = append(a.Ramp, sim.RampPoint{At: at, Factor: a.Ramp[len(a.Ramp)-1].Factor})
 			}
+			a.Ramp = append(a.Ramp, sim.RampPoint{At: at, Factor: digits(f, 3)})
 			low, high := f-math.Hypot(here.low-f, f*own), f+math.Hypot(here.high-f, f*own)
 			e.value(fmt.Sprintf(".arrivals.ramp.%d.factor", len(a.Ramp)-1), number(max(low, 0), -1), number(high, 1), "%s in %s", whole(means[r.from]*float64(r.to-r.from)),
 				duration(float64(r.to-r.from)*s.length, 0))
@@ -109,20 +104,6 @@ func (e *estimator) arrivals() error {
 			"How many calls began during the incident? The server saw attempts, and cannot tell retries from calls. Assumed: as many as around it.")
 	}
 	return nil
-}
-
-// stretchesOf returns the stretches of equal means. One without a mean (nothing is known there) belongs to the one before.
-func stretchesOf(means []float64) (all []run) {
-	for i := range means {
-		if i > 0 && math.IsNaN(means[i]) {
-			means[i] = means[i-1]
-		}
-		if i == 0 || means[i] != means[i-1] {
-			all = append(all, run{i, i})
-		}
-		all[len(all)-1].to = i + 1
-	}
-	return all
 }
 
 // unfailed returns the most that came in a step from the first to the last, before a tenth failed in one; +Inf if it failed at once.

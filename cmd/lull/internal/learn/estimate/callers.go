@@ -61,13 +61,9 @@ func (e *estimator) timeout(h hist, what string) {
 	if h.Exact {
 		from, to = max(from-1, 0), to+1
 	}
-	low, high := 0.0, math.Inf(1)
-	if from > 0 {
-		low = h.Edges[from-1]
-	}
-	if to <= len(h.Edges) {
-		high = h.Edges[to-1]
-	} else if h.Exact && h.counts[len(h.Edges)] == 0 { // there is no bar above the longest time
+	low, _ := h.ends(from)
+	_, high := h.ends(to - 1)
+	if to > len(h.Edges) && h.Exact && h.counts[len(h.Edges)] == 0 { // there is no bar above the longest time
 		high = 1.01 * h.Edges[len(h.Edges)-1]
 	}
 	e.seen(what, duration(low, -1), duration(high, 1), "%s of %s that were cut off took so long", whole(in), whole(h.n))

@@ -24,24 +24,21 @@ type tail struct {
 }
 
 // certain is the surprise, in standard deviations, from which on a step is not normal: once in some 100,000 steps by chance.
-const certain = 4.5
+const certain = 5
 
 // findCalm separates the normal steps from the others. It begins with the better tenths of the time, by their median time and their share of failures, and takes in
 // what is not certainly worse than those it has, until nothing changes.
 func (s *steps) findCalm() {
 	s.bad = make([]bool, len(s.all))
-	var tenths [10]run
 	var times, shares [10]float64
-	for k := range tenths {
+	for k := range times {
 		r := run{k * len(s.all) / 10, (k + 1) * len(s.all) / 10}
-		tenths[k], times[k], shares[k] = r, quantileOf(s.p[1][r.from:r.to], 0.5), sum(s.lost, r)/sum(s.all, r)
+		times[k], shares[k] = quantileOf(s.p[1][r.from:r.to], 0.5), sum(s.lost, r)/sum(s.all, r)
 	}
 	time, share := quantileOf(times[:], 0.3), quantileOf(shares[:], 0.3)
-	for k, r := range tenths {
-		n := sum(s.all, r)
-		for i := r.from; i < r.to; i++ {
-			s.bad[i] = times[k] > 1.5*time || shares[k] > share+3*math.Sqrt(share*(1-share)/n)+1/n
-		}
+	for i := range s.bad {
+		k := 10 * i / len(s.bad)
+		s.bad[i] = times[k] > 1.5*time || shares[k] > 2*share+0.02
 	}
 	for range 10 {
 		s.measure()
@@ -51,7 +48,6 @@ func (s *steps) findCalm() {
 		}
 	}
 	s.gather()
-	s.forgive()
 	s.measure()
 }
 
@@ -87,14 +83,14 @@ func (s *steps) tail(h hist, share float64) tail {
 	return t
 }
 
-// judge finds what is worse than normal: stretches in which twice as many fail, or three times as many are slow, or a fifth more take longer than the median, and
+// judge finds what is worse than normal: stretches in which twice as many fail, or three times as many are slow, or two fifths more take longer than the median, and
 // steps in which much less is answered than arrives.
 func (s *steps) judge() {
 	were := s.bad
 	s.bad = make([]bool, len(s.all))
 	s.mark(s.lost, s.all, s.failing, 2*s.failing+0.02, were)
 	s.mark(s.slow.in, s.ok, s.slow.share, 3*s.slow.share, were)
-	s.mark(s.half.in, s.ok, s.half.share, 1.2*s.half.share, were)
+	s.mark(s.half.in, s.ok, s.half.share, 1.4*s.half.share, were)
 	for i, ok := range s.ok {
 		expected := s.began[i]
 		if math.IsNaN(expected) && slices.Contains(s.bad[max(i-3, 0):min(i+4, len(s.bad))], true) {
@@ -107,7 +103,7 @@ func (s *steps) judge() {
 }
 
 // mark marks the stretches in which more than the share worst of n are in k, if that is no chance: normal is another share, with the dispersion that it has in most
-// fifths of the time, without the steps that were bad so far. A stretch goes from where k exceeds the share to where the excess is the greatest, unless what lies between is certainly below it.
+// fifths of the time, without the steps that were bad so far. A stretch goes from where k exceeds the share to where the excess is the greatest, unless what lies between is clearly below it.
 func (s *steps) mark(k, n []float64, normal, worst float64, were []bool) {
 	if worst >= 1 {
 		return
@@ -129,7 +125,7 @@ func (s *steps) mark(k, n []float64, normal, worst float64, were []bool) {
 			if excess += or(k[i]-worst*n[i], 0); excess > most {
 				most, to = excess, i+1
 			}
-			if gap := (run{to, i + 1}); excess <= 0 || surprise(sum(k, gap), worst*sum(n, gap)) < -certain {
+			if gap := (run{to, i + 1}); excess <= 0 || surprise(sum(k, gap), worst*sum(n, gap)) < -3*math.Sqrt(1-worst) {
 				break
 			}
 		}
@@ -156,69 +152,31 @@ func core(k, n []float64, r run, share float64) run {
 	return best
 }
 
-// fails reports whether lost of all is more than normal.
-func (s *steps) fails(lost, all float64) bool {
-	return lost > (2*s.failing+0.02)*all && surprise(lost, s.failing*all) > certain
-}
-
 // late reports whether more answers are slow than normal, and that many times as many.
 func (s *steps) late(r run, times float64) bool {
 	slow, usual := sum(s.slow.in, r), s.slow.share*sum(s.ok, r)
 	return s.slow.share < 0.3 && slow > times*usual && surprise(slow, usual) > certain
 }
 
-// gather makes incidents of bad steps. Two are one if there are three steps or fewer between them, or if more failed in these than is
-// normal. One that is a single step in which less than a fifth fails is none: it counts as normal.
+// gather makes incidents of bad steps. Two are one if there are three steps or fewer between them. One that is short and mild is none, and counts as normal: a
+// step, or fewer than five in which half take less than twice as long, if less than a fifth fails.
 func (s *steps) gather() {
 	for i, bad := range s.bad {
-		if !bad {
-			continue
+		if k := len(s.incidents); bad && k > 0 && i-s.incidents[k-1].to <= 3 {
+			s.incidents[k-1].to = i + 1
+		} else if bad {
+			s.incidents = append(s.incidents, run{i, i + 1})
 		}
-		if k := len(s.incidents); k > 0 {
-			last := &s.incidents[k-1]
-			gap := run{last.to, i}
-			if i-last.to <= 3 || s.fails(sum(s.lost, gap), sum(s.all, gap)) {
-				last.to = i + 1
-				continue
-			}
-		}
-		s.incidents = append(s.incidents, run{i, i + 1})
 	}
-	s.leaveOut(func(r run) bool {
-		return r.to-r.from == 1 && s.lost[r.from] < 0.2*s.all[r.from] && s.ok[r.from] > s.rate/2
+	s.incidents = slices.DeleteFunc(s.incidents, func(r run) bool {
+		n := r.to - r.from
+		mild := n == 1 || n < 5 && quantileOf(s.p[1][r.from:r.to], 1) < 2*s.median
+		return mild && sum(s.lost, r) < 0.2*sum(s.all, r) && sum(s.ok, r) > float64(n)*s.rate/2
 	})
-}
-
-// leaveOut takes some incidents for normal.
-func (s *steps) leaveOut(normal func(run) bool) {
-	s.incidents = slices.DeleteFunc(s.incidents, normal)
 	clear(s.bad)
 	for _, r := range s.incidents {
 		for i := r.from; i < r.to; i++ {
 			s.bad[i] = true
 		}
 	}
-}
-
-// forgive takes for normal what is slow now and then: incidents in which nothing else is wrong, and which are short and mild, or three or more, unless one lasts
-// three times as long as the median of them.
-func (s *steps) forgive() {
-	var lengths []float64
-	slow := func(r run) bool {
-		for i := r.from; i < r.to; i++ {
-			if surprise(s.lost[i], s.failing*s.all[i]) > certain || s.ok[i] < s.rate/2 {
-				return false
-			}
-		}
-		return true
-	}
-	for _, r := range s.incidents {
-		if slow(r) {
-			lengths = append(lengths, float64(r.to-r.from))
-		}
-	}
-	s.leaveOut(func(r run) bool {
-		mild := r.to-r.from < 8 && s.at(r.to-r.from) < 8 && quantileOf(s.p[1][r.from:r.to], 1) < 5*s.median
-		return slow(r) && (mild || len(lengths) > 2 && float64(r.to-r.from) <= 3*quantileOf(lengths, 0.5))
-	})
 }

@@ -233,6 +233,14 @@ func (e *estimator) world(s *steps) run {
 	return run{s.step(e.zero), s.step(e.zero.Add(e.w.Scenario.Horizon))}
 }
 
+// shown is s in the time of the world, in few steps.
+func (e *estimator) shown(s *steps) *steps {
+	w := e.world(s)
+	part := *s.Series
+	part.Start, part.Points = s.At(w.from), s.Points[w.from:w.to]
+	return newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*s.Step)
+}
+
 // disturbed returns the incident that touches the time, or the step before or after it, which may have a part of it; false: none does.
 func (e *estimator) disturbed(from, to time.Time) (*steps, run, bool) {
 	for _, s := range e.sum {
@@ -297,36 +305,24 @@ func (e *estimator) path(field string) string {
 // errors learns the share of attempts that fail while all is normal, and how: from the callers if they measured attempts, since a server does not see all.
 func (e *estimator) errors() {
 	s := cmp.Or(e.sum[observed.Attempts], e.main)
-	good := e.calmIn(s)
+	use, more := e.calmIn(s), 0.0
+	quiet := func(i int) bool { return e.calmIn(s)(i) && s.p[1][i] <= s.median }
 	count := func(use func(int) bool) (all, bad float64) {
-		for i := range s.Points {
-			if use(i) {
-				all, bad = all+s.all[i], bad+s.failed[i]
-			}
-		}
-		return all, bad
+		return sum(only(s.all, use), s.whole()), sum(only(s.failed, use), s.whole())
 	}
-	use := good
 	all, bad := count(use)
-	more := 0.0
-	quiet := func(i int) bool { return good(i) && s.p[1][i] <= s.median }
 	if n, k := count(quiet); surprise(bad-k, bad*(1-n/all)) > 2*math.Sqrt(n/all) { // in the other steps some that wait are refused
 		use, all, bad, more = quiet, n, k, (bad-k)/(all-n)-k/n // and as many more in these
 	}
 	byCode := map[string]float64{}
-	fails := make([]float64, len(s.all))
 	for i := range s.Points {
-		if fails[i] = math.NaN(); !use(i) {
-			continue
-		}
-		fails[i] = s.failed[i]
 		for code, b := range s.Points[i].Ended {
-			if !answered(code) || code[0] == '4' {
+			if use(i) && (!answered(code) || code[0] == '4') {
 				byCode[code] += b.N
 			}
 		}
 	}
-	_, spread := dispersion(fails, s.all, bad/max(all, 1))
+	_, spread := dispersion(only(s.failed, use), s.all, bad/max(all, 1))
 	at := wilson(bad, all, spread)
 	at.low = max(at.low-more, 0)
 	e.service().Errors = digits(bad/max(all, 1), 4)
@@ -387,11 +383,7 @@ func (e *estimator) compare() {
 // observe fills Learned.Observed, as the callers saw it.
 func (e *estimator) observe() {
 	o := &e.w.Learned.Observed
-	best := cmp.Or(e.sum[observed.Calls], e.sum[observed.Attempts], e.main)
-	w := e.world(best)
-	part := *best.Series
-	part.Start, part.Points = best.At(w.from), best.Points[w.from:w.to]
-	s := newSteps([]*observed.Series{&part}, time.Duration((w.to-w.from+mostShown-1)/mostShown)*best.Step)
+	s := e.shown(cmp.Or(e.sum[observed.Calls], e.sum[observed.Attempts], e.main))
 	o.Step = s.Step
 	for i := range s.all {
 		known := func(v float64) float64 { return or(digits(v, 4), -1) }

@@ -114,6 +114,18 @@ func TestSlowDownOfMixedTimes(t *testing.T) {
 	w.within(t, map[string]float64{"services.0.faults.0.at": 59.3, "services.0.faults.0.for": 30, "service time p50": 0.0032})
 }
 
+// What was a little slow some seconds before is no part of the incident.
+func TestSlowMomentBeforeAStall(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.workers, m.slowing, m.slowBy, m.stall = 24, [2]float64{56.3, 62.3}, 1.2, [2]float64{66.3, 70.3}
+	s := coarse(m.fly().Series)
+	s.findCalm()
+	if len(s.incidents) != 1 || s.incidents[0].from < 65 || s.incidents[0].from > 67 {
+		t.Errorf("incidents %v", s.incidents)
+	}
+}
+
 // Where much is to do, requests wait now and then, and the line is full now and then. That is normal, and what is refused then is no error of its own.
 func TestWaitsInPeace(t *testing.T) {
 	t.Parallel()
@@ -240,6 +252,24 @@ func TestQueue(t *testing.T) {
 	w.within(t, map[string]float64{"services.0.queue.limit": 600, "services.0.workers": 14, "capacity": 280})
 	if w.Scenario.Services[0].CancelWork || w.asked("services.0.cancel_work") || w.asked("services.0.queue.limit") {
 		t.Errorf("%+v\n%v", w.Scenario.Services[0].Queue, w.Learned.Unknown)
+	}
+}
+
+// How many can wait is not stated more exactly than the steps show it, and not at all if nobody knows when requests began.
+func TestQueueOfCoarseMeasurements(t *testing.T) {
+	t.Parallel()
+	m := usual()
+	m.most, m.workers, m.limit, m.rate = 500, 14, 25, func(at float64) float64 {
+		if at > 60 && at < 90 {
+			return 500
+		}
+		return 200
+	}
+	w := learned(t, m.fly())
+	w.within(t, map[string]float64{"services.0.queue.limit": 25})
+	m.counted, m.edges, m.step = true, buckets, 5
+	if w = learned(t, m.fly()); !w.asked("services.0.queue.limit") {
+		t.Errorf("%+v", w.Scenario.Services[0])
 	}
 }
 

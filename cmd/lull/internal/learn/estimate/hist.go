@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"math"
+	"slices"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
 )
@@ -44,15 +45,23 @@ func (h hist) bar(rank float64) (low, high, part float64) {
 		}
 		sum, part = sum+c, 1
 	}
-	switch {
-	case at < 0:
+	if at < 0 {
 		return math.NaN(), math.NaN(), 0
-	case at == 0:
-		return 0, h.Edges[0], part
-	case at == len(h.Edges):
-		return h.Edges[at-1], math.Inf(1), part
 	}
-	return h.Edges[at-1], h.Edges[at], part
+	low, high = h.ends(at)
+	return low, high, part
+}
+
+// ends returns the ends of a bar.
+func (h hist) ends(bar int) (low, high float64) {
+	high = math.Inf(1)
+	if bar > 0 {
+		low = h.Edges[bar-1]
+	}
+	if bar < len(h.Edges) {
+		high = h.Edges[bar]
+	}
+	return low, high
 }
 
 // quantile returns the time that a share q does not exceed, in seconds; NaN if there are none.
@@ -79,20 +88,27 @@ func (h hist) around(q, spread float64) span {
 func (h hist) mean() float64 {
 	sum := 0.0
 	for i, c := range h.counts {
-		low, high := h.ends(i)
-		sum += c * (low + high) / 2
+		sum += c * h.middle(i)
 	}
 	return sum / h.n
 }
 
-// ends are those of a bar; the last has only a lower one.
-func (h hist) ends(bar int) (low, high float64) {
-	low, high = h.Edges[max(bar-1, 0)], h.Edges[min(bar, len(h.Edges)-1)]
-	if bar == 0 {
-		low = 0
-	}
-	return low, high
+// middle returns the middle of a bar; of the last one, which has no upper end, its lower end.
+func (h hist) middle(bar int) float64 {
+	low, high := h.ends(bar)
+	return (low + min(high, h.Edges[len(h.Edges)-1])) / 2
 }
 
 // above returns how many are in that bar or a longer one.
 func (h hist) above(bar int) float64 { return sum(h.counts, run{bar, len(h.counts)}) }
+
+// only returns the values of the steps that use wants; those of others are unknown.
+func only(values []float64, use func(int) bool) []float64 {
+	values = slices.Clone(values)
+	for i := range values {
+		if !use(i) {
+			values[i] = math.NaN()
+		}
+	}
+	return values
+}

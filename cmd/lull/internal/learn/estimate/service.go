@@ -46,19 +46,11 @@ func (e *estimator) times() error {
 		add(2*max(gone.quantile(0.5), d.Bars[len(d.Bars)-1].UpTo.Seconds()), gone.n)
 		e.ask("time", "", "measurements of the server", "How long would those have taken that were cut off? %s of %s were, while all was normal. Assumed: at most twice as long.", whole(gone.n), whole(h.n+gone.n))
 	}
-	for _, q := range []struct {
-		what  string
-		share float64
-	}{{"service time p50", 0.5}, {"service time p99", 0.99}} {
-		late, calm := s.tail(h, 1-q.share), e.calmIn(s)
-		for i := range late.in {
-			if !calm(i) {
-				late.in[i] = math.NaN()
-			}
-		}
-		_, spread := dispersion(late.in, s.ok, late.share) // waits come in bursts
-		at := h.around(q.share, spread)
-		e.seen(q.what, duration(at.low, -1), duration(min(at.high, 2*last), 1), "order statistics of %s %s", whole(h.n), e.what)
+	for _, q := range []float64{0.5, 0.99} {
+		late := s.tail(h, 1-q)
+		_, spread := dispersion(only(late.in, e.calmIn(s)), s.ok, late.share) // waits come in bursts
+		at := h.around(q, spread)
+		e.seen(fmt.Sprintf("service time p%g", 100*q), duration(at.low, -1), duration(min(at.high, 2*last), 1), "order statistics of %s %s", whole(h.n), e.what)
 	}
 	if s.Side == observed.Calls {
 		e.ask("time", "", "measurements of attempts, or of the server", "How long does a single attempt take? Known is how long calls take with all their attempts.")
@@ -121,6 +113,10 @@ func (e *estimator) queue(level float64) {
 		held[i+1] = max(held[i]+or(s.began[i]-s.all[i], 0), 0)
 		most = max(most, held[i+1])
 	}
+	coarse := s.Resolution >= s.Step
+	if coarse { // each seems to be in hand until the next step
+		most = 0
+	}
 	var then, otherwise float64 // refused while the most were in hand
 	for i := range s.all {
 		if refused := or(s.failed[i]-s.failing*s.all[i], 0); max(held[i], held[i+1]) > 0.9*most {
@@ -130,7 +126,8 @@ func (e *estimator) queue(level float64) {
 		}
 	}
 	var cut, ok, full float64
-	var limit, n float64
+	var line span // how many waited when it began to refuse, before and after that step
+	times := 0
 	for _, r := range s.incidents {
 		if !e.grew(s, r) {
 			continue
@@ -140,10 +137,14 @@ func (e *estimator) queue(level float64) {
 			if s.cut[i] > 0.3*s.all[i] && s.began[i] > level {
 				cut, ok, full = cut+s.cut[i], ok+s.ok[i], full+level
 			}
-			if waits += max(or(s.began[i], level)-level, 0); s.failed[i] > 0.05*s.all[i] && surprise(s.failed[i], s.failing*s.all[i]) > certain {
-				limit, n = waits, n+1
+			more := max(or(s.began[i]-level, 0), 0)
+			if s.failed[i] > 0.05*s.all[i] && surprise(s.failed[i], s.failing*s.all[i]) > certain {
+				if line, times = (span{waits, waits + more}).over(e.hosts()), times+1; coarse {
+					line = span{0, line.high + more/e.hosts()}
+				}
 				break
 			}
+			waits += more
 		}
 	}
 	if full > 0 && (ok > 0.7*full || ok < 0.2*full) {
@@ -156,13 +157,13 @@ func (e *estimator) queue(level float64) {
 	waited := max(math.Ceil(most/e.hosts())-float64(sv.Workers), 0)
 	if waited >= 10 && then > 20 && then > 10*otherwise {
 		sv.Queue.Limit = int(waited)
-		e.value("queue.limit", number(math.Floor(0.95*waited), 0), number(math.Ceil(1.05*waited), 0), "%s were refused while that many waited, and nearly none otherwise", whole(then))
+		e.value("queue.limit", number(math.Floor(0.9*waited), 0), number(math.Ceil(1.1*waited), 0), "%s were refused while that many waited, and nearly none otherwise", whole(then))
 		return
 	}
-	if n == 1 && (full == 0 || !sv.CancelWork) {
-		limit = max(limit/e.hosts(), waited)
-		sv.Queue.Limit = int(max(digits(limit, 2), 1))
-		e.value("queue.limit", number(max(math.Floor(0.7*limit), 1), 0), number(math.Ceil(1.3*limit), 0), "%s more had come than it can do when it began to refuse", whole(limit*e.hosts()))
+	if times == 1 && line.high > waited && (full == 0 || !sv.CancelWork) {
+		line.low = max(line.low, waited)
+		sv.Queue.Limit = int(max(digits((line.low+line.high)/2, 2), 1))
+		e.value("queue.limit", number(math.Floor(0.8*line.low), 0), number(math.Ceil(1.2*line.high), 0), "so many had come more than it can do when it began to refuse")
 		return
 	}
 	sv.Queue.Limit = int(cmp.Or(digits(10*waited, 1), 1000))

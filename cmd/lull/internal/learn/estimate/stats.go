@@ -91,8 +91,8 @@ func surprise(k, mu float64) float64 {
 }
 
 // segments cuts counts into stretches of constant rate: those of the greatest likelihood (Poisson, its deviance divided by spread), less a price of six times the
-// logarithm of the length for each cut (optimal partitioning: Jackson and others, 2005). NaNs are unknown. It returns the mean of the stretch of each count.
-func segments(counts []float64, spread float64) []float64 {
+// logarithm of the length for each cut (optimal partitioning: Jackson and others, 2005). NaNs are unknown. It returns the stretches, and for each count the mean of its own.
+func segments(counts []float64, spread float64) (stretches []run, means []float64) {
 	n := len(counts)
 	sums, known := make([]float64, n+1), make([]float64, n+1)
 	for i, c := range counts {
@@ -115,13 +115,15 @@ func segments(counts []float64, spread float64) []float64 {
 			}
 		}
 	}
-	means := make([]float64, n)
+	means = make([]float64, n)
 	for k := n; k > 0; k = from[k] {
+		stretches = append(stretches, run{from[k], k})
 		for i := from[k]; i < k; i++ {
 			means[i] = (sums[k] - sums[from[k]]) / (known[k] - known[from[k]])
 		}
 	}
-	return means
+	slices.Reverse(stretches)
+	return stretches, means
 }
 
 // edge returns where k[i] of n[i] changed from the share p to q, of the steps from low to high: the most likely step and, by the profile of the likelihood

@@ -97,8 +97,7 @@ func (s *steps) beginnings() []float64 {
 				continue
 			}
 			for k, n := range b.Counts {
-				low, high := h.ends(k)
-				ago := (low + high) / 2 / s.length
+				ago := h.middle(k) / s.length
 				whole := math.Floor(ago)
 				put(i-int(whole), n*(1-ago+whole))
 				put(i-int(whole)-1, n*(ago-whole))

@@ -3,7 +3,6 @@ package estimate
 import (
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lullgo/lull/internal/pretty"
@@ -55,12 +54,10 @@ func seconds(v float64, n int) time.Duration {
 // whole writes a count for people: 12,345.
 func whole(v float64) string {
 	s := strconv.FormatFloat(math.Round(v), 'f', 0, 64)
-	var parts []string
-	for len(s) > 3 {
-		parts = append([]string{s[len(s)-3:]}, parts...)
-		s = s[:len(s)-3]
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
 	}
-	return strings.Join(append([]string{s}, parts...), ",")
+	return s
 }
 
 // moment writes a time of the world, exact to a millisecond.
