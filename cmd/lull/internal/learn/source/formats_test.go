@@ -30,7 +30,7 @@ func outcomes2(d *observed.Data) string {
 			}
 		}
 		text := fmt.Sprint([]string{"calls", "attempts", "served"}[s.Side], " ", s.Service, " ", s.Host, ":")
-		for _, name := range []string{"200", "204", "418", "502", "503", "504", "timeout", "reset", "canceled", "error"} {
+		for _, name := range []string{"200", "204", "418", "502", "503", "504", "timeout", "refused", "reset", "canceled", "error"} {
 			if n[name] > 0 {
 				mean := must.Have(strconv.ParseFloat(fmt.Sprintf("%.2g", 1000*sum[name]/n[name]), 64)) // bars have 1 %
 				text += fmt.Sprintf(" %s×%v %v ms", name, n[name], mean)
@@ -56,9 +56,9 @@ attempts  host-4: canceled×2 300 ms
 served  : 200×12 0 ms canceled×2 300 ms`,
 		"haproxy.log": `served app host-1: 200×12 0.12 ms 504×2 300 ms
 served down host-2: 503×1 2000 ms`,
-		"envoy.log": `served  : 504×1 600 ms
+		"envoy.log": `served  : timeout×1 600 ms
 served  host-1: 204×1 230 ms canceled×1 1000 ms
-served  host-2: 200×1 50 ms 503×1 5.5 ms`,
+served  host-2: 200×1 50 ms refused×1 5.5 ms`,
 		"istio.log":  `served httpbin host-1: 200×1 22 ms 418×1 22 ms`,
 		"envoy.json": `served users host-1: 200×1 50 ms canceled×1 1000 ms`,
 		"caddy.json": `served  : 200×1 0.93 ms 502×1 0.012 ms`,

@@ -77,8 +77,13 @@ func (r *rows) use() error {
 		r.wrong("status", r.values[status], "100 to 599, ok, timeout, refused, reset, canceled or error")
 		return nil
 	}
-	if by := r.values[endedBy]; q.outcome == failed && (bytes.Contains(r.values[flags], []byte("DC")) || len(by) > 0 && by[0]|0x20 == 'c') {
+	if by := r.values[endedBy]; q.outcome == failed && len(by) > 0 && by[0]|0x20 == 'c' {
 		q.outcome = canceled // the client has left
+	}
+	if q.outcome >= 500 { // the proxy's own answer, perhaps
+		for flag := range bytes.SplitSeq(r.values[flags], []byte(",")) {
+			q.outcome = cmp.Or(outcomes[envoyFlags[string(flag)]], q.outcome)
+		}
 	}
 	name := shortName(r.values[service])
 	if r.leavesOut(q.ended, string(name)) {

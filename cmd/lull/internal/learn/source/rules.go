@@ -30,7 +30,7 @@ var (
 	peer       = []string{"peer_service", "service_peer_name", "server_address", "net_peer_name"}
 	addresses  = peer[2:] // the values of these labels are no names
 	codes      = []string{"http_response_status_code", "http_status_code", "envoy_response_code", "response_code", "error_type", "outcome"}
-	istioFlags = map[string]string{"DC": "canceled", "UT": "timeout", "UF": "refused", "UC": "reset"}
+	envoyFlags = map[string]string{"DC": "canceled", "UT": "timeout", "UF": "refused", "UC": "reset"}
 	// errorWords are in the names of types of errors in programs, and in lullotel's outcomes.
 	errorWords = [][2]string{{"timeout", "timeout"}, {"deadline", "timeout"}, {"refused", "refused"}, {"reset", "reset"}, {"eof", "reset"}, {"cancel", "canceled"},
 		{"success", "200"}}
@@ -70,7 +70,7 @@ func (u rule) outcome(labels map[string]string) string {
 		return u.all
 	}
 	for _, flag := range strings.Split(labels["response_flags"], ",") {
-		if outcome := istioFlags[flag]; outcome != "" {
+		if outcome := envoyFlags[flag]; outcome != "" {
 			return outcome
 		}
 	}
