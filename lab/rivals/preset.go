@@ -64,7 +64,7 @@ func Find(name string) (Preset, error) {
 		names[i] = p.Name
 	}
 	guess := ""
-	if near := choice.Nearest(name, names); near != "" {
+	if near := choice.Either(strings.EqualFold(name, "zero"), "lull", choice.Nearest(name, names)); near != "" {
 		guess = fmt.Sprintf("did you mean %s? ", near)
 	}
 	return Preset{}, fmt.Errorf("no preset is called %q: %sthere are %s", name, guess, strings.Join(names, ", "))

@@ -182,6 +182,13 @@ func TestMistakes(t *testing.T) {
 				l.Observed.Failed[i], l.Observed.P50[i], l.Observed.P99[i] = -1, -1, -1
 			}
 		}, "", `learned.observed is unknown: want calls or attempts, and failures or times, of at least one step`},
+		{func(s *sim.Scenario, l *scenario.Learned) {
+			for i := range l.Observed.Failed {
+				if at := time.Duration(i) * l.Observed.Step; at >= time.Minute && at < 75*time.Second {
+					l.Observed.Failed[i], l.Observed.P50[i], l.Observed.P99[i] = -1, -1, -1
+				}
+			}
+		}, "", `learned.observed is nothing from 60 to 75 s: want failures or times in the incident`},
 	} {
 		if c.change == nil {
 			c.change = func(*sim.Scenario, *scenario.Learned) {}

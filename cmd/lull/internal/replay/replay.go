@@ -80,6 +80,11 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 		return nil, problem.List{{Field: "this replay", Value: fmt.Sprintf("%d flights, which take about %s of one processor", all, simulate.InWords(took)), Allowed: "fewer --seeds or policies, or a world of a shorter time"}}
 	}
 	begin, end := s.Disturbance()
+	end = cmp.Or(end, s.Horizon)
+	from, to := int(begin/s.Step), min(int((end+s.Step-1)/s.Step), steps(s))
+	if !slices.ContainsFunc(observed[failed:], func(curve []float64) bool { return len(known(curve[from:to])) > 0 }) {
+		return nil, problem.List{{Field: "learned.observed", Value: "nothing from " + span(begin, end), Allowed: "failures or times in the incident"}}
+	}
 	var mu sync.Mutex
 	done, view := 0, 0
 	// fliesIn flies a policy in some of the draws, each with its own seed, and returns the flights as each view of scenario.Observed.Simulate has them.
@@ -121,8 +126,6 @@ func (t task) replay(ctx context.Context, progress *term.Progress) (*result, err
 	if err != nil {
 		return nil, err
 	}
-	end = cmp.Or(end, s.Horizon)
-	from, to := int(begin/s.Step), min(int((end+s.Step-1)/s.Step), steps(s))
 	warmup := min(int((s.Warmup+s.Step-1)/s.Step), from)
 	var judges [2]*judge // what was observed is of the view to which it is nearest
 	best := math.Inf(1)

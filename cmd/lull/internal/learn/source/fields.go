@@ -189,14 +189,14 @@ func (r *rows) header(names []string, err error) (all []field, _ error) {
 	}
 	for key, name := range r.Fields {
 		if _, ok := fieldColumns[key]; ok && !slices.Contains(names, name) {
-			err = fmt.Errorf("there is no column %q (field %s): want one of %s", name, key, strings.Join(names, ", "))
+			err = fmt.Errorf("there is no column %q (--field %s): want one of %s", name, key, strings.Join(names, ", "))
 		}
 	}
 	what, timed := lacking(all)
 	switch {
 	case err != nil:
 	case what != "":
-		err = fmt.Errorf("no column has the %s: want %s, or the field %[1]s with the name of the column", what,
+		err = fmt.Errorf("no column has the %s: want %s, or --field %[1]s=NAME", what,
 			map[string]string{"time": "time, start or timestamp", "status": "status or code"}[what])
 	case !timed:
 		return nil, r.noDuration()

@@ -137,7 +137,7 @@ func (r *rows) setTimes(q *request) (ok bool, err error) {
 		return false, nil
 	}
 	if r.unit == 0 && isDigits(duration[len(duration)-1:]) {
-		return false, fmt.Errorf("%s: line %d: duration is %.20s, and has no unit: want the field unit, which is s, ms, us or ns", r.name, r.line, duration)
+		return false, fmt.Errorf("%s: line %d: duration is %.20s, and has no unit: want --field unit=ms, or s, us or ns", r.name, r.line, duration)
 	}
 	d, precision, ok := parseDecimal(duration, r.unit)
 	if q.took, q.precision = time.Duration(d), precision; !ok || q.took > 30*24*time.Hour {

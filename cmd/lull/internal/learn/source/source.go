@@ -54,7 +54,7 @@ func (r *reader) noDuration() error {
 		"Or say where they are: --log-format 'combined $request_time_us' is the one of Apache with %D at the end.",
 		"envoy": "%DURATION% in text_format of the access log", "haproxy": "option httplog"}[r.src.Kind]
 	return fmt.Errorf("%s has no durations, and without them nothing can be learnt. Write them from now on:\n%s", r.name,
-		cmp.Or(advice, "a field with the duration of each request. Its name has the unit (duration_ms), or the field unit"))
+		cmp.Or(advice, "a field with the duration of each request. Its name has the unit (duration_ms), or --field unit=ms"))
 }
 
 // Read reads all sources: paths of files, which may be compressed with gzip, "-", and addresses of Prometheus.

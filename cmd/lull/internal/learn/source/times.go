@@ -21,7 +21,7 @@ const wantTime = "such as 2026-11-29T18:05:19.123Z, 29/Nov/2026:18:05:19 +0000 o
 
 var (
 	errTime    = errors.New("no time")
-	errZone    = errors.New("the times have no zone: give that of the server, such as UTC or Europe/Berlin")
+	errZone    = errors.New("the times have no zone: want that of the server, such as --zone UTC or --zone Europe/Berlin")
 	errTwice   = errors.New("the hour comes twice")
 	errSkipped = errors.New("the hour does not exist")
 	// Those without a zone end with the seconds.
