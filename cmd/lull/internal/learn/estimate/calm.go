@@ -130,26 +130,12 @@ func (s *steps) mark(k, n []float64, normal, worst float64, were []bool) {
 			}
 		}
 		if r := (run{from, to}); surprise(sum(k, r), normal*sum(n, r)) > enough {
-			r = core(k, n, r, (normal+sum(k, r)/sum(n, r))/2)
 			for i := r.from; i < r.to; i++ {
 				s.bad[i] = true
 			}
 		}
 		from = max(from, to-1)
 	}
-}
-
-// core returns the part of r in which k exceeds a share of n the most: what is a little more than normal before a bad stretch is no part of it.
-func core(k, n []float64, r run, share float64) run {
-	best, sum, most, from := r, 0.0, 0.0, r.from
-	for i := r.from; i < r.to; i++ {
-		if sum += or(k[i]-share*n[i], 0); sum <= 0 {
-			sum, from = 0, i+1
-		} else if sum > most {
-			most, best = sum, run{from, i + 1}
-		}
-	}
-	return best
 }
 
 // late reports whether more answers are slow than normal, and that many times as many.
