@@ -22,7 +22,7 @@ func (e *estimator) arrivals() error {
 		}
 	}
 	s = e.shown(s)
-	counts := slices.Clone(s.arrived())
+	counts := slices.Clone(s.came)
 	what, pure := [...]string{"calls", "attempts, among them retries", "requests, among them retries"}[s.Side], s.Side == observed.Calls
 	if s.countsRetries() && (s.Side == observed.Attempts || sum(s.retries, s.whole()) > 0) {
 		what, pure = "first attempts", true
@@ -110,7 +110,7 @@ func (e *estimator) arrivals() error {
 func (s *steps) unfailed(first, last int) float64 {
 	most := math.Inf(-1)
 	for i := first; i <= last && s.lost[i] <= 0.1*s.all[i]; i++ {
-		most = max(most, s.arrived()[i])
+		most = max(most, s.came[i])
 	}
 	if math.IsInf(most, -1) {
 		return math.Inf(1)
@@ -124,7 +124,7 @@ func (e *estimator) grew(s *steps, r run) bool {
 	usual := s.rate / (1 - s.failing)
 	extra, at := 0.0, cmp.Or(e.sum[observed.Attempts], s)
 	for i := max(r.from-3, 0); i < min(r.to, r.from+20); i++ {
-		extra += or(s.arrived()[i], usual) - usual
+		extra += or(s.came[i], usual) - usual
 		lost := sum(at.lost, run{at.step(s.At(r.from - 3)), at.step(s.At(i + 2).Add(at.Step - 1))})
 		n := float64(i - r.from + 4)
 		if i >= r.from && extra-lost > max(5*math.Sqrt(usual*n), 0.3*usual*min(n-3, 3)) {

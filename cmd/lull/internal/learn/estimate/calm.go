@@ -12,7 +12,7 @@ type calm struct {
 	// Of the normal steps: the share that did not succeed; answers longer than their median, and than 95 % of them.
 	failing    float64
 	half, slow tail
-	rate       float64 // of answers, median, for each step
+	rate, peak float64 // of answers in a step: the median, and the most
 	usual      hist    // of answers
 	median     float64
 }
@@ -57,14 +57,8 @@ func (s *steps) good(i int) bool { return !s.bad[i] && !math.IsNaN(s.all[i]) }
 func (s *steps) measure() {
 	s.usual = s.times(s.whole(), s.good, answered)
 	s.median = s.usual.quantile(0.5)
-	var all, lost float64
-	var rates []float64
-	for i := range s.all {
-		if s.good(i) {
-			all, lost, rates = all+s.all[i], lost+s.lost[i], append(rates, s.ok[i])
-		}
-	}
-	s.failing, s.rate = lost/max(all, 1), quantileOf(rates, 0.5)
+	rates, all := only(s.ok, s.good), sum(only(s.all, s.good), s.whole())
+	s.failing, s.rate, s.peak = sum(only(s.lost, s.good), s.whole())/max(all, 1), quantileOf(rates, 0.5), quantileOf(rates, 1)
 	s.half, s.slow = s.tail(s.usual, 0.5), s.tail(s.usual, 0.05)
 }
 
@@ -78,7 +72,7 @@ func (s *steps) tail(h hist, share float64) tail {
 		}
 	}
 	for i := range t.in {
-		t.in[i] = s.times(run{i, i + 1}, nil, answered).above(bar)
+		t.in[i] = sum(s.times(run{i, i + 1}, nil, answered).counts, run{bar, len(h.counts)})
 	}
 	return t
 }
@@ -108,12 +102,7 @@ func (s *steps) mark(k, n []float64, normal, worst float64, were []bool) {
 	if worst >= 1 {
 		return
 	}
-	spreads, quiet := make([]float64, 5), slices.Clone(k)
-	for i, bad := range were {
-		if bad {
-			quiet[i] = math.NaN()
-		}
-	}
+	spreads, quiet := make([]float64, 5), only(k, func(i int) bool { return !were[i] })
 	for i := range spreads {
 		from, to := i*len(k)/5, (i+1)*len(k)/5
 		_, spreads[i] = dispersion(quiet[from:to], n[from:to], normal)

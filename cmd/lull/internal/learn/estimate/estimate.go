@@ -364,7 +364,7 @@ func (e *estimator) compare() {
 	}
 	in := func(x, other *steps) (n, seconds float64) {
 		good := e.calmIn(x)
-		for i, k := range x.arrived() {
+		for i, k := range x.came {
 			if good(i) && !x.At(i).Before(other.At(1)) && !x.At(i+1).After(other.At(len(other.Points)-1)) && !math.IsNaN(k) {
 				n, seconds = n+k, seconds+x.length
 			}
@@ -408,7 +408,7 @@ func rateIn(s *steps, from, to time.Time) float64 {
 	}
 	r := run{min(s.step(from), len(s.all)-1), s.step(to)}
 	r.to = max(r.to, r.from+1)
-	arrived := s.arrived()
+	arrived := s.came
 	if slices.ContainsFunc(arrived[r.from:r.to], math.IsNaN) {
 		return math.NaN()
 	}

@@ -292,12 +292,7 @@ func (e *estimator) stalled(s *steps, d run, came []float64) fault {
 	gone, all, n := sum(s.cut, d), sum(s.all, d), sum(came, d)
 	f.why = fmt.Sprintf("%s came and %s were answered", whole(n), whole(all-gone))
 	if all > 0 && gone > all/2 { // it may have worked for those that had gone, for as long as that takes
-		peak := s.rate
-		for i, ok := range s.ok {
-			if s.good(i) {
-				peak = max(peak, ok)
-			}
-		}
+		peak := s.peak
 		if w := float64(e.service().Workers); w > 0 {
 			peak = w * e.hosts() / s.usual.mean() * s.length
 			f.For = max(f.For-seconds(n/peak*s.length, 9), s.Step)
@@ -386,7 +381,7 @@ func (e *estimator) warm(s *steps, f *fault) {
 	long := s.at(r.to) - (f.At + f.For).Seconds()
 	warmup := func(cold float64) float64 {
 		if w := float64(e.service().Workers) * e.hosts(); w > 0 {
-			n := sum(s.arrived(), r) - sum(s.failed, r)
+			n := sum(s.came, r) - sum(s.failed, r)
 			return min((long-n*s.usual.mean()/w)/(1-math.Log(cold)/(cold-1)), long)
 		}
 		return long

@@ -99,9 +99,6 @@ func (h hist) middle(bar int) float64 {
 	return (low + min(high, h.Edges[len(h.Edges)-1])) / 2
 }
 
-// above returns how many are in that bar or a longer one.
-func (h hist) above(bar int) float64 { return sum(h.counts, run{bar, len(h.counts)}) }
-
 // only returns the values of the steps that use wants; those of others are unknown.
 func only(values []float64, use func(int) bool) []float64 {
 	values = slices.Clone(values)

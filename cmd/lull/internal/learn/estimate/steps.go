@@ -170,9 +170,6 @@ func add(p, q *observed.Point) {
 // begins reports whether it is known when requests began.
 func (s *steps) begins() bool { return sum(s.began, s.whole()) > 0 }
 
-// arrived returns what began in each step; if that is unknown, what ended.
-func (s *steps) arrived() []float64 { return s.came }
-
 // countsRetries reports whether it is known how many of those that came were retries.
 func (s *steps) countsRetries() bool {
 	for i, r := range s.retries {
