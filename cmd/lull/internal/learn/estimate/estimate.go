@@ -314,14 +314,7 @@ func (e *estimator) errors() {
 	if n, k := count(quiet); surprise(bad-k, bad*(1-n/all)) > 2*math.Sqrt(n/all) { // in the other steps some that wait are refused
 		use, all, bad, more = quiet, n, k, (bad-k)/(all-n)-k/n // and as many more in these
 	}
-	byCode := map[string]float64{}
-	for i := range s.Points {
-		for code, b := range s.Points[i].Ended {
-			if use(i) && (!answered(code) || code[0] == '4') {
-				byCode[code] += b.N
-			}
-		}
-	}
+	byCode := s.times(s.whole(), use, func(code string) bool { return !answered(code) || code[0] == '4' }).codes
 	_, spread := dispersion(only(s.failed, use), s.all, bad/max(all, 1))
 	at := wilson(bad, all, spread)
 	at.low = max(at.low-more, 0)

@@ -330,24 +330,16 @@ func (s *steps) refused(r, q run) (f fault, ok bool) {
 	f = fault{at: span{s.at(first - 1), s.at(last + 1)}, to: span{s.at(soonest - 1), s.at(latest + 1)}}
 	f.At = seconds(max(s.at(from+1)-part(from)-part(from-1), 0), 9)
 	f.For = seconds(s.at(to-1)+part(to-1)+part(to), 9) - f.At
-
-	codes := map[string]float64{}
-	for i := q.inside().from; i < q.inside().to; i++ {
-		for code, b := range s.Points[i].Ended {
-			if failed(code) {
-				codes[code] += b.N
-			}
-		}
-	}
-	names := sorted(codes)
+	h := s.times(q.inside(), nil, failed)
+	names := sorted(h.codes)
 	f.why = fmt.Sprintf("%s of %s failed, with %s", whole(bad), whole(all), strings.Join(names[:min(3, len(names))], ", "))
-	if p > 0.9 && codes["refused"]+codes["reset"]+codes["502"] > 0.8*bad {
+	if p > 0.9 && h.codes["refused"]+h.codes["reset"]+h.codes["502"] > 0.8*bad {
 		f.Kind = sim.Crash
 		return f, true
 	}
 	_, spread := dispersion(s.failed[q.inside().from:q.inside().to], s.all[q.inside().from:q.inside().to], p)
 	f.Kind, f.Share, f.share = sim.Errors, digits(p, 3), wilson(bad, all, spread)
-	if h := s.times(q.inside(), nil, failed); h.n >= 5 {
+	if h.n >= 5 {
 		f.After = seconds(h.quantile(0.5), 3)
 	}
 	return f, true

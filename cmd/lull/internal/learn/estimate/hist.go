@@ -12,16 +12,18 @@ type hist struct {
 	*observed.Series
 	counts []float64 // one more than Edges
 	n      float64
+	codes  map[string]float64 // how many ended how, also without a time
 }
 
 // times adds up what ended in some way in a run of steps, or in those of it that use wants (nil: all).
 func (s *steps) times(r run, use func(int) bool, ended func(code string) bool) hist {
-	h := hist{s.Series, make([]float64, len(s.Edges)+1), 0}
+	h := hist{s.Series, make([]float64, len(s.Edges)+1), 0, map[string]float64{}}
 	for i := max(r.from, 0); i < min(r.to, len(s.Points)); i++ {
 		for code, b := range s.Points[i].Ended {
 			if use != nil && !use(i) || !ended(code) {
 				continue
 			}
+			h.codes[code] += b.N
 			for k, c := range b.Counts {
 				h.counts[k] += c
 				h.n += c

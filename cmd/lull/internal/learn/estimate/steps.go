@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
@@ -39,10 +40,7 @@ func newSteps(parts []*observed.Series, least time.Duration) *steps {
 	n := len(p.Points)
 	s := &steps{Series: p, length: p.Step.Seconds()}
 	for _, list := range []*[]float64{&s.began, &s.retries, &s.ok, &s.cut, &s.failed, &s.lost, &s.all, &s.p[0], &s.p[1], &s.p[2]} {
-		*list = make([]float64, n)
-		for i := range *list {
-			(*list)[i] = math.NaN()
-		}
+		*list = slices.Repeat([]float64{math.NaN()}, n)
 	}
 	for i, p := range p.Points {
 		if p.Missing {
@@ -91,25 +89,18 @@ func (s *steps) beginnings() []float64 {
 	}
 	for i, p := range s.Points {
 		for _, b := range p.Ended {
-			h := hist{s.Series, b.Counts, b.N}
-			if b.Counts == nil || b.N == 0 {
+			if b.Counts == nil {
 				put(i, b.N)
-				continue
 			}
 			for k, n := range b.Counts {
-				ago := h.middle(k) / s.length
+				ago := hist{Series: s.Series}.middle(k) / s.length
 				whole := math.Floor(ago)
 				put(i-int(whole), n*(1-ago+whole))
 				put(i-int(whole)-1, n*(ago-whole))
 			}
 		}
 	}
-	for i, p := range s.Points {
-		if p.Missing {
-			came[i] = math.NaN()
-		}
-	}
-	return came
+	return only(came, func(i int) bool { return !s.Points[i].Missing })
 }
 
 func added(parts []*observed.Series, least time.Duration) *observed.Series {
@@ -172,12 +163,7 @@ func (s *steps) begins() bool { return sum(s.began, s.whole()) > 0 }
 
 // countsRetries reports whether it is known how many of those that came were retries.
 func (s *steps) countsRetries() bool {
-	for i, r := range s.retries {
-		if math.IsNaN(r) && !s.Points[i].Missing {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Points, func(p observed.Point) bool { return p.Retries < 0 && !p.Missing })
 }
 
 // step returns the number of the step with that time; in its middle, and at its beginning.
