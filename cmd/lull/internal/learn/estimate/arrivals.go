@@ -55,13 +55,8 @@ func (e *estimator) arrivals() error {
 		single, spread = dispersion(quiet, means, 1)
 	}
 	// The rate is that of the longest stretch outside of incidents.
-	n := func(r run) (n float64) {
-		for _, c := range quiet[r.from:r.to] {
-			if !math.IsNaN(c) {
-				n++
-			}
-		}
-		return n
+	n := func(r run) float64 {
+		return float64(len(slices.DeleteFunc(slices.Clone(quiet[r.from:r.to]), math.IsNaN)))
 	}
 	best := slices.MaxFunc(stretches, func(a, b run) int { return int(n(a) - n(b)) })
 	total, took := sum(quiet, best), n(best)*s.length

@@ -387,9 +387,6 @@ func (e *estimator) warm(s *steps, f *fault) {
 // slowed makes a fault of slow answers. If as much is answered as comes, each takes longer. Otherwise it can do less than comes, until the number in hand is the
 // greatest: it has fewer workers, or each takes longer.
 func (e *estimator) slowed(s *steps, r run, came []float64) (f fault, ok bool) {
-	if r.to-r.from < 3 {
-		return f, false
-	}
 	times, width := s.times(run{r.from + 1, r.to - 1}, nil, answered), s.usual.quantile(0.75)-s.usual.quantile(0.25)
 	least, longest := math.Inf(1), 0.0 // medians of quarters
 	for q := range 4 {
