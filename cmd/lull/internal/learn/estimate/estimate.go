@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -53,7 +54,10 @@ func Make(data *observed.Data) (World, error) {
 		e.w.Learned.From = append(e.w.Learned.From, fmt.Sprintf("%s: %s of %s used, from %s to %s", s.Kind, whole(float64(s.Used)), whole(float64(s.Lines)),
 			s.From.UTC().Format(time.RFC3339), s.To.UTC().Format(time.RFC3339)))
 	}
-	e.tell()
+	e.w.Normal = "Normal was: " + strings.Join(e.normal, "; ") + "."
+	happened := "This happened: " + strings.Join(e.happened, "; ") + "."
+	e.w.Happened = choice.Either(len(e.happened) > 0, happened, "Nothing happened that is not normal.")
+	e.w.Unknown = e.w.Open()
 	return e.w, nil
 }
 
@@ -332,10 +336,7 @@ func (e *estimator) errors() {
 		at := h.around(0.5, 1)
 		e.value("error_time", duration(at.low, -1), duration(at.high, 1), "the median of %s failures", whole(h.n))
 	}
-	failures := "none"
-	if bad > 0 {
-		failures = share(bad/all, 0)
-	}
+	failures := choice.Either(bad > 0, share(bad/max(all, 1), 0), "none")
 	e.normal = append(e.normal, fmt.Sprintf("%s got %s, answered half of them within %s and 99 %% within %s, and %s failed", e.service().Name,
 		rate(e.rate), duration(e.main.usual.quantile(0.5), 0), duration(e.main.usual.quantile(0.99), 0), failures))
 }
@@ -408,16 +409,6 @@ func rateIn(s *steps, from, to time.Time) float64 {
 	return sum(arrived, r) / (float64(r.to-r.from) * s.length)
 }
 
-// tell makes the sentences.
-func (e *estimator) tell() {
-	e.w.Normal = "Normal was: " + strings.Join(e.normal, "; ") + "."
-	e.w.Happened = "Nothing happened that is not normal."
-	if len(e.happened) > 0 {
-		e.w.Happened = "This happened: " + strings.Join(e.happened, "; ") + "."
-	}
-	e.w.Unknown = e.w.Open()
-}
-
 // Open returns the sentence of what is not known.
 func (w World) Open() string {
 	var open []string
@@ -433,8 +424,6 @@ func (w World) Open() string {
 			open = append(open, text)
 		}
 	}
-	if len(open) == 0 {
-		return "Everything that the simulator needs is known."
-	}
-	return fmt.Sprintf("Not known: %s.", strings.Join(open, "; "))
+	unknown := "Not known: " + strings.Join(open, "; ") + "."
+	return choice.Either(len(open) > 0, unknown, "Everything that the simulator needs is known.")
 }

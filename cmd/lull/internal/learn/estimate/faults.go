@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -184,10 +185,8 @@ func (e *estimator) workedOff(s *steps, r run, f *fault) {
 // write adds a fault to the scenario.
 func (e *estimator) write(s *steps, f fault) {
 	horizon := e.w.Scenario.Horizon.Seconds()
-	blur := 0.0 // in which step a request ended is certain, if steps are whole units of the clock
-	if s.Resolution > 0 && s.Step%s.Resolution != 0 {
-		blur = s.Resolution.Seconds()
-	}
+	// In which step a request ended is certain, if steps are whole units of the clock.
+	blur := choice.Either(s.Step%max(s.Resolution, 1) != 0, s.Resolution.Seconds(), 0)
 	inWorld := func(at float64) float64 { return min(max(at+s.Start.Sub(e.zero).Seconds(), 0), horizon) }
 	at := span{inWorld(f.at.low - blur), inWorld(f.at.high + blur)}
 	to := span{max(inWorld(f.to.low-blur), at.low), inWorld(f.to.high + blur)}
@@ -203,10 +202,7 @@ func (e *estimator) write(s *steps, f fault) {
 		e.value(path+"cold", number(f.cold.low, -1), number(f.cold.high, 1), "a quarter of the first answers")
 		e.value(path+"warmup", duration(f.warmup.low, -1), duration(f.warmup.high, 1), "how long it did less than came, and until all was normal")
 	}
-	what := f.Kind.String()
-	if f.Kind != sim.Errors {
-		what = "a " + what
-	}
+	what := choice.Either(f.Kind == sim.Errors, "", "a ") + f.Kind.String()
 	if f.Share > 0 {
 		by := map[sim.FaultKind]string{sim.Errors: "what failed, of what arrived", sim.BrownOut: "what was answered, of what it can do", sim.SlowDown: "how much slower it was"}
 		e.value(path+"share", share(f.share.low, -1), share(f.share.high, 1), "%s", by[f.Kind])
@@ -281,10 +277,8 @@ func (e *estimator) stalled(s *steps, d run, came []float64) fault {
 		stop--
 	}
 	part := min((s.ok[stop]+3*math.Sqrt(s.ok[stop]+1))/max(usual-2*math.Sqrt(usual), 1), 1)
-	f := fault{at: span{s.at(stop) - s.length, s.at(stop) + part*s.length}, to: span{s.at(d.to - 1), s.at(d.to + 1)}}
-	if stop < d.from {
-		f.at.low = s.at(stop)
-	}
+	first := choice.Either(stop < d.from, stop, stop-1)
+	f := fault{at: span{s.at(first), s.at(stop) + part*s.length}, to: span{s.at(d.to - 1), s.at(d.to + 1)}}
 	f.Kind = sim.Stall
 	begin, end := s.at(stop)+s.length*min(s.ok[stop]/usual, 1), s.at(d.to)-s.length*min(s.ok[d.to-1]/usual, 1)
 	f.At = seconds(min(max(begin, f.at.low), f.at.high), 9)
@@ -425,9 +419,7 @@ func (e *estimator) slowed(s *steps, r run, came []float64) (f fault, ok bool) {
 			spreads = append(spreads, w)
 		}
 	}
-	if f.Kind = sim.BrownOut; quantileOf(spreads, 0.5) > 2*width {
-		f.Kind = sim.SlowDown
-	}
+	f.Kind = choice.Either(quantileOf(spreads, 0.5) > 2*width, sim.SlowDown, sim.BrownOut)
 	inside := r.inside() // and if many are cut off then, only what came before: later it works for callers that have gone
 	for i := inside.from + 3; i < inside.to; i++ {
 		if s.cut[i] > 0.1*s.all[i] && sum(s.ok, run{inside.from, i}) >= 50 {

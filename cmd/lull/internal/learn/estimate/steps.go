@@ -105,15 +105,11 @@ func (s *steps) beginnings() []float64 {
 
 func added(parts []*observed.Series, least time.Duration) *observed.Series {
 	all := *parts[0]
-	from, to := all.Start, all.At(len(all.Points))
+	end := func(p *observed.Series) time.Time { return p.At(len(p.Points)) }
+	from := slices.MinFunc(parts, func(p, q *observed.Series) int { return p.Start.Compare(q.Start) }).Start
+	to := end(slices.MaxFunc(parts, func(p, q *observed.Series) int { return end(p).Compare(end(q)) }))
 	for _, p := range parts {
 		all.Step = max(all.Step, p.Step)
-		if p.Start.Before(from) {
-			from = p.Start
-		}
-		if end := p.At(len(p.Points)); end.After(to) {
-			to = end
-		}
 	}
 	all.Start, all.Processes = from, 0
 	all.Step *= max((least+all.Step-1)/all.Step, 1)
