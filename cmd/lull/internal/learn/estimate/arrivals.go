@@ -11,8 +11,8 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// arrivals learns how many calls begin, over time. Callers know that. A server counts retries among them: what arrives in an incident is taken for calls only if
-// it is more than retries explain.
+// arrivals learns how many calls begin, over time. Callers know that. A server counts retries among them: what arrives in an
+// incident is taken for calls only if it is more than retries explain.
 func (e *estimator) arrivals() error {
 	s := e.main
 	for _, side := range []observed.Side{observed.Attempts, observed.Calls} {
@@ -101,7 +101,7 @@ func (e *estimator) arrivals() error {
 	return nil
 }
 
-// unfailed returns the most that came in a step from the first to the last, before a tenth failed in one; +Inf if it failed at once.
+// unfailed returns the most that came in a step from the first to the last, before a tenth failed; +Inf if it failed at once.
 func (s *steps) unfailed(first, last int) float64 {
 	most := math.Inf(-1)
 	for i := first; i <= last && s.lost[i] <= 0.1*s.all[i]; i++ {
@@ -113,8 +113,8 @@ func (s *steps) unfailed(first, last int) float64 {
 	return most
 }
 
-// grew reports whether more came in the incident than retries explain: each of them follows a failure, which may be counted a step later. The callers know best what
-// failed: a server does not see that they go.
+// grew reports whether more came in the incident than retries explain. Each retry follows a failure, which may be counted a step
+// later. The callers know best what failed: a server does not see that they go.
 func (e *estimator) grew(s *steps, r run) bool {
 	usual := s.rate / (1 - s.failing)
 	extra, at := 0.0, cmp.Or(e.sum[observed.Attempts], s)

@@ -26,8 +26,8 @@ type tail struct {
 // certain is the surprise, in standard deviations, from which on a step is not normal: once in some 100,000 steps by chance.
 const certain = 5
 
-// findCalm separates the normal steps from the others. It begins with the better tenths of the time, by their median time and their share of failures, and takes in
-// what is not certainly worse than those it has, until nothing changes.
+// findCalm separates the normal steps from the others. It begins with the better tenths of the time, by their median time and
+// their share of failures. It takes in what is not certainly worse than those it has, until nothing changes.
 func (s *steps) findCalm() {
 	s.bad = make([]bool, len(s.all))
 	var times, shares [10]float64
@@ -77,8 +77,8 @@ func (s *steps) tail(h hist, share float64) tail {
 	return t
 }
 
-// judge finds what is worse than normal: stretches in which twice as many fail, or three times as many are slow, or two fifths more take longer than the median, and
-// steps in which much less is answered than arrives.
+// judge finds what is worse than normal: stretches in which twice as many fail, three times as many are slow, or two fifths
+// more take longer than the median, and steps in which much less is answered than arrives.
 func (s *steps) judge() {
 	were := s.bad
 	s.bad = make([]bool, len(s.all))
@@ -96,8 +96,9 @@ func (s *steps) judge() {
 	}
 }
 
-// mark marks the stretches in which more than the share worst of n are in k, if that is no chance: normal is another share, with the dispersion that it has in most
-// fifths of the time, without the steps that were bad so far. A stretch goes from where k exceeds the share to where the excess is the greatest, unless what lies between is clearly below it.
+// mark marks the stretches in which more than the share worst of n are in k, if that is no chance. Normal is another share, with
+// the dispersion that it has in most fifths of the time, without the steps that were bad so far. A stretch goes from where k
+// exceeds the share to where the excess is the greatest, unless what lies between is clearly below it.
 func (s *steps) mark(k, n []float64, normal, worst float64, were []bool) {
 	if worst >= 1 {
 		return
@@ -133,8 +134,8 @@ func (s *steps) late(r run, times float64) bool {
 	return s.slow.share < 0.3 && slow > times*usual && surprise(slow, usual) > certain
 }
 
-// gather makes incidents of bad steps. Two are one if there are three steps or fewer between them. One that is short and mild is none, and counts as normal: a
-// step, or fewer than five in which half take less than twice as long, if less than a fifth fails.
+// gather makes incidents of bad steps. Two are one if there are three steps or fewer between them. One that is short and mild
+// is none and counts as normal: a step, or fewer than five in which half take less than twice as long, if less than a fifth fails.
 func (s *steps) gather() {
 	for i, bad := range s.bad {
 		if k := len(s.incidents); bad && k > 0 && i-s.incidents[k-1].to <= 3 {
