@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/sim"
 )
 
@@ -107,10 +108,7 @@ func (s *steps) unfailed(first, last int) float64 {
 	for i := first; i <= last && s.lost[i] <= 0.1*s.all[i]; i++ {
 		most = max(most, s.came[i])
 	}
-	if math.IsInf(most, -1) {
-		return math.Inf(1)
-	}
-	return most
+	return choice.Either(math.IsInf(most, -1), math.Inf(1), most)
 }
 
 // grew reports whether more came in the incident than retries explain. Each retry follows a failure, which may be counted a step

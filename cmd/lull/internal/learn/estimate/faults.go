@@ -88,11 +88,7 @@ func (e *estimator) inFrame(s *steps, r run) bool {
 }
 
 func (e *estimator) happen(text string, args ...any) {
-	text = fmt.Sprintf(text, args...)
-	if e.i > 0 {
-		text = e.service().Name + ": " + text
-	}
-	e.happened = append(e.happened, text)
+	e.happened = append(e.happened, choice.Either(e.i > 0, e.service().Name+": ", "")+fmt.Sprintf(text, args...))
 }
 
 // sick finds the series of the hosts that have incidents, if others have none, and how many they are; otherwise main.

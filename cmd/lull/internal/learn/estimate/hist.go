@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // A hist is how long requests took.
@@ -69,10 +70,7 @@ func (h hist) ends(bar int) (low, high float64) {
 // quantile returns the time that a share q does not exceed, in seconds; NaN if there are none.
 func (h hist) quantile(q float64) float64 {
 	low, high, part := h.bar(q * h.n)
-	if math.IsInf(high, 1) {
-		return low
-	}
-	return low + (high-low)*part
+	return choice.Either(math.IsInf(high, 1), low, low+(high-low)*part)
 }
 
 // around is the interval of a quantile by order statistics: the ranks q·n ± z·√(n·q·(1-q)), and the outer ends of their bars.
@@ -80,10 +78,7 @@ func (h hist) around(q, spread float64) span {
 	half := z95 * math.Sqrt(h.n*q*(1-q)*max(spread, 1))
 	low, _, _ := h.bar(q*h.n - half)
 	_, high, _ := h.bar(q*h.n + half)
-	if q*h.n+half > h.n {
-		high = math.Inf(1)
-	}
-	return span{low, high}
+	return span{low, choice.Either(q*h.n+half > h.n, math.Inf(1), high)}
 }
 
 // mean returns the mean, in seconds; of a bar the middle counts.

@@ -27,11 +27,7 @@ func wilson(k, n, spread float64) span {
 	p, z := k/max(spread, 1)/n, z95
 	centre := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	at := span{max(centre-half, 0), min(centre+half, 1)}
-	if k < 4*spread {
-		at.low = 0
-	}
-	return at
+	return span{choice.Either(k < 4*spread, 0, max(centre-half, 0)), min(centre+half, 1)}
 }
 
 // counted is the interval of the mean of a Poisson count (Byar's approximation of the exact one), widened for a dispersion above 1.
@@ -82,10 +78,7 @@ func dispersion(counts, n []float64, share float64) (single, batches float64) {
 // surprise is how many standard deviations k lies above (or below, negative) a Poisson mean: the root of the deviance.
 func surprise(k, mu float64) float64 {
 	mu = max(mu, 1e-9)
-	d := mu
-	if k > 0 {
-		d = k*math.Log(k/mu) - (k - mu)
-	}
+	d := choice.Either(k > 0, k*math.Log(k/mu)-(k-mu), mu)
 	return math.Copysign(math.Sqrt(max(2*d, 0)), k-mu)
 }
 
@@ -161,8 +154,5 @@ func sum(values []float64, r run) (sum float64) {
 
 // or returns v, or another value if that is not known.
 func or(v, otherwise float64) float64 {
-	if math.IsNaN(v) {
-		return otherwise
-	}
-	return v
+	return choice.Either(math.IsNaN(v), otherwise, v)
 }

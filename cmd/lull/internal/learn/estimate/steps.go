@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // How requests end.
@@ -46,12 +47,8 @@ func newSteps(parts []*observed.Series, least time.Duration) *steps {
 		if p.Missing {
 			continue
 		}
-		if p.Began >= 0 {
-			s.began[i] = p.Began
-		}
-		if p.Retries >= 0 {
-			s.retries[i] = p.Retries
-		}
+		s.began[i] = choice.Either(p.Began >= 0, p.Began, math.NaN())
+		s.retries[i] = choice.Either(p.Retries >= 0, p.Retries, math.NaN())
 		s.ok[i], s.cut[i], s.failed[i] = 0, 0, 0
 		for code, b := range p.Ended {
 			switch {
