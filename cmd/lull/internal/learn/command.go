@@ -23,6 +23,7 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/learn/estimate"
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
 	"github.com/lullgo/lull/cmd/lull/internal/learn/source"
+	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
 	"github.com/lullgo/lull/internal/problem"
@@ -262,16 +263,9 @@ func pageOf(w estimate.World, text, command string) report.Page {
 		s.P50 = append(s.P50, time.Duration(max(o.P50[i], 0)*1e9))
 		s.P99 = append(s.P99, time.Duration(max(o.P99[i], 0)*1e9))
 	}
-	p := report.Page{
-		Scenario: w.Scenario, ScenarioYAML: text, Command: command, Version: cli.Version(), Measured: true,
+	return report.Page{
+		Scenario: w.Scenario, ScenarioYAML: text, Command: command, Version: cli.Version(), Measured: true, Windows: simulate.Windows(w.Scenario),
 		Summaries: []sim.Summary{{Contender: sim.Contender{Name: "measured"}, Results: []sim.Result{{Series: s}}}},
 		Notes:     []string{w.Normal, w.Happened, w.Unknown, "0 s is " + w.Learned.Zero + "."},
 	}
-	for _, service := range w.Scenario.Services {
-		for _, f := range service.Faults {
-			p.Windows = append(p.Windows, report.Window{From: f.At, To: f.At + f.For, Kind: "fault", Mark: f.Kind.String(), What: service.Name + ": " + f.Kind.String()})
-		}
-	}
-	slices.SortFunc(p.Windows, func(a, b report.Window) int { return cmp.Compare(a.From, b.From) })
-	return p
 }
