@@ -114,11 +114,8 @@ func (r *rows) setTimes(q *request) (ok bool, err error) {
 		return false, fmt.Errorf("%s: line %d: time is %q: %w", r.name, r.line, text, err)
 	case errors.Is(err, errTwice):
 		r.problem("twice", fmt.Sprintf("time is %q: this hour comes twice in %v, and the time that is nearer to the line before is taken: want times with an offset", text, r.Zone))
-	case errors.Is(err, errSkipped):
-		r.wrong("time", text, "a time that there was in "+r.Zone.String())
-		return false, nil
 	case err != nil:
-		r.wrong("time", text, wantTime)
+		r.wrong("time", text, err.Error())
 		return false, nil
 	}
 	r.resolution = min(r.resolution, resolution)

@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -20,17 +21,17 @@ type clock struct {
 const wantTime = "such as 2026-11-29T18:05:19.123Z, 29/Nov/2026:18:05:19 +0000 or seconds since 1970, from 2000 to 2099"
 
 var (
-	errTime    = errors.New("no time")
-	errZone    = errors.New("the times have no zone: want that of the server, such as --zone UTC or --zone Europe/Berlin")
-	errTwice   = errors.New("the hour comes twice")
-	errSkipped = errors.New("the hour does not exist")
+	errTime  = errors.New(wantTime)
+	errZone  = errors.New("the times have no zone: want that of the server, such as --zone UTC or --zone Europe/Berlin")
+	errTwice = errors.New("the hour comes twice")
 	// Those without a zone end with the seconds.
 	layouts = []string{"02/Jan/2006:15:04:05 -0700", "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700",
 		"2006-01-02 15:04:05 MST", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006/01/02 15:04:05", "02/Jan/2006:15:04:05"}
 	epochUnits = map[int]time.Duration{9: time.Second, 10: time.Second, 13: time.Millisecond, 16: time.Microsecond, 19: 1} // by the number of digits
 )
 
-// parse returns a time, and how exactly it is written. With errTwice the time is the one that is nearer to the time before.
+// parse returns a time, and how exactly it is written. With errTwice the time is the one that is nearer to the time before. Other errors
+// but errZone say what is wanted.
 func (c *clock) parse(b []byte) (t time.Time, resolution time.Duration, err error) {
 	b = bytes.Trim(b, `[]"`)
 	resolution = digitsOf(b, time.Second)
@@ -74,7 +75,7 @@ func (c *clock) parseText(s string) (t time.Time, err error) {
 	case c.zone == nil:
 		return t, errZone
 	case !strings.Contains(s, t.Format("15:04:05")):
-		return t, errSkipped
+		return t, fmt.Errorf("a time that there was in %v", zone)
 	default:
 		for _, d := range []time.Duration{time.Hour, -time.Hour, time.Hour / 2, -time.Hour / 2} {
 			if other := t.Add(d); other.Format(layout) == t.Format(layout) {
