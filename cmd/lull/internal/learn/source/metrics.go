@@ -17,15 +17,17 @@ import (
 type metrics struct {
 	all     map[string]*metric // by name and labels
 	started map[string]int64   // the first sample of each process
+	names   map[string]string  // of services that are known by their address
 }
 
 // A metric is a counter or a histogram with its labels.
 type metric struct {
-	base    string // its name without endings
-	who     seriesOf
-	outcome string
-	process string // which process measured
-	samples []sample
+	base      string // its name without endings
+	who       seriesOf
+	isAddress bool // the service's name is its address, until all is read
+	outcome   string
+	process   string // which process measured
+	samples   []sample
 }
 
 // A sample is what was read at one time.
@@ -88,7 +90,11 @@ func (r *reader) addSample(name string, labels map[string]string, s sample) {
 		key := fmt.Sprint(whole, i)
 		m := r.metrics.all[key]
 		if m == nil {
-			m = &metric{base: base, who: seriesOf{side: rule.side, service: r.serviceOf(rule.service, labels)}, outcome: rule.outcome(labels), process: process}
+			m = &metric{base: base, who: seriesOf{side: rule.side, service: r.Service}, outcome: rule.outcome(labels), process: process}
+			if i := slices.IndexFunc(rule.service, func(label string) bool { return labels[label] != "" }); i >= 0 {
+				m.who.service = labels[rule.service[i]]
+				m.isAddress = r.Service == "" && slices.Contains(addresses, rule.service[i])
+			}
 			if m.outcome == "" || r.leavesOut(at, m.who.service) {
 				continue
 			}
@@ -96,22 +102,6 @@ func (r *reader) addSample(name string, labels map[string]string, s sample) {
 		}
 		r.put(m, s, cmp.Or(unit, rule.unit))
 	}
-}
-
-// serviceOf returns the name of a service; of an address one that tells nothing, unless the user has named it.
-func (r *reader) serviceOf(names []string, labels map[string]string) string {
-	i := slices.IndexFunc(names, func(label string) bool { return labels[label] != "" })
-	if i < 0 {
-		return r.Service
-	}
-	name := labels[names[i]]
-	if r.Service != "" || !slices.Contains(addresses, names[i]) {
-		return name
-	}
-	if r.addresses[name] == "" {
-		r.addresses[name] = fmt.Sprintf("service-%d", len(r.addresses)+1)
-	}
-	return r.addresses[name]
 }
 
 // put adds a sample, or a part of one.
@@ -158,11 +148,13 @@ func (m *metrics) finish(r *reader) error {
 	if len(m.all) == 0 {
 		return nil
 	}
-	m.name(r.addresses)
 	groups := map[seriesOf][]*metric{}
 	var times, between []int64
 	for _, key := range slices.Sorted(maps.Keys(m.all)) {
 		one := m.all[key]
+		if one.isAddress {
+			one.who.service = m.nameOf(one.who.service)
+		}
 		groups[one.who] = append(groups[one.who], one)
 		one.samples = slices.DeleteFunc(one.samples, func(s sample) bool { return !s.usable(r) })
 		for i := 1; i < len(one.samples); i++ {

@@ -62,8 +62,8 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	if err := o.check(names); err != nil {
 		return nil, err
 	}
-	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, addresses: map[string]string{}, several: len(names) > 1,
-		metrics: metrics{map[string]*metric{}, map[string]int64{}}}
+	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, several: len(names) > 1,
+		metrics: metrics{map[string]*metric{}, map[string]int64{}, map[string]string{}}}
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
 			r.total += info.Size()
@@ -145,9 +145,8 @@ type reader struct {
 	known       map[string]int // problems by source and kind
 	logs        []*collector
 	metrics     metrics
-	addresses   map[string]string // the names of services that are known by their address
-	done, total int64             // bytes
-	several     bool              // sources
+	done, total int64 // bytes
+	several     bool  // sources
 
 	// The source that is being read.
 	name string
