@@ -109,16 +109,16 @@ func (r *reader) fieldFor(name string) field {
 	return f
 }
 
-// lacking returns what must be in a line, and is none of the fields; timed: durations are.
-func lacking(all []field) (what string, timed bool) {
+// lacking returns what must be in a line, and is none of the fields, and which of the two texts says how it is called.
+func lacking(all []field, time, code string) (what, want string) {
 	has := func(c column) bool { return slices.ContainsFunc(all, func(f field) bool { return f.column == c }) }
 	switch {
 	case !has(ended) && !has(began):
-		what = "time"
+		return "time", time
 	case !has(status):
-		what = "status"
+		return "status", code
 	}
-	return what, has(took) || has(ended) && has(began)
+	return "", ""
 }
 
 // A row has the values of a line.
@@ -192,18 +192,13 @@ func (r *rows) header(names []string, err error) (all []field, _ error) {
 			err = fmt.Errorf("there is no column %q (--field %s): want one of %s", name, key, strings.Join(names, ", "))
 		}
 	}
-	what, timed := lacking(all)
-	switch {
-	case err != nil:
-	case what != "":
-		err = fmt.Errorf("no column has the %s: want %s, or --field %[1]s=NAME", what,
-			map[string]string{"time": "time, start or timestamp", "status": "status or code"}[what])
-	case !timed:
-		return nil, r.noDuration()
-	default:
-		return all, nil
+	if what, want := lacking(all, "time, start or timestamp", "status or code"); err == nil && what != "" {
+		err = fmt.Errorf("no column has the %s: want %s, or --field %[1]s=NAME", what, want)
 	}
-	return nil, fmt.Errorf("%s: line %d: %w", r.name, r.line, err)
+	if err != nil {
+		err = fmt.Errorf("%s: line %d: %w", r.name, r.line, err)
+	}
+	return all, err
 }
 
 // readJSON reads lines of JSON.
