@@ -159,8 +159,7 @@ func (r *rows) readCSV(text *bufio.Reader) error {
 			return err
 		}
 		if wrong := (*csv.ParseError)(nil); errors.As(err, &wrong) {
-			r.problem(wrong.Err.Error(), wrong.Err.Error())
-			return nil
+			return r.unused(wrong.Err.Error(), wrong.Err.Error())
 		}
 		r.row = row{}
 		for i, value := range record {
@@ -195,9 +194,6 @@ func (r *rows) header(names []string, err error) (all []field, _ error) {
 	if what, want := lacking(all, "time, start or timestamp", "status or code"); err == nil && what != "" {
 		err = fmt.Errorf("no column has the %s: want %s, or --field %[1]s=NAME", what, want)
 	}
-	if err != nil {
-		err = fmt.Errorf("%s: line %d: %w", r.name, r.line, err)
-	}
 	return all, err
 }
 
@@ -211,8 +207,7 @@ func (r *rows) readJSON(text *bufio.Reader) error {
 		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(line, &object); err != nil {
-			r.problem("json", "the line is not an object of JSON: "+err.Error())
-			return nil
+			return r.unused("json", "the line is not an object of JSON: "+err.Error())
 		}
 		r.setObject("", object, known)
 		return r.use()

@@ -163,8 +163,7 @@ func (r *rows) readLines(text *bufio.Reader) error {
 			line = afterSyslog(line)
 		}
 		if !slices.ContainsFunc(formats, func(f logFormat) bool { return f.split(line, &r.row) }) {
-			r.problem("format", want)
-			return nil
+			return r.unused("format", want)
 		}
 		r.guess(r.values[rest])
 		return r.use()

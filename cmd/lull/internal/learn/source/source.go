@@ -41,7 +41,7 @@ type Options struct {
 	From, To  time.Time      // what ended before From, or at To or later, is left out; required for a Prometheus
 	Step      time.Duration  // 0: 100 ms to an hour, by how long the sources last
 	Progress  func(done, total int64)
-	Stdin     io.Reader    // nil: os.Stdin
+	Stdin     io.Reader    // the source "-"
 	Client    *http.Client // for a Prometheus; nil: http.DefaultClient
 }
 
@@ -53,7 +53,7 @@ func (r *reader) noDuration() error {
 	advice := map[string]string{"nginx": "log_format timed '" + advised + "';\naccess_log /var/log/nginx/access.log timed;\n" +
 		"Or say where they are: --log-format 'combined $request_time_us' is the one of Apache with %D at the end.",
 		"envoy": "%DURATION% in text_format of the access log", "haproxy": "option httplog"}[r.src.Kind]
-	return fmt.Errorf("%s has no durations, and without them nothing can be learnt. Write them from now on:\n%s", r.name,
+	return fmt.Errorf("the log has no durations, and without them nothing can be learnt. Write them from now on:\n%s",
 		cmp.Or(advice, "a field with the duration of each request. Its name has the unit (duration_ms), or --field unit=ms"))
 }
 
@@ -149,6 +149,7 @@ type reader struct {
 	several     bool  // sources
 
 	// The source that is being read.
+	in   io.Reader
 	name string
 	line int64 // its number, from 1
 	src  observed.Source
@@ -166,12 +167,21 @@ func (r *reader) problem(kind, text string) {
 	r.data.Problems[i].Count++
 }
 
-// wrong counts a value that cannot be read.
-func (r *reader) wrong(field string, value []byte, want string) {
+// errUnused is the error for a line that is counted as a mistake.
+var errUnused = errors.New("the line is not used")
+
+// unused counts a mistake, and returns errUnused.
+func (r *reader) unused(kind, text string) error {
+	r.problem(kind, text)
+	return errUnused
+}
+
+// wrong is unused for a value that cannot be read.
+func (r *reader) wrong(field string, value []byte, want string) error {
 	if len(value) > 40 {
 		value = append(value[:37:37], "..."...)
 	}
-	r.problem(field+want, fmt.Sprintf("%s is %q: want %s", field, value, want))
+	return r.unused(field+want, fmt.Sprintf("%s is %q: want %s", field, value, want))
 }
 
 // leavesOut reports whether a time, or a service that has a name, is left out.
@@ -199,19 +209,15 @@ func (r *reader) used(t time.Time) {
 }
 
 func (r *reader) readFile(name string) error {
-	in := r.Stdin
-	if in == nil {
-		in = os.Stdin
-	}
-	if name != "-" {
+	if r.in = r.Stdin; name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		in = f
+		r.in = f
 	}
-	text := bufio.NewReaderSize(&meter{r: r, in: in}, longestLine)
+	text := bufio.NewReaderSize(r, longestLine)
 	if head, _ := text.Peek(2); string(head) == "\x1f\x8b" {
 		unzipped, err := gzip.NewReader(text)
 		if err != nil {
@@ -269,19 +275,14 @@ func (r *reader) recognise(head []byte) string {
 	return kindOf(r.LogFormat)
 }
 
-// A meter counts what is read.
-type meter struct {
-	r  *reader
-	in io.Reader
-}
-
-func (c *meter) Read(p []byte) (int, error) {
-	if err := c.r.ctx.Err(); err != nil {
+// Read reads the bytes of a source, and counts them.
+func (r *reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	n, err := c.in.Read(p)
-	if c.r.done += int64(n); c.r.Progress != nil {
-		c.r.Progress(c.r.done, max(c.r.total, c.r.done))
+	n, err := r.in.Read(p)
+	if r.done += int64(n); r.Progress != nil {
+		r.Progress(r.done, max(r.total, r.done))
 	}
 	return n, err
 }
@@ -292,7 +293,7 @@ const (
 	cutOff      = "the last line has no end, and is not used: it may be cut off"
 )
 
-// eachLine calls f with each line of text. It counts lines that are too long, a last one without an end, unless it is whole, and
+// eachLine calls f with each line of text, until an error that is not errUnused. It counts lines that are too long, a last one without an end, unless it is whole, and
 // that the text cannot be read on.
 func (r *reader) eachLine(text *bufio.Reader, whole func([]byte) bool, f func([]byte) error) error {
 	for tooLong := false; ; {
@@ -309,8 +310,8 @@ func (r *reader) eachLine(text *bufio.Reader, whole func([]byte) bool, f func([]
 				if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
 					continue
 				}
-				if err := f(line); err != nil {
-					return err
+				if err := f(line); err != nil && !errors.Is(err, errUnused) {
+					return fmt.Errorf("%s: line %d: %w", r.name, r.line, err)
 				}
 			}
 		}
