@@ -350,24 +350,23 @@ func (g *group) divide(p *observed.Point) {
 		p.Ended["200"] = all
 	}
 	for outcome, b := range p.Ended {
-		known := 0.
-		for _, n := range b.Counts {
-			known += n
+		known, n := 0., b.N
+		for _, of := range b.Counts {
+			known += of
 		}
-		if n := b.N; all != nil && all.N > 0 && n > known*(1+1e-9) {
+		switch {
+		case n <= known*(1+1e-9):
+		case all != nil && all.N > 0:
 			g.problem("shares", "times are known of all codes together: each code gets its share of them")
 			addShare(p, outcome, all, (n-known)/all.N)
-			b.N, known = n, n
-		}
-		if b.Counts == nil || b.N <= known*(1+1e-9) {
-			continue
-		}
-		g.problem("parts", "times are known of a part of the requests: they stand for all")
-		for i := range b.Counts {
-			b.Counts[i] *= b.N / known
-		}
-		if known == 0 {
+			b.N = n
+		case known == 0:
 			b.Counts = nil
+		default:
+			g.problem("parts", "times are known of a part of the requests: they stand for all")
+			for i := range b.Counts {
+				b.Counts[i] *= n / known
+			}
 		}
 	}
 }
