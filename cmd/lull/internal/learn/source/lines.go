@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A logFormat is the way in which a server writes lines: a text before each field, and one after the last.
@@ -29,12 +31,14 @@ const (
 
 // logFormats are those that are recognised.
 var logFormats = map[string][]logFormat{
-	"nginx":   {mustFormat(combined + `"$rest`)},
-	"envoy":   {mustFormat(envoyHead + istioMiddle + envoyTail + ` %UPSTREAM_CLUSTER% `), mustFormat(envoyHead + envoyTail)},
-	"haproxy": {mustFormat(`%ci:%cp [%tr] %ft %b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %CC %CS %tsc %ac/`)},
-	"alb": {mustFormat(`$type $time $elb $client $target $request_processing_time $target_processing_time $response_processing_time $elb_status_code $target_status_code ` +
-		`$received_bytes $sent_bytes "$request" "$user_agent" $ssl_cipher $ssl_protocol $target_group_arn "$trace_id" "$domain_name" "$chosen_cert_arn" ` +
-		`$matched_rule_priority $request_creation_time `)},
+	"nginx": {must.Have(newLogFormat(combined + `"$rest`))},
+	"envoy": {must.Have(newLogFormat(envoyHead + istioMiddle + envoyTail + ` %UPSTREAM_CLUSTER% `)),
+		must.Have(newLogFormat(envoyHead + envoyTail))},
+	"haproxy": {must.Have(newLogFormat(`%ci:%cp [%tr] %ft %b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %CC %CS %tsc %ac/`))},
+	"alb": {must.Have(newLogFormat(`$type $time $elb $client $target $request_processing_time $target_processing_time ` +
+		`$response_processing_time $elb_status_code $target_status_code $received_bytes $sent_bytes "$request" "$user_agent" ` +
+		`$ssl_cipher $ssl_protocol $target_group_arn "$trace_id" "$domain_name" "$chosen_cert_arn" ` +
+		`$matched_rule_priority $request_creation_time `))},
 }
 
 // A variable is $name or ${name} of nginx, %NAME%, %NAME(X):9% of Envoy, or %name, %{+Q}name, %[expression] of HAProxy.
@@ -42,14 +46,6 @@ var (
 	variable = regexp.MustCompile(`\$\{?(\w+)\}?|%(?:\{[^}]*\})?(?:\[[^\]]*\]|(\w+)(?:\([^)]*\)(?::\d+)?)?%?)`)
 	quoted   = regexp.MustCompile(`%\{[^}]*\+Q[^}]*\}(\w+|\[[^\]]*\])`)
 )
-
-func mustFormat(format string) logFormat {
-	f, err := newLogFormat(format)
-	if err != nil {
-		panic(err)
-	}
-	return f
-}
 
 func newLogFormat(format string) (f logFormat, err error) {
 	format = quoted.ReplaceAllString(format, `"%$1"`)
@@ -146,7 +142,7 @@ func (f *logFormat) fits(line []byte) bool {
 // formatsOf returns the formats that the lines of a log may have.
 func (r *reader) formatsOf(kind string) []logFormat {
 	if kindOf(r.LogFormat) == kind {
-		return []logFormat{mustFormat(r.LogFormat)} // it was checked
+		return []logFormat{must.Have(newLogFormat(r.LogFormat))} // it was checked
 	}
 	return logFormats[kind]
 }
