@@ -52,10 +52,7 @@ func addLabels(labels map[string]string, attributes []*commonpb.KeyValue) {
 
 // addMetric adds the points of a metric.
 func (r *reader) addMetric(m *metricspb.Metric, process map[string]string) {
-	name := m.Name
-	if unit := map[string]string{"s": "_seconds", "ms": "_milliseconds"}[m.Unit]; unit != "" {
-		name += unit
-	}
+	name := m.Name + map[string]string{"s": "_seconds", "ms": "_milliseconds"}[m.Unit]
 	add := func(attributes []*commonpb.KeyValue, at, start uint64, temporality metricspb.AggregationTemporality, s sample) {
 		labels := maps.Clone(process)
 		addLabels(labels, attributes)
