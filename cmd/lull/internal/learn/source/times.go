@@ -14,7 +14,6 @@ import (
 type clock struct {
 	zone   *time.Location
 	layout int       // of the time before
-	text   []byte    // of the time before: lines of the same second have the same
 	time   time.Time // the time before
 }
 
@@ -41,7 +40,7 @@ func (c *clock) parse(b []byte) (t time.Time, resolution time.Duration, err erro
 			err = errTime
 		}
 		t = time.Unix(0, n)
-	} else if t = c.time; len(b) == 0 || !bytes.Equal(b, c.text) {
+	} else {
 		t, err = c.parseText(string(b))
 	}
 	if err == nil && (t.Year() < 2000 || t.Year() > 2099) {
@@ -49,9 +48,6 @@ func (c *clock) parse(b []byte) (t time.Time, resolution time.Duration, err erro
 	}
 	if err == nil || errors.Is(err, errTwice) {
 		c.time = t
-		if c.text = c.text[:0]; err == nil {
-			c.text = append(c.text, b...)
-		}
 	}
 	return t, resolution, err
 }
