@@ -199,7 +199,6 @@ func (r *rows) header(names []string, err error) (all []field, _ error) {
 
 // readJSON reads lines of JSON.
 func (r *rows) readJSON(text *bufio.Reader) error {
-	known := map[string]field{}
 	return r.eachLine(text, json.Valid, func(line []byte) error {
 		r.row = row{}
 		if line = bytes.Trim(line, "[], \t"); len(line) == 0 { // an array with an object in each line
@@ -209,35 +208,28 @@ func (r *rows) readJSON(text *bufio.Reader) error {
 		if err := json.Unmarshal(line, &object); err != nil {
 			return r.unused("json", "the line is not an object of JSON: "+err.Error())
 		}
-		r.setObject("", object, known)
+		r.setObject("", object)
 		return r.use()
 	})
 }
 
 // setObject sets the values that are known. Names of nested ones have dots.
-func (r *rows) setObject(path string, object map[string]json.RawMessage, known map[string]field) {
+func (r *rows) setObject(path string, object map[string]json.RawMessage) {
 	for name, value := range object {
 		name = path + name
-		f, ok := known[name]
-		if !ok {
-			if f = r.fieldFor(name); len(known) < 1000 {
-				known[name] = f
-			}
-		}
+		f := r.fieldFor(name)
 		var text string
 		var nested map[string]json.RawMessage
 		switch {
 		case f.unit != 0 && f.column == skipped:
 			r.set(f, value)
 		case value[0] == '{' && strings.Count(name, ".") < 8:
-			if json.Unmarshal(value, &nested) == nil {
-				r.setObject(name+".", nested, known)
-			}
+			_ = json.Unmarshal(value, &nested) // it is valid: so is all around it
+			r.setObject(name+".", nested)
 		case f.column == skipped || string(value) == "null" || (value[0] == '[') != (f.column == attempts):
 		case value[0] == '"':
-			if json.Unmarshal(value, &text) == nil {
-				r.set(f, []byte(text))
-			}
+			_ = json.Unmarshal(value, &text)
+			r.set(f, []byte(text))
 		default:
 			r.set(f, value)
 		}

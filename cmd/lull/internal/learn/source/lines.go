@@ -124,9 +124,6 @@ func listEnd(text []byte) int {
 
 // splitList returns the values of a list.
 func splitList(list []byte) [][]byte {
-	if bytes.IndexByte(list, ' ') < 0 && len(list) > 0 {
-		return [][]byte{list}
-	}
 	return bytes.FieldsFunc(bytes.ReplaceAll(list, []byte(" : "), []byte(", ")), func(c rune) bool { return c == ',' || c == ' ' })
 }
 

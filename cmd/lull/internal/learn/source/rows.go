@@ -142,16 +142,13 @@ func (r *rows) setTimes(q *request) (err error) {
 	return nil
 }
 
-// add counts a request, or an attempt. The look-up allocates nothing.
+// add counts a request, or an attempt.
 func (r *rows) add(side observed.Side, service []byte, q *request) {
 	if string(q.host) == "-" || string(q.host) == "<NOSRV>" { // none was asked
 		q.host = nil
 	}
-	i, ok := r.c.known[seriesOf{side, string(service), string(q.host)}]
-	if !ok || len(service) == 0 && r.Service != "" {
-		i = r.c.seriesFor(r.reader, seriesOf{side, cmp.Or(string(service), r.Service), string(q.host)})
-	}
-	r.c.add(i, q)
+	of := seriesOf{side, cmp.Or(string(service), r.Service), string(q.host)}
+	r.c.add(r.c.seriesFor(r.reader, of), q)
 }
 
 // end ends a source.
