@@ -84,16 +84,14 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	}
 	r.line = 0
 	own := kindOf(o.LogFormat)
+	if own != "" && !slices.ContainsFunc(r.logs, func(c *collector) bool { return c.kind == own }) {
+		return nil, fmt.Errorf("no source is a log of %s: want one, or no log format", own)
+	}
 	for _, c := range r.logs {
-		if r.name = c.kind; c.kind == own {
-			own = ""
-		}
+		r.name = c.kind
 		if err := c.finish(r); err != nil {
 			return nil, err
 		}
-	}
-	if own != "" {
-		return nil, fmt.Errorf("no source is a log of %s: want one, or no log format", own)
 	}
 	r.name = "metrics"
 	if err := r.metrics.finish(r); err != nil {

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -53,10 +54,7 @@ func (c *clock) parse(b []byte) (t time.Time, resolution time.Duration, err erro
 }
 
 func (c *clock) parseText(s string) (t time.Time, err error) {
-	zone := c.zone
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone := cmp.Or(c.zone, time.UTC)
 	for range layouts {
 		if t, err = time.ParseInLocation(layouts[c.layout], s, zone); err == nil {
 			break
