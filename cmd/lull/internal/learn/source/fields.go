@@ -130,7 +130,8 @@ type row struct {
 }
 
 func (w *row) set(f field, value []byte) {
-	if len(value) == 0 || w.values[f.column] != nil && w.ranks[f.column] <= f.rank {
+	nothing := len(value) == 0 || string(value) == "-" && f.column != status
+	if nothing || w.values[f.column] != nil && w.ranks[f.column] <= f.rank {
 		return
 	}
 	if f.column != skipped {

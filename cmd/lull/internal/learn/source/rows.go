@@ -123,7 +123,7 @@ func (r *rows) setTimes(q *request) (err error) {
 		}
 		return nil
 	}
-	if duration == nil || string(duration) == "-" {
+	if duration == nil {
 		if r.untimed++; r.untimed > 10_000 && r.src.Used == 0 {
 			return r.noDuration()
 		}
@@ -171,9 +171,6 @@ func (r *rows) end() error {
 func shortName(name []byte) []byte {
 	if i := bytes.LastIndexByte(name, '|'); i >= 0 {
 		name, _, _ = bytes.Cut(name[i+1:], []byte{'.'})
-	}
-	if string(name) == "-" {
-		return nil
 	}
 	return name
 }
@@ -232,12 +229,9 @@ func loggedTries(list []byte, _ *request) (all []request, ok bool) {
 		if one.Seconds < 0 || one.Seconds > 1e6 || one.Waited < 0 || one.Waited > 1e6 {
 			return nil, false
 		}
-		outcome, known := outcomeOf([]byte(cmp.Or(one.Code, "ok")))
-		if !known {
-			outcome = failed
-		}
-		took, waited := time.Duration(one.Seconds*1e9), time.Duration(one.Waited*1e9)
-		all = append(all, request{took: took, precision: time.Microsecond, waited: waited, outcome: outcome})
+		outcome, _ := outcomeOf([]byte(cmp.Or(one.Code, "ok")))
+		all = append(all, request{took: time.Duration(one.Seconds * 1e9), precision: time.Microsecond,
+			waited: time.Duration(one.Waited * 1e9), outcome: cmp.Or(outcome, failed)})
 	}
 	return all, err == nil
 }
