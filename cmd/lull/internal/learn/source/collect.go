@@ -145,9 +145,6 @@ func (c *collector) finish(r *reader) error {
 	for i, of := range c.series {
 		all[i] = &observed.Series{Side: of.side, Service: of.service, Host: of.host, Source: c.kind, Start: epoch.Add(time.Duration(first) * c.steps[0]), Step: c.steps[0],
 			Points: make([]observed.Point, last-first+1), Edges: edges, Exact: true, Resolution: c.resolution}
-		for j := range all[i].Points {
-			all[i].Points[j].Ended = map[string]*observed.Bars{}
-		}
 	}
 	for at, n := range c.counts {
 		if at.step < first { // something began in it that ended later
@@ -160,12 +157,9 @@ func (c *collector) finish(r *reader) error {
 		case resends:
 			p.Retries += float64(n)
 		default:
-			name := outcomeName(int(at.outcome))
-			if p.Ended[name] == nil {
-				p.Ended[name] = &observed.Bars{Counts: make([]float64, len(edges)+1)}
-			}
-			p.Ended[name].Counts[barOf[at.bar]] += float64(n)
-			p.Ended[name].N += float64(n)
+			b := p.Bars(outcomeName(int(at.outcome)), len(edges)+1)
+			b.Counts[barOf[at.bar]] += float64(n)
+			b.N += float64(n)
 		}
 	}
 	var spans []span

@@ -211,7 +211,7 @@ type group struct {
 func (g *group) make(spans []span) bool {
 	processes, has := map[string]bool{}, map[string]bool{}
 	for i := range g.s.Points {
-		g.s.Points[i] = observed.Point{Began: -1, Retries: -1, Ended: map[string]*observed.Bars{}}
+		g.s.Points[i] = observed.Point{Began: -1, Retries: -1}
 	}
 	g.setEdges()
 	for _, m := range g.all {
@@ -299,7 +299,7 @@ func (g *group) use(m *metric, i int) {
 		return
 	}
 	for j := max(0, (from-start)/step); j < n && start+j*step < s.at && from < s.at && grown.N > 0; j++ {
-		addShare(&g.s.Points[j], m.outcome, grown, float64(min(s.at, start+(j+1)*step)-max(from, start+j*step))/float64(s.at-from))
+		g.s.Points[j].Add(m.outcome, grown, float64(min(s.at, start+(j+1)*step)-max(from, start+j*step))/float64(s.at-from))
 	}
 }
 
@@ -326,21 +326,6 @@ func (g *group) bars(s *sample) *observed.Bars {
 	return b
 }
 
-func addShare(p *observed.Point, outcome string, more *observed.Bars, share float64) {
-	b := p.Ended[outcome]
-	if b == nil {
-		b = new(observed.Bars)
-		p.Ended[outcome] = b
-	}
-	b.N += share * more.N
-	if b.Counts == nil && more.Counts != nil {
-		b.Counts = make([]float64, len(more.Counts))
-	}
-	for i, n := range more.Counts {
-		b.Counts[i] += share * n
-	}
-}
-
 // divide gives each outcome its share of the times that are known of all together. Times that are known of a part stand for all.
 func (g *group) divide(p *observed.Point) {
 	all := p.Ended[together]
@@ -358,7 +343,7 @@ func (g *group) divide(p *observed.Point) {
 		case n <= known*(1+1e-9):
 		case all != nil && all.N > 0:
 			g.problem("shares", "times are known of all codes together: each code gets its share of them")
-			addShare(p, outcome, all, (n-known)/all.N)
+			p.Add(outcome, all, (n-known)/all.N)
 			b.N = n
 		case known == 0:
 			b.Counts = nil
