@@ -62,7 +62,7 @@ var knownNames = map[column]string{
 	service: "service dependency upstream_cluster upstream_cluster_raw %b", host: "upstream_host %s", attempt: "attempt", attempts: "attempts",
 	listTook: "upstream_response_time target_processing_time urt ups_rt ut", listStatus: "upstream_status target_status_code us ust",
 	listHost: "upstream_addr target uaddr",
-	flags:    "response_flags", endedBy: "%ts %tsc", lost: "lost_lines", door: "door",
+	flags:    "response_flags", endedBy: "%ts %tsc", lost: "lost_lines", door: "door", rest: "rest",
 }
 
 var units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": 1}

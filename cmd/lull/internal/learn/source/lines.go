@@ -58,11 +58,7 @@ func newLogFormat(format string) (f logFormat, err error) {
 		if format[at[0]] == '%' && format[at[1]-1] != '%' {
 			name = "%" + name
 		}
-		one := knownField(name)
-		if name == "rest" {
-			one.column = rest
-		}
-		f.texts, f.fields = append(f.texts, []byte(format[end:at[0]])), append(f.fields, one)
+		f.texts, f.fields = append(f.texts, []byte(format[end:at[0]])), append(f.fields, knownField(name))
 		end = at[1]
 	}
 	f.texts = append(f.texts, []byte(format[end:]))

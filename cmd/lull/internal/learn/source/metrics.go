@@ -210,9 +210,6 @@ type group struct {
 
 func (g *group) make(spans []span) bool {
 	processes, has := map[string]bool{}, map[string]bool{}
-	for i := range g.s.Points {
-		g.s.Points[i] = observed.Point{Began: -1, Retries: -1}
-	}
 	g.setEdges()
 	for _, m := range g.all {
 		processes[m.process], has[m.outcome] = true, true
@@ -222,11 +219,9 @@ func (g *group) make(spans []span) bool {
 	}
 	for i := range g.s.Points {
 		p := &g.s.Points[i]
+		p.Began, p.Retries = -1, -1
 		if has[retried] {
-			p.Retries = 0
-		}
-		if b := p.Ended[retried]; b != nil {
-			p.Retries = b.N
+			p.Retries = p.Bars(retried, 0).N
 		}
 		delete(p.Ended, retried)
 		g.divide(p)

@@ -313,15 +313,12 @@ func (r *reader) eachLine(text *bufio.Reader, whole func([]byte) bool, f func([]
 				}
 			}
 		}
-		tooLong = errors.Is(err, bufio.ErrBufferFull)
-		switch {
+		switch tooLong = errors.Is(err, bufio.ErrBufferFull); {
 		case err == nil || tooLong:
-		case r.ctx.Err() != nil:
+		case r.ctx.Err() != nil || errors.Is(err, io.EOF):
 			return r.ctx.Err()
-		default:
-			if !errors.Is(err, io.EOF) { // such as a compressed file that is cut off
-				r.problem("broken", "the source cannot be read on: "+err.Error())
-			}
+		default: // such as a compressed file that is cut off
+			r.problem("broken", "the source cannot be read on: "+err.Error())
 			return nil
 		}
 	}
