@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/internal/saturating"
 )
 
 type plan struct {
@@ -43,14 +42,8 @@ func (pl *plan) longestWork(s *service) (sum time.Duration) {
 	if known, ok := pl.known[s]; ok {
 		return known
 	}
-	defer func() { pl.known[s] = sum }()
-	for _, stage := range s.stages() {
-		var longest time.Duration
-		for _, c := range stage {
-			longest = max(longest, pl.took(c))
-		}
-		sum = saturating.Add(sum, longest)
-	}
+	sum, _ = s.inStages(pl.took)
+	pl.known[s] = sum
 	return sum
 }
 
@@ -110,16 +103,12 @@ func (pl *plan) settle() (promises Fix) {
 
 // promises is the shortest SLO of s that leaves time for its calls, a third of it for each.
 func (pl *plan) promises(s *service) time.Duration {
-	var sum, most time.Duration
-	for _, stage := range s.stages() {
-		var longest time.Duration
-		for _, c := range stage {
-			if c.to != nil {
-				longest = max(longest, times(pl.of(c.to).WorstCase(), c.times()))
-			}
+	sum, most := s.inStages(func(c *call) time.Duration {
+		if c.to == nil {
+			return 0
 		}
-		sum, most = saturating.Add(sum, longest), max(most, longest)
-	}
+		return times(pl.of(c.to).WorstCase(), c.times())
+	})
 	return max(sum, times(most, sloPart))
 }
 
