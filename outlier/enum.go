@@ -22,10 +22,7 @@ const (
 	choices
 )
 
-var (
-	choiceNames = [choices]string{"two-choices", "least-loaded", "round-robin", "least-time"}
-	choiceList  = choice.List(choiceNames[:])
-)
+var choiceNames = [choices]string{"two-choices", "least-loaded", "round-robin", "least-time"}
 
 // String is the name in lower case, such as "two-choices".
 func (c Choice) String() string { return choice.Name("choice", choiceNames[:], c) }
@@ -54,10 +51,7 @@ const (
 	statistics
 )
 
-var (
-	statisticNames = [statistics]string{"median-mad", "mean-deviation", "none"}
-	statisticList  = choice.List(statisticNames[:])
-)
+var statisticNames = [statistics]string{"median-mad", "mean-deviation", "none"}
 
 // String is the name in lower case, such as "median-mad".
 func (s Statistic) String() string { return choice.Name("statistic", statisticNames[:], s) }
@@ -88,10 +82,7 @@ const (
 	limits
 )
 
-var (
-	limitNames = [limits]string{"at-least-one", "round-down", "round-up"}
-	limitList  = choice.List(limitNames[:])
-)
+var limitNames = [limits]string{"at-least-one", "round-down", "round-up"}
 
 // String is the name in lower case, such as "at-least-one".
 func (l Limit) String() string { return choice.Name("limit", limitNames[:], l) }
