@@ -20,14 +20,7 @@ type plan struct {
 
 func (p *pass) plan() *plan {
 	p.plans++
-	return &plan{far: p.plans <= mostPlans, p: p, g: p.graph(), changed: map[*dependency]lull.Policy{}, known: map[*service]time.Duration{}}
-}
-
-func (p *pass) unchanged() *plan {
-	if p.now == nil {
-		p.now = p.plan()
-	}
-	return p.now
+	return &plan{far: p.plans <= mostPlans, p: p, g: p.graph, changed: map[*dependency]lull.Policy{}, known: map[*service]time.Duration{}}
 }
 
 func (pl *plan) of(d *dependency) lull.Policy {
@@ -85,7 +78,7 @@ func (pl *plan) settle() (promises Fix) {
 	if !pl.far {
 		return Fix{}
 	}
-	before := pl.p.unchanged()
+	before := pl.p.now
 	for _, above := range slices.Backward(pl.g.order) { // callees before callers
 		for _, c := range above.calls {
 			if s := c.answered; c.to != nil && s != nil && !pl.g.back[c] && pl.tooShort(c.to, s) && !before.tooShort(c.to, s) {
@@ -143,7 +136,7 @@ func callerGivesUpFirst(p *pass) {
 		d *dependency
 		s *service
 	}
-	now := p.unchanged()
+	now := p.now
 	done := map[pair]bool{}
 	for _, s := range now.g.order {
 		for _, c := range s.calls {
@@ -241,7 +234,7 @@ func (pl *plan) behind(d *dependency) (ok bool) {
 	if !pl.far {
 		return true
 	}
-	before := pl.p.unchanged()
+	before := pl.p.now
 	limit, _ := patience(pl.of(d))
 	for _, c := range pl.g.callers[d] {
 		if pl.tooShort(d, c.answered) && !before.tooShort(d, c.answered) && !pl.shorten(c.answered, limit) {
