@@ -65,8 +65,8 @@ type object map[string]any
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-// SARIF writes the report in SARIF (Static Analysis Results Interchange Format, OASIS) 2.1.0. Ignored findings are suppressed results.
-// version is the program's; empty: it is left out.
+// SARIF writes the report in SARIF (Static Analysis Results Interchange Format, OASIS) 2.1.0. Ignored findings are suppressed
+// results. version is the program's; empty: it is left out.
 // https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 func (r Report) SARIF(w io.Writer, version string) error {
 	rules, results, index := []object{}, []object{}, map[string]int{}
@@ -223,8 +223,8 @@ func (r Report) JUnit(w io.Writer, least Severity) error {
 
 var gitlabSeverities = [severities]string{"info", "major", "critical"}
 
-// GitLab writes the findings that are not ignored as a code quality report, a subset of the format of Code Climate. A finding keeps its
-// fingerprint when its line moves.
+// GitLab writes the findings that are not ignored as a code quality report, a subset of the format of Code Climate. A finding
+// keeps its fingerprint when its line moves.
 // https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 func (r Report) GitLab(w io.Writer) error {
 	all := []object{}

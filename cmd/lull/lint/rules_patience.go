@@ -20,7 +20,8 @@ type plan struct {
 
 func (p *pass) plan() *plan {
 	p.plans++
-	return &plan{far: p.plans <= mostPlans, p: p, g: p.graph, changed: map[*dependency]lull.Policy{}, known: map[*service]time.Duration{}}
+	return &plan{p: p, g: p.graph, far: p.plans <= mostPlans,
+		changed: map[*dependency]lull.Policy{}, known: map[*service]time.Duration{}}
 }
 
 func (pl *plan) of(d *dependency) lull.Policy {

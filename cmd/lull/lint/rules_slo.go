@@ -71,8 +71,13 @@ func (s *service) inStages(took func(*call) time.Duration) (sum, most time.Durat
 	return sum, most
 }
 
-func worstCaseOverSLO(p *pass, s *service) {
+func (s *service) worst() time.Duration {
 	sum, _ := s.inStages((*call).worst)
+	return sum
+}
+
+func worstCaseOverSLO(p *pass, s *service) {
+	sum := s.worst()
 	if s.SLO <= 0 || sum <= s.SLO {
 		return
 	}
@@ -184,7 +189,7 @@ func (d *dependency) within(limit time.Duration) []string {
 }
 
 func worstCaseOverSLOThird(p *pass, s *service) {
-	if sum, _ := s.inStages((*call).worst); s.SLO <= 0 || sum > s.SLO { // then the other finding is there, and its fix mends this, too
+	if s.SLO <= 0 || s.worst() > s.SLO { // then the other finding is there, and its fix mends this, too
 		return
 	}
 	part := s.SLO / sloPart
