@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/internal/saturating"
 )
@@ -163,7 +162,7 @@ func EnvoyDefaults() Config {
 // Validate returns every mistake in one error, each with its field, or nil.
 func (c Config) Validate() error {
 	var l problem.List
-	l.Check(c.Choice < choices, "Choice", c.Choice, choice.List(choiceNames[:]))
+	l.Check(c.Choice < choices, "Choice", c.Choice, choiceList)
 	l.Check(c.Interval == 0 || c.Interval >= minInterval, "Interval", c.Interval, "zero or at least 1ms")
 	l.Check(c.Sweeps >= 0 && c.Sweeps <= maxSweeps, "Sweeps", c.Sweeps, "zero or 1 to 100")
 	inARow := func(n int, field string) {
@@ -172,7 +171,7 @@ func (c Config) Validate() error {
 	inARow(c.Consecutive, "Consecutive")
 	inARow(c.ConsecutiveGateway, "ConsecutiveGateway")
 	inARow(c.ConsecutiveLocal, "ConsecutiveLocal")
-	l.Check(c.Statistic < statistics, "Statistic", c.Statistic, choice.List(statisticNames[:]))
+	l.Check(c.Statistic < statistics, "Statistic", c.Statistic, statisticList)
 	l.Check(c.Factor >= 0 && c.Factor <= maxFactor, "Factor", c.Factor, "zero or a positive number up to 1000")
 	l.Check(c.Floor < 1, "Floor", c.Floor, "a share below 1, zero for the default, or negative for none")
 	l.Check(c.MinHosts >= 0, "MinHosts", c.MinHosts, "zero or a positive number")
@@ -186,7 +185,7 @@ func (c Config) Validate() error {
 	l.Check(c.BaseEjection >= 0, "BaseEjection", c.BaseEjection, "zero or a positive duration")
 	l.Check(c.MaxEjection == 0 || c.MaxEjection > 0 && c.MaxEjection >= c.base(), "MaxEjection", c.MaxEjection, "zero or at least BaseEjection")
 	l.Check(c.MaxEjected <= 100, "MaxEjected", c.MaxEjected, "at most 100, zero for the default, or negative for none")
-	l.Check(c.Limit < limits, "Limit", c.Limit, choice.List(limitNames[:]))
+	l.Check(c.Limit < limits, "Limit", c.Limit, limitList)
 	l.Check(c.Panic >= 0 && c.Panic <= 100, "Panic", c.Panic, "0 to 100")
 	return l.Err()
 }

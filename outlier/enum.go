@@ -22,7 +22,10 @@ const (
 	choices
 )
 
-var choiceNames = [choices]string{"two-choices", "least-loaded", "round-robin", "least-time"}
+var (
+	choiceNames = [choices]string{"two-choices", "least-loaded", "round-robin", "least-time"}
+	choiceList  = choice.List(choiceNames[:])
+)
 
 // String is the name in lower case, such as "two-choices".
 func (c Choice) String() string { return choice.Name("choice", choiceNames[:], c) }
@@ -51,7 +54,10 @@ const (
 	statistics
 )
 
-var statisticNames = [statistics]string{"median-mad", "mean-deviation", "none"}
+var (
+	statisticNames = [statistics]string{"median-mad", "mean-deviation", "none"}
+	statisticList  = choice.List(statisticNames[:])
+)
 
 // String is the name in lower case, such as "median-mad".
 func (s Statistic) String() string { return choice.Name("statistic", statisticNames[:], s) }
@@ -82,7 +88,10 @@ const (
 	limits
 )
 
-var limitNames = [limits]string{"at-least-one", "round-down", "round-up"}
+var (
+	limitNames = [limits]string{"at-least-one", "round-down", "round-up"}
+	limitList  = choice.List(limitNames[:])
+)
 
 // String is the name in lower case, such as "at-least-one".
 func (l Limit) String() string { return choice.Name("limit", limitNames[:], l) }
