@@ -217,7 +217,6 @@ var directive = regexp.MustCompile(`(?:^|\s)(#\s*lint:(file-)?ignore)(?:\s+(\S+)
 func directives(file string, lines []string, all []Finding) []Finding {
 	var own []Finding
 	below, at := below(lines), locate(file, all)
-	done := map[scope]bool{} // whose findings are marked, so that each is marked once
 	for i, line := range lines {
 		m := directive.FindStringSubmatch(line)
 		if m == nil {
@@ -255,19 +254,18 @@ func directives(file string, lines []string, all []Finding) []Finding {
 				wrong(err.Error(), "write # lint:ignore RULE REASON, with why it does not matter here")
 				continue
 			}
-			found := at[scope{id, on}]
-			if !done[scope{id, on}] {
-				for _, f := range found {
-					if f.Ignored == nil {
-						f.Ignored = &Ignored{"comment", reason}
-					}
-				}
-			}
-			done[scope{id, on}] = true
-			if len(found) == 0 {
+			found, there := at[scope{id, on}]
+			if !there {
 				where := choice.Either(whole, "the file", fmt.Sprintf("line %d", on))
 				wrong(fmt.Sprintf("%s finds nothing in %s that could be ignored", id, where), "remove the comment")
+				continue
 			}
+			for _, f := range found {
+				if f.Ignored == nil {
+					f.Ignored = &Ignored{"comment", reason}
+				}
+			}
+			at[scope{id, on}] = nil // they are marked, each once
 		}
 	}
 	return append(all, own...)
