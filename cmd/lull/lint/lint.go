@@ -139,6 +139,8 @@ func mistakes(file string, err error) []Finding {
 
 func (p *pass) run() {
 	p.gather()
+	p.graph = newGraph(p.services)
+	p.now = p.plan()
 	for i := range catalogue() {
 		p.rule = &catalogue()[i]
 		checks[p.rule.ID](p)
