@@ -108,10 +108,15 @@ func (r *reader) serviceOf(names []string, labels map[string]string) string {
 	if r.Service != "" || !slices.Contains(addresses, names[i]) {
 		return name
 	}
-	if r.addresses[name] == "" {
-		r.addresses[name] = fmt.Sprintf("service-%d", len(r.addresses)+1)
+	return r.nameFor(name)
+}
+
+// nameFor returns the name of a service of which only the address is known.
+func (r *reader) nameFor(address string) string {
+	if r.addresses[address] == "" {
+		r.addresses[address] = fmt.Sprintf("service-%d", len(r.addresses)+1)
 	}
-	return r.addresses[name]
+	return r.addresses[address]
 }
 
 // put adds a sample, or a part of one.

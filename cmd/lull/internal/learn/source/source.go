@@ -19,7 +19,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -102,6 +104,15 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	if len(r.data.Series) == 0 {
 		why := append(r.data.Problems, observed.Problem{Text: "want one of " + strings.Join(slices.Sorted(maps.Keys(rules)), ", ")})[0]
 		return nil, fmt.Errorf("%s: no metric has requests: %s", strings.Join(names, ", "), why.Text)
+	}
+	for _, s := range r.data.Series { // a dependency of lullhttp may have the name of its host
+		host, _, err := net.SplitHostPort(s.Service)
+		if err != nil {
+			host = s.Service
+		}
+		if _, err := netip.ParseAddr(host); err == nil && o.Service == "" {
+			s.Service = r.nameFor(s.Service)
+		}
 	}
 	return r.data, nil
 }
