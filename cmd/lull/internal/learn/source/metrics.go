@@ -153,7 +153,7 @@ func (m *metrics) finish(r *reader) error {
 	for _, key := range slices.Sorted(maps.Keys(m.all)) {
 		one := m.all[key]
 		if one.isAddress {
-			one.who.service = m.nameOf(one.who.service)
+			one.who.service = r.nameOf(one.who.service)
 		}
 		groups[one.who] = append(groups[one.who], one)
 		one.samples = slices.DeleteFunc(one.samples, func(s sample) bool { return !s.usable(r) })

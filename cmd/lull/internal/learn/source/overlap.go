@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,18 +11,29 @@ var alike = []string{"http_client_request", "http_client_duration", "http_server
 
 // nameOf returns the name of the service at an address: that of the dependency (as with lullhttp) whose name is the address, without or
 // with its port, or else one that tells nothing.
-func (m *metrics) nameOf(address string) string {
-	if m.names[address] != "" {
-		return m.names[address]
+func (r *reader) nameOf(address string) string {
+	name := r.metrics.names[address]
+	if name != "" {
+		return name
 	}
-	name := ""
-	for _, one := range m.all {
+	for _, one := range r.metrics.all {
 		if of := one.who.service; !one.isAddress && strings.HasPrefix(of+":", address+":") && (name == "" || of < name) {
 			name = of
 		}
 	}
-	m.names[address] = cmp.Or(name, fmt.Sprintf("service-%d", len(m.names)+1))
-	return m.names[address]
+	if name == "" {
+		name = r.nameFor(address)
+	}
+	r.metrics.names[address] = name
+	return name
+}
+
+// nameFor returns a name that tells nothing.
+func (r *reader) nameFor(address string) string {
+	if r.addresses[address] == "" {
+		r.addresses[address] = fmt.Sprintf("service-%d", len(r.addresses)+1)
+	}
+	return r.addresses[address]
 }
 
 // once leaves each request counted by one kind of metrics: that of the most processes.

@@ -19,7 +19,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -62,7 +64,7 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	if err := o.check(names); err != nil {
 		return nil, err
 	}
-	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, several: len(names) > 1,
+	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, addresses: map[string]string{}, several: len(names) > 1,
 		metrics: metrics{map[string]*metric{}, map[string]int64{}, map[string]string{}}}
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
@@ -100,6 +102,15 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	if len(r.data.Series) == 0 {
 		why := append(r.data.Problems, observed.Problem{Text: "want one of " + strings.Join(slices.Sorted(maps.Keys(rules)), ", ")})[0]
 		return nil, fmt.Errorf("%s: no metric has requests: %s", strings.Join(names, ", "), why.Text)
+	}
+	for _, s := range r.data.Series { // a dependency of lullhttp may have the name of its host
+		host, _, err := net.SplitHostPort(s.Service)
+		if err != nil {
+			host = s.Service
+		}
+		if _, err := netip.ParseAddr(host); err == nil && o.Service == "" {
+			s.Service = r.nameFor(s.Service)
+		}
 	}
 	return r.data, nil
 }
@@ -143,8 +154,9 @@ type reader struct {
 	known       map[string]int // problems by source and kind
 	logs        []*collector
 	metrics     metrics
-	done, total int64 // bytes
-	several     bool  // sources
+	addresses   map[string]string // the names of services of which only the address is known
+	done, total int64             // bytes
+	several     bool              // sources
 
 	// The source that is being read.
 	in   io.Reader
