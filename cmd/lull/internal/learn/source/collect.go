@@ -63,7 +63,7 @@ const (
 )
 
 const (
-	maxSeries = 1 << 8
+	maxSeries = 253
 	maxBins   = 1 << 20  // in memory, before steps get longer
 	maxFloats = 12 << 20 // in Points
 	maxPoints = 3600
@@ -86,12 +86,12 @@ func newCollector(kind string, step time.Duration) *collector {
 
 // seriesFor returns the number of a series. The host gets a name that tells nothing. Of too many services and hosts the last are one.
 func (c *collector) seriesFor(r *reader, s seriesOf) int {
-	if len(c.series) >= maxSeries-3 {
-		r.problem("series", fmt.Sprintf("there are more than %d services and hosts: this one and others are counted as one", maxSeries-3))
-		s.service, s.host = "", ""
-	}
 	if i, ok := c.known[s]; ok {
 		return i
+	}
+	if rest := (seriesOf{side: s.side}); len(c.series) >= maxSeries && s != rest {
+		r.problem("series", fmt.Sprintf("there are more than %d services and hosts: this one and others are counted as one", maxSeries))
+		return c.seriesFor(r, rest)
 	}
 	c.known[s] = len(c.series)
 	if s.host != "" {
