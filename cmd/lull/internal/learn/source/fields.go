@@ -174,10 +174,8 @@ func (r *rows) readCSV(text *bufio.Reader) error {
 
 // commaOf returns what separates the names in the first line of CSV.
 func commaOf(line []byte) rune {
-	for _, c := range ";\t" {
-		if bytes.ContainsRune(line, c) && !bytes.ContainsRune(line, ',') {
-			return c
-		}
+	if i := bytes.IndexAny(line, ";\t"); i >= 0 && bytes.IndexByte(line, ',') < 0 {
+		return rune(line[i])
 	}
 	return ','
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
@@ -27,22 +28,21 @@ type rows struct {
 var sides = map[string]observed.Side{"calls": observed.Calls, "attempts": observed.Attempts, "served": observed.Served}
 
 // readRows reads a log.
-func (r *reader) readRows(text *bufio.Reader) (err error) {
+func (r *reader) readRows(text *bufio.Reader) error {
 	kind := r.src.Kind
 	i := slices.IndexFunc(r.logs, func(c *collector) bool { return c.kind == kind })
 	if i < 0 {
 		i, r.logs = len(r.logs), append(r.logs, newCollector(kind, r.Step))
 	}
 	all := &rows{reader: r, c: r.logs[i], clock: clock{zone: r.Zone}, resolution: time.Hour}
+	read := all.readLines
 	switch kind {
 	case "json":
-		err = all.readJSON(text)
+		read = all.readJSON
 	case "csv":
-		err = all.readCSV(text)
-	default:
-		err = all.readLines(text)
+		read = all.readCSV
 	}
-	if err != nil {
+	if err := read(text); err != nil {
 		return err
 	}
 	return all.end()
@@ -184,14 +184,12 @@ var outcomes = map[string]int{
 
 // outcomeOf reads a status or a word.
 func outcomeOf(b []byte) (int, bool) {
-	if len(b) == 3 && b[0] >= '1' && b[0] <= '5' && isDigits(b) && string(b) != "499" && string(b) != "460" {
-		return int(b[0]-'0')*100 + int(b[1]-'0')*10 + int(b[2]-'0'), true
+	word := string(bytes.ToLower(b))
+	code, err := strconv.Atoi(word)
+	if o, ok := outcomes[word]; ok || err != nil || len(b) != 3 || code < 100 || code > 599 {
+		return o, ok
 	}
-	o, ok := outcomes[string(b)]
-	if !ok {
-		o, ok = outcomes[string(bytes.ToLower(b))]
-	}
-	return o, ok
+	return code, true
 }
 
 // addAttempts counts the attempts of a request. They were one after the other, and the last ended with it.
