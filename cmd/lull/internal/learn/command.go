@@ -253,7 +253,8 @@ func pageOf(w estimate.World, text, command string) report.Page {
 		s.P99 = append(s.P99, time.Duration(max(o.P99[i], 0)*1e9))
 	}
 	return report.Page{
-		Scenario: w.Scenario, ScenarioYAML: text, Command: command, Version: cli.Version(), Measured: true, Windows: simulate.Windows(w.Scenario),
+		Scenario: w.Scenario, ScenarioYAML: text, Command: command, Version: cli.Version(), Measured: true,
+		Windows:   simulate.Windows(w.Scenario),
 		Summaries: []sim.Summary{{Contender: sim.Contender{Name: "measured"}, Results: []sim.Result{{Series: s}}}},
 		Notes:     []string{w.Normal, w.Happened, w.Unknown, "0 s is " + w.Learned.Zero + "."},
 	}

@@ -9,8 +9,8 @@ import (
 // alike are beginnings of the names of metrics that measure the same requests, the most exact first.
 var alike = []string{"http_client_request", "http_client_duration", "http_server_request", "http_server_duration", "retry_", "istio_", "envoy_cluster_"}
 
-// nameOf returns the name of the service at an address: that of the dependency (as with lullhttp) whose name is the address, without or
-// with its port, or else one that tells nothing.
+// nameOf returns the name of the service at an address: that of the dependency (as with lullhttp) whose name is the address,
+// without or with its port, or else one that tells nothing.
 func (r *reader) nameOf(address string) string {
 	name := r.metrics.names[address]
 	if name != "" {

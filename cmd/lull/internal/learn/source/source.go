@@ -303,8 +303,8 @@ const (
 	cutOff      = "the last line has no end, and is not used: it may be cut off"
 )
 
-// eachLine calls f with each line of text, until an error that is not errUnused. It counts lines that are too long, a last one without an end, unless it is whole, and
-// that the text cannot be read on.
+// eachLine calls f with each line of text, until an error that is not errUnused. It counts lines that are too long, a last one
+// without an end, unless it is whole, and that the text cannot be read on.
 func (r *reader) eachLine(text *bufio.Reader, whole func([]byte) bool, f func([]byte) error) error {
 	for tooLong := false; ; {
 		line, err := text.ReadSlice('\n')

@@ -30,8 +30,8 @@ var (
 	epochUnits = map[int]time.Duration{9: time.Second, 10: time.Second, 13: time.Millisecond, 16: time.Microsecond, 19: 1} // by the number of digits
 )
 
-// parse returns a time, and how exactly it is written. With errTwice the time is the one that is nearer to the time before. Other errors
-// but errZone say what is wanted.
+// parse returns a time, and how exactly it is written. With errTwice the time is the one that is nearer to the time before. Other
+// errors but errZone say what is wanted.
 func (c *clock) parse(b []byte) (t time.Time, resolution time.Duration, err error) {
 	b = bytes.Trim(b, `[]"`)
 	resolution = digitsOf(b, time.Second)
