@@ -128,8 +128,7 @@ func (f *logFormat) fits(line []byte) bool {
 	var w row
 	found := f.split(afterSyslog(line), &w)
 	at := bytes.TrimLeft(slices.Concat(w.values[ended], w.values[began]), "[")
-	_, ok := outcomeOf(w.values[status])
-	return found && ok && len(at) > 8 && isDigits(at[:2])
+	return found && outcomeOf(w.values[status]) != 0 && len(at) > 8 && isDigits(at[:2])
 }
 
 // formatsOf returns the formats that the lines of a log may have.

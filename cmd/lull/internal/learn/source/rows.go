@@ -71,8 +71,7 @@ func (r *rows) use() error {
 	if err := r.setTimes(&q); err != nil {
 		return err
 	}
-	var ok bool
-	if q.outcome, ok = outcomeOf(r.values[status]); !ok {
+	if q.outcome = outcomeOf(r.values[status]); q.outcome == 0 {
 		return r.wrong("status", r.values[status], "100 to 599, ok, timeout, refused, reset, canceled or error")
 	}
 	if by := r.values[endedBy]; q.outcome == failed && len(by) > 0 && by[0]|0x20 == 'c' {
@@ -182,14 +181,14 @@ var outcomes = map[string]int{
 	"499": canceled, "460": canceled, // of nginx and lull proxy, of ALB: the client has left
 }
 
-// outcomeOf reads a status or a word.
-func outcomeOf(b []byte) (int, bool) {
+// outcomeOf reads a status or a word; 0: it is none.
+func outcomeOf(b []byte) int {
 	word := string(bytes.ToLower(b))
 	code, err := strconv.Atoi(word)
-	if o, ok := outcomes[word]; ok || err != nil || len(b) != 3 || code < 100 || code > 599 {
-		return o, ok
+	if o := outcomes[word]; o != 0 || err != nil || len(b) != 3 || code < 100 || code > 599 {
+		return o
 	}
-	return code, true
+	return code
 }
 
 // addAttempts counts the attempts of a request. They were one after the other, and the last ended with it.
@@ -227,9 +226,8 @@ func loggedTries(list []byte, _ *request) (all []request, ok bool) {
 		if one.Seconds < 0 || one.Seconds > 1e6 || one.Waited < 0 || one.Waited > 1e6 {
 			return nil, false
 		}
-		outcome, _ := outcomeOf([]byte(cmp.Or(one.Code, "ok")))
 		all = append(all, request{took: time.Duration(one.Seconds * 1e9), precision: time.Microsecond,
-			waited: time.Duration(one.Waited * 1e9), outcome: cmp.Or(outcome, failed)})
+			waited: time.Duration(one.Waited * 1e9), outcome: cmp.Or(outcomeOf([]byte(cmp.Or(one.Code, "ok"))), failed)})
 	}
 	return all, err == nil
 }
@@ -243,7 +241,7 @@ func (r *rows) listedTries(list []byte, q *request) (all []request, ok bool) {
 			a.host = hosts[i]
 		}
 		if i < len(statuses) && (string(statuses[i]) != "-" || q.outcome != canceled) {
-			a.outcome, _ = outcomeOf(statuses[i])
+			a.outcome = outcomeOf(statuses[i])
 		}
 		d, precision, ok := parseDecimal(text, time.Second)
 		switch a.took, a.precision = time.Duration(d), precision; {

@@ -79,7 +79,7 @@ func (u rule) outcome(labels map[string]string) string {
 		return u.none
 	}
 	code := labels[codes[i]]
-	if o, ok := outcomeOf([]byte(code)); ok {
+	if o := outcomeOf([]byte(code)); o != 0 {
 		return outcomeName(o)
 	}
 	for _, w := range errorWords {
