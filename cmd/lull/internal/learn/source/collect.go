@@ -30,8 +30,8 @@ type seriesOf struct {
 	service, host string
 }
 
-// A bin is what is counted as one number: the step since epoch, the number of the series, the outcome of what ended in it, and the
-// bar of observed.ExactEdges. What began has no bar, and beginnings or resends for an outcome.
+// A bin is what is counted as one number: the step since epoch, the number of the series, the outcome of what ended in it, and
+// the bar of observed.ExactEdges. What began has no bar, and beginnings or resends for an outcome.
 type bin struct {
 	step                 int64
 	series, outcome, bar int16

@@ -95,7 +95,7 @@ func plainName(name string) string { return underscores.Replace(name) }
 
 var underscores = strings.NewReplacer(".", "_", "-", "_", "/", "_", " ", "_")
 
-// ruleName returns the name of a metric without endings, what Prometheus has appended, and the seconds of its unit (0: it has none).
+// ruleName returns a metric without endings, what Prometheus has appended, and the seconds of its unit (0: it has none).
 func ruleName(name string) (base, part string, unit float64) {
 	base = plainName(name)
 	for _, ending := range []string{"_bucket", "_count", "_sum", "_total"} {

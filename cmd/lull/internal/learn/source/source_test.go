@@ -330,7 +330,8 @@ func TestManyHosts(t *testing.T) {
 	if n, _ := total(find(t, d, observed.Served, "", "")); n != "map[200:94]" {
 		t.Error(n)
 	}
-	if got := problems(d); got != "94× line 255: there are more than 253 services and hosts: this one and others are counted as one" {
+	const want = "94× line 255: there are more than 253 services and hosts: this one and others are counted as one"
+	if got := problems(d); got != want {
 		t.Error(got)
 	}
 }
