@@ -11,8 +11,8 @@ import (
 	"github.com/lullgo/lull/lab/sim"
 )
 
-// arrivals learns how many calls begin, over time. Callers know that. A server counts retries among them: what arrives in an incident is taken for calls only if
-// it is more than retries explain.
+// arrivals learns how many calls begin, over time. Callers know that. A server counts retries among them: what arrives in an
+// incident is taken for calls only if it is more than retries explain.
 func (e *estimator) arrivals() error {
 	s := e.main
 	for _, side := range []observed.Side{observed.Attempts, observed.Calls} {
@@ -22,7 +22,7 @@ func (e *estimator) arrivals() error {
 		}
 	}
 	s = e.shown(s)
-	counts := slices.Clone(s.arrived())
+	counts := slices.Clone(s.came)
 	what, pure := [...]string{"calls", "attempts, among them retries", "requests, among them retries"}[s.Side], s.Side == observed.Calls
 	if s.countsRetries() && (s.Side == observed.Attempts || sum(s.retries, s.whole()) > 0) {
 		what, pure = "first attempts", true
@@ -55,13 +55,8 @@ func (e *estimator) arrivals() error {
 		single, spread = dispersion(quiet, means, 1)
 	}
 	// The rate is that of the longest stretch outside of incidents.
-	n := func(r run) (n float64) {
-		for _, c := range quiet[r.from:r.to] {
-			if !math.IsNaN(c) {
-				n++
-			}
-		}
-		return n
+	n := func(r run) float64 {
+		return float64(len(slices.DeleteFunc(slices.Clone(quiet[r.from:r.to]), math.IsNaN)))
 	}
 	best := slices.MaxFunc(stretches, func(a, b run) int { return int(n(a) - n(b)) })
 	total, took := sum(quiet, best), n(best)*s.length
@@ -106,11 +101,11 @@ func (e *estimator) arrivals() error {
 	return nil
 }
 
-// unfailed returns the most that came in a step from the first to the last, before a tenth failed in one; +Inf if it failed at once.
+// unfailed returns the most that came in a step from the first to the last, before a tenth failed; +Inf if it failed at once.
 func (s *steps) unfailed(first, last int) float64 {
 	most := math.Inf(-1)
 	for i := first; i <= last && s.lost[i] <= 0.1*s.all[i]; i++ {
-		most = max(most, s.arrived()[i])
+		most = max(most, s.came[i])
 	}
 	if math.IsInf(most, -1) {
 		return math.Inf(1)
@@ -118,13 +113,13 @@ func (s *steps) unfailed(first, last int) float64 {
 	return most
 }
 
-// grew reports whether more came in the incident than retries explain: each of them follows a failure, which may be counted a step later. The callers know best what
-// failed: a server does not see that they go.
+// grew reports whether more came in the incident than retries explain. Each retry follows a failure, which may be counted a step
+// later. The callers know best what failed: a server does not see that they go.
 func (e *estimator) grew(s *steps, r run) bool {
 	usual := s.rate / (1 - s.failing)
 	extra, at := 0.0, cmp.Or(e.sum[observed.Attempts], s)
 	for i := max(r.from-3, 0); i < min(r.to, r.from+20); i++ {
-		extra += or(s.arrived()[i], usual) - usual
+		extra += or(s.came[i], usual) - usual
 		lost := sum(at.lost, run{at.step(s.At(r.from - 3)), at.step(s.At(i + 2).Add(at.Step - 1))})
 		n := float64(i - r.from + 4)
 		if i >= r.from && extra-lost > max(5*math.Sqrt(usual*n), 0.3*usual*min(n-3, 3)) {

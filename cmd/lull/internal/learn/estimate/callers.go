@@ -84,7 +84,7 @@ func (e *estimator) retries() {
 	s := e.main
 	var came, usual, lost float64
 	for _, r := range s.incidents {
-		came, lost, usual = came+sum(s.arrived(), r), lost+sum(s.lost, r), usual+float64(r.to-r.from)*e.rate*s.length
+		came, lost, usual = came+sum(s.came, r), lost+sum(s.lost, r), usual+float64(r.to-r.from)*e.rate*s.length
 	}
 	if s.Side == observed.Calls || lost < 20 || lost < usual/10 {
 		return

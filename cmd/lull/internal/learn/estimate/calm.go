@@ -12,7 +12,7 @@ type calm struct {
 	// Of the normal steps: the share that did not succeed; answers longer than their median, and than 95 % of them.
 	failing    float64
 	half, slow tail
-	rate       float64 // of answers, median, for each step
+	rate, peak float64 // of answers in a step: the median, and the most
 	usual      hist    // of answers
 	median     float64
 }
@@ -26,8 +26,8 @@ type tail struct {
 // certain is the surprise, in standard deviations, from which on a step is not normal: once in some 100,000 steps by chance.
 const certain = 5
 
-// findCalm separates the normal steps from the others. It begins with the better tenths of the time, by their median time and their share of failures, and takes in
-// what is not certainly worse than those it has, until nothing changes.
+// findCalm separates the normal steps from the others. It begins with the better tenths of the time, by their median time and
+// their share of failures. It takes in what is not certainly worse than those it has, until nothing changes.
 func (s *steps) findCalm() {
 	s.bad = make([]bool, len(s.all))
 	var times, shares [10]float64
@@ -57,14 +57,8 @@ func (s *steps) good(i int) bool { return !s.bad[i] && !math.IsNaN(s.all[i]) }
 func (s *steps) measure() {
 	s.usual = s.times(s.whole(), s.good, answered)
 	s.median = s.usual.quantile(0.5)
-	var all, lost float64
-	var rates []float64
-	for i := range s.all {
-		if s.good(i) {
-			all, lost, rates = all+s.all[i], lost+s.lost[i], append(rates, s.ok[i])
-		}
-	}
-	s.failing, s.rate = lost/max(all, 1), quantileOf(rates, 0.5)
+	rates, all := only(s.ok, s.good), sum(only(s.all, s.good), s.whole())
+	s.failing, s.rate, s.peak = sum(only(s.lost, s.good), s.whole())/max(all, 1), quantileOf(rates, 0.5), quantileOf(rates, 1)
 	s.half, s.slow = s.tail(s.usual, 0.5), s.tail(s.usual, 0.05)
 }
 
@@ -78,13 +72,13 @@ func (s *steps) tail(h hist, share float64) tail {
 		}
 	}
 	for i := range t.in {
-		t.in[i] = s.times(run{i, i + 1}, nil, answered).above(bar)
+		t.in[i] = sum(s.times(run{i, i + 1}, nil, answered).counts, run{bar, len(h.counts)})
 	}
 	return t
 }
 
-// judge finds what is worse than normal: stretches in which twice as many fail, or three times as many are slow, or two fifths more take longer than the median, and
-// steps in which much less is answered than arrives.
+// judge finds what is worse than normal: stretches in which twice as many fail, three times as many are slow, or two fifths
+// more take longer than the median, and steps in which much less is answered than arrives.
 func (s *steps) judge() {
 	were := s.bad
 	s.bad = make([]bool, len(s.all))
@@ -102,18 +96,14 @@ func (s *steps) judge() {
 	}
 }
 
-// mark marks the stretches in which more than the share worst of n are in k, if that is no chance: normal is another share, with the dispersion that it has in most
-// fifths of the time, without the steps that were bad so far. A stretch goes from where k exceeds the share to where the excess is the greatest, unless what lies between is clearly below it.
+// mark marks the stretches in which more than the share worst of n are in k, if that is no chance. Normal is another share, with
+// the dispersion that it has in most fifths of the time, without the steps that were bad so far. A stretch goes from where k
+// exceeds the share to where the excess is the greatest, unless what lies between is clearly below it.
 func (s *steps) mark(k, n []float64, normal, worst float64, were []bool) {
 	if worst >= 1 {
 		return
 	}
-	spreads, quiet := make([]float64, 5), slices.Clone(k)
-	for i, bad := range were {
-		if bad {
-			quiet[i] = math.NaN()
-		}
-	}
+	spreads, quiet := make([]float64, 5), only(k, func(i int) bool { return !were[i] })
 	for i := range spreads {
 		from, to := i*len(k)/5, (i+1)*len(k)/5
 		_, spreads[i] = dispersion(quiet[from:to], n[from:to], normal)
@@ -130,7 +120,6 @@ func (s *steps) mark(k, n []float64, normal, worst float64, were []bool) {
 			}
 		}
 		if r := (run{from, to}); surprise(sum(k, r), normal*sum(n, r)) > enough {
-			r = core(k, n, r, (normal+sum(k, r)/sum(n, r))/2)
 			for i := r.from; i < r.to; i++ {
 				s.bad[i] = true
 			}
@@ -139,27 +128,14 @@ func (s *steps) mark(k, n []float64, normal, worst float64, were []bool) {
 	}
 }
 
-// core returns the part of r in which k exceeds a share of n the most: what is a little more than normal before a bad stretch is no part of it.
-func core(k, n []float64, r run, share float64) run {
-	best, sum, most, from := r, 0.0, 0.0, r.from
-	for i := r.from; i < r.to; i++ {
-		if sum += or(k[i]-share*n[i], 0); sum <= 0 {
-			sum, from = 0, i+1
-		} else if sum > most {
-			most, best = sum, run{from, i + 1}
-		}
-	}
-	return best
-}
-
 // late reports whether more answers are slow than normal, and that many times as many.
 func (s *steps) late(r run, times float64) bool {
 	slow, usual := sum(s.slow.in, r), s.slow.share*sum(s.ok, r)
 	return s.slow.share < 0.3 && slow > times*usual && surprise(slow, usual) > certain
 }
 
-// gather makes incidents of bad steps. Two are one if there are three steps or fewer between them. One that is short and mild is none, and counts as normal: a
-// step, or fewer than five in which half take less than twice as long, if less than a fifth fails.
+// gather makes incidents of bad steps. Two are one if there are three steps or fewer between them. One that is short and mild
+// is none and counts as normal: a step, or fewer than five in which half take less than twice as long, if less than a fifth fails.
 func (s *steps) gather() {
 	for i, bad := range s.bad {
 		if k := len(s.incidents); bad && k > 0 && i-s.incidents[k-1].to <= 3 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -53,7 +54,10 @@ func Make(data *observed.Data) (World, error) {
 		e.w.Learned.From = append(e.w.Learned.From, fmt.Sprintf("%s: %s of %s used, from %s to %s", s.Kind, whole(float64(s.Used)), whole(float64(s.Lines)),
 			s.From.UTC().Format(time.RFC3339), s.To.UTC().Format(time.RFC3339)))
 	}
-	e.tell()
+	e.w.Normal = "Normal was: " + strings.Join(e.normal, "; ") + "."
+	happened := "This happened: " + strings.Join(e.happened, "; ") + "."
+	e.w.Happened = choice.Either(len(e.happened) > 0, happened, "Nothing happened that is not normal.")
+	e.w.Unknown = e.w.Open()
 	return e.w, nil
 }
 
@@ -314,14 +318,7 @@ func (e *estimator) errors() {
 	if n, k := count(quiet); surprise(bad-k, bad*(1-n/all)) > 2*math.Sqrt(n/all) { // in the other steps some that wait are refused
 		use, all, bad, more = quiet, n, k, (bad-k)/(all-n)-k/n // and as many more in these
 	}
-	byCode := map[string]float64{}
-	for i := range s.Points {
-		for code, b := range s.Points[i].Ended {
-			if use(i) && (!answered(code) || code[0] == '4') {
-				byCode[code] += b.N
-			}
-		}
-	}
+	byCode := s.times(s.whole(), use, func(code string) bool { return !answered(code) || code[0] == '4' }).codes
 	_, spread := dispersion(only(s.failed, use), s.all, bad/max(all, 1))
 	at := wilson(bad, all, spread)
 	at.low = max(at.low-more, 0)
@@ -339,10 +336,7 @@ func (e *estimator) errors() {
 		at := h.around(0.5, 1)
 		e.value("error_time", duration(at.low, -1), duration(at.high, 1), "the median of %s failures", whole(h.n))
 	}
-	failures := "none"
-	if bad > 0 {
-		failures = share(bad/all, 0)
-	}
+	failures := choice.Either(bad > 0, share(bad/max(all, 1), 0), "none")
 	e.normal = append(e.normal, fmt.Sprintf("%s got %s, answered half of them within %s and 99 %% within %s, and %s failed", e.service().Name,
 		rate(e.rate), duration(e.main.usual.quantile(0.5), 0), duration(e.main.usual.quantile(0.99), 0), failures))
 }
@@ -364,7 +358,7 @@ func (e *estimator) compare() {
 	}
 	in := func(x, other *steps) (n, seconds float64) {
 		good := e.calmIn(x)
-		for i, k := range x.arrived() {
+		for i, k := range x.came {
 			if good(i) && !x.At(i).Before(other.At(1)) && !x.At(i+1).After(other.At(len(other.Points)-1)) && !math.IsNaN(k) {
 				n, seconds = n+k, seconds+x.length
 			}
@@ -408,21 +402,11 @@ func rateIn(s *steps, from, to time.Time) float64 {
 	}
 	r := run{min(s.step(from), len(s.all)-1), s.step(to)}
 	r.to = max(r.to, r.from+1)
-	arrived := s.arrived()
+	arrived := s.came
 	if slices.ContainsFunc(arrived[r.from:r.to], math.IsNaN) {
 		return math.NaN()
 	}
 	return sum(arrived, r) / (float64(r.to-r.from) * s.length)
-}
-
-// tell makes the sentences.
-func (e *estimator) tell() {
-	e.w.Normal = "Normal was: " + strings.Join(e.normal, "; ") + "."
-	e.w.Happened = "Nothing happened that is not normal."
-	if len(e.happened) > 0 {
-		e.w.Happened = "This happened: " + strings.Join(e.happened, "; ") + "."
-	}
-	e.w.Unknown = e.w.Open()
 }
 
 // Open returns the sentence of what is not known.
@@ -440,8 +424,6 @@ func (w World) Open() string {
 			open = append(open, text)
 		}
 	}
-	if len(open) == 0 {
-		return "Everything that the simulator needs is known."
-	}
-	return fmt.Sprintf("Not known: %s.", strings.Join(open, "; "))
+	unknown := "Not known: " + strings.Join(open, "; ") + "."
+	return choice.Either(len(open) > 0, unknown, "Everything that the simulator needs is known.")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
 )
@@ -184,10 +185,8 @@ func (e *estimator) workedOff(s *steps, r run, f *fault) {
 // write adds a fault to the scenario.
 func (e *estimator) write(s *steps, f fault) {
 	horizon := e.w.Scenario.Horizon.Seconds()
-	blur := 0.0 // in which step a request ended is certain, if steps are whole units of the clock
-	if s.Resolution > 0 && s.Step%s.Resolution != 0 {
-		blur = s.Resolution.Seconds()
-	}
+	// In which step a request ended is certain, if steps are whole units of the clock.
+	blur := choice.Either(s.Step%max(s.Resolution, 1) != 0, s.Resolution.Seconds(), 0)
 	inWorld := func(at float64) float64 { return min(max(at+s.Start.Sub(e.zero).Seconds(), 0), horizon) }
 	at := span{inWorld(f.at.low - blur), inWorld(f.at.high + blur)}
 	to := span{max(inWorld(f.to.low-blur), at.low), inWorld(f.to.high + blur)}
@@ -203,10 +202,7 @@ func (e *estimator) write(s *steps, f fault) {
 		e.value(path+"cold", number(f.cold.low, -1), number(f.cold.high, 1), "a quarter of the first answers")
 		e.value(path+"warmup", duration(f.warmup.low, -1), duration(f.warmup.high, 1), "how long it did less than came, and until all was normal")
 	}
-	what := f.Kind.String()
-	if f.Kind != sim.Errors {
-		what = "a " + what
-	}
+	what := choice.Either(f.Kind == sim.Errors, "", "a ") + f.Kind.String()
 	if f.Share > 0 {
 		by := map[sim.FaultKind]string{sim.Errors: "what failed, of what arrived", sim.BrownOut: "what was answered, of what it can do", sim.SlowDown: "how much slower it was"}
 		e.value(path+"share", share(f.share.low, -1), share(f.share.high, 1), "%s", by[f.Kind])
@@ -281,10 +277,8 @@ func (e *estimator) stalled(s *steps, d run, came []float64) fault {
 		stop--
 	}
 	part := min((s.ok[stop]+3*math.Sqrt(s.ok[stop]+1))/max(usual-2*math.Sqrt(usual), 1), 1)
-	f := fault{at: span{s.at(stop) - s.length, s.at(stop) + part*s.length}, to: span{s.at(d.to - 1), s.at(d.to + 1)}}
-	if stop < d.from {
-		f.at.low = s.at(stop)
-	}
+	first := choice.Either(stop < d.from, stop, stop-1)
+	f := fault{at: span{s.at(first), s.at(stop) + part*s.length}, to: span{s.at(d.to - 1), s.at(d.to + 1)}}
 	f.Kind = sim.Stall
 	begin, end := s.at(stop)+s.length*min(s.ok[stop]/usual, 1), s.at(d.to)-s.length*min(s.ok[d.to-1]/usual, 1)
 	f.At = seconds(min(max(begin, f.at.low), f.at.high), 9)
@@ -292,12 +286,7 @@ func (e *estimator) stalled(s *steps, d run, came []float64) fault {
 	gone, all, n := sum(s.cut, d), sum(s.all, d), sum(came, d)
 	f.why = fmt.Sprintf("%s came and %s were answered", whole(n), whole(all-gone))
 	if all > 0 && gone > all/2 { // it may have worked for those that had gone, for as long as that takes
-		peak := s.rate
-		for i, ok := range s.ok {
-			if s.good(i) {
-				peak = max(peak, ok)
-			}
-		}
+		peak := s.peak
 		if w := float64(e.service().Workers); w > 0 {
 			peak = w * e.hosts() / s.usual.mean() * s.length
 			f.For = max(f.For-seconds(n/peak*s.length, 9), s.Step)
@@ -335,24 +324,16 @@ func (s *steps) refused(r, q run) (f fault, ok bool) {
 	f = fault{at: span{s.at(first - 1), s.at(last + 1)}, to: span{s.at(soonest - 1), s.at(latest + 1)}}
 	f.At = seconds(max(s.at(from+1)-part(from)-part(from-1), 0), 9)
 	f.For = seconds(s.at(to-1)+part(to-1)+part(to), 9) - f.At
-
-	codes := map[string]float64{}
-	for i := q.inside().from; i < q.inside().to; i++ {
-		for code, b := range s.Points[i].Ended {
-			if failed(code) {
-				codes[code] += b.N
-			}
-		}
-	}
-	names := sorted(codes)
+	h := s.times(q.inside(), nil, failed)
+	names := sorted(h.codes)
 	f.why = fmt.Sprintf("%s of %s failed, with %s", whole(bad), whole(all), strings.Join(names[:min(3, len(names))], ", "))
-	if p > 0.9 && codes["refused"]+codes["reset"]+codes["502"] > 0.8*bad {
+	if p > 0.9 && h.codes["refused"]+h.codes["reset"]+h.codes["502"] > 0.8*bad {
 		f.Kind = sim.Crash
 		return f, true
 	}
 	_, spread := dispersion(s.failed[q.inside().from:q.inside().to], s.all[q.inside().from:q.inside().to], p)
 	f.Kind, f.Share, f.share = sim.Errors, digits(p, 3), wilson(bad, all, spread)
-	if h := s.times(q.inside(), nil, failed); h.n >= 5 {
+	if h.n >= 5 {
 		f.After = seconds(h.quantile(0.5), 3)
 	}
 	return f, true
@@ -386,7 +367,7 @@ func (e *estimator) warm(s *steps, f *fault) {
 	long := s.at(r.to) - (f.At + f.For).Seconds()
 	warmup := func(cold float64) float64 {
 		if w := float64(e.service().Workers) * e.hosts(); w > 0 {
-			n := sum(s.arrived(), r) - sum(s.failed, r)
+			n := sum(s.came, r) - sum(s.failed, r)
 			return min((long-n*s.usual.mean()/w)/(1-math.Log(cold)/(cold-1)), long)
 		}
 		return long
@@ -400,9 +381,6 @@ func (e *estimator) warm(s *steps, f *fault) {
 // slowed makes a fault of slow answers. If as much is answered as comes, each takes longer. Otherwise it can do less than comes, until the number in hand is the
 // greatest: it has fewer workers, or each takes longer.
 func (e *estimator) slowed(s *steps, r run, came []float64) (f fault, ok bool) {
-	if r.to-r.from < 3 {
-		return f, false
-	}
 	times, width := s.times(run{r.from + 1, r.to - 1}, nil, answered), s.usual.quantile(0.75)-s.usual.quantile(0.25)
 	least, longest := math.Inf(1), 0.0 // medians of quarters
 	for q := range 4 {
@@ -441,9 +419,7 @@ func (e *estimator) slowed(s *steps, r run, came []float64) (f fault, ok bool) {
 			spreads = append(spreads, w)
 		}
 	}
-	if f.Kind = sim.BrownOut; quantileOf(spreads, 0.5) > 2*width {
-		f.Kind = sim.SlowDown
-	}
+	f.Kind = choice.Either(quantileOf(spreads, 0.5) > 2*width, sim.SlowDown, sim.BrownOut)
 	inside := r.inside() // and if many are cut off then, only what came before: later it works for callers that have gone
 	for i := inside.from + 3; i < inside.to; i++ {
 		if s.cut[i] > 0.1*s.all[i] && sum(s.ok, run{inside.from, i}) >= 50 {

@@ -12,16 +12,18 @@ type hist struct {
 	*observed.Series
 	counts []float64 // one more than Edges
 	n      float64
+	codes  map[string]float64 // how many ended how, also without a time
 }
 
 // times adds up what ended in some way in a run of steps, or in those of it that use wants (nil: all).
 func (s *steps) times(r run, use func(int) bool, ended func(code string) bool) hist {
-	h := hist{s.Series, make([]float64, len(s.Edges)+1), 0}
+	h := hist{s.Series, make([]float64, len(s.Edges)+1), 0, map[string]float64{}}
 	for i := max(r.from, 0); i < min(r.to, len(s.Points)); i++ {
 		for code, b := range s.Points[i].Ended {
 			if use != nil && !use(i) || !ended(code) {
 				continue
 			}
+			h.codes[code] += b.N
 			for k, c := range b.Counts {
 				h.counts[k] += c
 				h.n += c
@@ -98,9 +100,6 @@ func (h hist) middle(bar int) float64 {
 	low, high := h.ends(bar)
 	return (low + min(high, h.Edges[len(h.Edges)-1])) / 2
 }
-
-// above returns how many are in that bar or a longer one.
-func (h hist) above(bar int) float64 { return sum(h.counts, run{bar, len(h.counts)}) }
 
 // only returns the values of the steps that use wants; those of others are unknown.
 func only(values []float64, use func(int) bool) []float64 {

@@ -73,12 +73,7 @@ func (e *estimator) times() error {
 // times. By Little's law its workers are capacity × service time.
 func (e *estimator) capacity() {
 	s := e.ill
-	peak, mean := 0.0, s.usual.mean()
-	for i, ok := range s.ok {
-		if s.good(i) {
-			peak = max(peak, ok)
-		}
-	}
+	peak, mean := or(s.peak, 0), s.usual.mean()
 	full := s.full()
 	all := run{0, len(full)}
 	level, varies := sum(full, all)/max(float64(len(full)), 1), 0.0
@@ -179,7 +174,7 @@ func (s *steps) full() (all []float64) {
 	for from := 0; from < len(s.all); from++ {
 		to, top, held, most := from, from, 0.0, 0.0
 		for ; to < len(s.all) && waits(to); to++ {
-			if held += or(s.arrived()[to], s.rate) - s.ok[to]; held > most {
+			if held += or(s.came[to], s.rate) - s.ok[to]; held > most {
 				top, most = to+1, held
 			}
 		}
@@ -194,7 +189,7 @@ func (s *steps) full() (all []float64) {
 			for few(part.to - 1) {
 				part.to--
 			}
-			came, ok, usual := sum(s.arrived(), part), sum(s.ok, part), float64(part.to-part.from)*s.rate
+			came, ok, usual := sum(s.came, part), sum(s.ok, part), float64(part.to-part.from)*s.rate
 			if part.to-part.from >= 3 && sum(s.cut, part) <= 0.05*sum(s.all, part) && ok > 1.05*usual && surprise(ok, usual) > certain &&
 				math.Abs(surprise(came, ok)) > 3 && math.Abs(came-ok) > 0.05*ok {
 				all = append(all, s.ok[part.from:part.to]...)

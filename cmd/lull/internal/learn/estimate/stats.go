@@ -3,6 +3,8 @@ package estimate
 import (
 	"math"
 	"slices"
+
+	"github.com/lullgo/lull/internal/choice"
 )
 
 // z95 is for intervals of 95 %, in standard deviations: more than the 1.96 of the normal distribution, because what is measured is never as regular as the
@@ -48,10 +50,7 @@ func counted(k, spread float64) span {
 // by single steps (index of dispersion), and the most by single steps and blocks of them (batch means). The latter is 1 if chance can explain what is above 1.
 // NaNs are left out.
 func dispersion(counts, n []float64, share float64) (single, batches float64) {
-	part := 1 - share
-	if share >= 1 {
-		part = 1
-	}
+	part := choice.Either(share < 1, 1-share, 1)
 	single, batches = 1, 1
 	for size := 1; len(counts)/size >= 10; size *= 4 {
 		d, free := 0.0, -1.0

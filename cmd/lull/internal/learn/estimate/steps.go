@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
@@ -39,10 +40,7 @@ func newSteps(parts []*observed.Series, least time.Duration) *steps {
 	n := len(p.Points)
 	s := &steps{Series: p, length: p.Step.Seconds()}
 	for _, list := range []*[]float64{&s.began, &s.retries, &s.ok, &s.cut, &s.failed, &s.lost, &s.all, &s.p[0], &s.p[1], &s.p[2]} {
-		*list = make([]float64, n)
-		for i := range *list {
-			(*list)[i] = math.NaN()
-		}
+		*list = slices.Repeat([]float64{math.NaN()}, n)
 	}
 	for i, p := range p.Points {
 		if p.Missing {
@@ -91,38 +89,27 @@ func (s *steps) beginnings() []float64 {
 	}
 	for i, p := range s.Points {
 		for _, b := range p.Ended {
-			h := hist{s.Series, b.Counts, b.N}
-			if b.Counts == nil || b.N == 0 {
+			if b.Counts == nil {
 				put(i, b.N)
-				continue
 			}
 			for k, n := range b.Counts {
-				ago := h.middle(k) / s.length
+				ago := hist{Series: s.Series}.middle(k) / s.length
 				whole := math.Floor(ago)
 				put(i-int(whole), n*(1-ago+whole))
 				put(i-int(whole)-1, n*(ago-whole))
 			}
 		}
 	}
-	for i, p := range s.Points {
-		if p.Missing {
-			came[i] = math.NaN()
-		}
-	}
-	return came
+	return only(came, func(i int) bool { return !s.Points[i].Missing })
 }
 
 func added(parts []*observed.Series, least time.Duration) *observed.Series {
 	all := *parts[0]
-	from, to := all.Start, all.At(len(all.Points))
+	end := func(p *observed.Series) time.Time { return p.At(len(p.Points)) }
+	from := slices.MinFunc(parts, func(p, q *observed.Series) int { return p.Start.Compare(q.Start) }).Start
+	to := end(slices.MaxFunc(parts, func(p, q *observed.Series) int { return end(p).Compare(end(q)) }))
 	for _, p := range parts {
 		all.Step = max(all.Step, p.Step)
-		if p.Start.Before(from) {
-			from = p.Start
-		}
-		if end := p.At(len(p.Points)); end.After(to) {
-			to = end
-		}
 	}
 	all.Start, all.Processes = from, 0
 	all.Step *= max((least+all.Step-1)/all.Step, 1)
@@ -159,17 +146,9 @@ func add(p, q *observed.Point) {
 // begins reports whether it is known when requests began.
 func (s *steps) begins() bool { return sum(s.began, s.whole()) > 0 }
 
-// arrived returns what began in each step; if that is unknown, what ended.
-func (s *steps) arrived() []float64 { return s.came }
-
 // countsRetries reports whether it is known how many of those that came were retries.
 func (s *steps) countsRetries() bool {
-	for i, r := range s.retries {
-		if math.IsNaN(r) && !s.Points[i].Missing {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Points, func(p observed.Point) bool { return p.Retries < 0 && !p.Missing })
 }
 
 // step returns the number of the step with that time; in its middle, and at its beginning.

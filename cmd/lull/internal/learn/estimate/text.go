@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/pretty"
 )
 
@@ -40,10 +41,7 @@ func share(v float64, direction int) string {
 }
 
 func duration(v float64, direction int) string {
-	if math.IsInf(v, 1) || v > 1e9 {
-		v = 1e9
-	}
-	return pretty.Duration(time.Duration(math.Round(rounded(max(v, 0), 3, direction) * 1e9)))
+	return pretty.Duration(time.Duration(math.Round(rounded(min(max(v, 0), 1e9), 3, direction) * 1e9)))
 }
 
 // seconds is a number of seconds with so many digits.
@@ -78,10 +76,7 @@ func rate(a float64) string {
 
 // clock writes a time of the world, in seconds, as the time of day.
 func (e *estimator) clock(at float64) string {
-	layout := "15:04:05 UTC"
-	if e.w.Scenario.Horizon > 12*time.Hour {
-		layout = "2006-01-02 " + layout
-	}
+	layout := choice.Either(e.w.Scenario.Horizon > 12*time.Hour, "2006-01-02 15:04:05 UTC", "15:04:05 UTC")
 	return e.zero.Add(time.Duration(at * 1e9)).Round(time.Second).UTC().Format(layout)
 }
 
