@@ -418,8 +418,8 @@ func runModel(t *testing.T, seed uint64, steps int, seen map[ChangeReason]int) {
 		} else {
 			lastGen = gen
 		}
-		if b.probesOut.len() > c.Probes {
-			t.Errorf("seed %d step %d: %d probes out, at most %d may be", seed, step, b.probesOut.len(), c.Probes)
+		if out := b.probesOut.placesTaken(true); out > c.Probes {
+			t.Errorf("seed %d step %d: %d probes out, at most %d may be", seed, step, out, c.Probes)
 		}
 		for _, h := range heard {
 			seen[h.Reason]++

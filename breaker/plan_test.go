@@ -35,8 +35,8 @@ func TestProbesList(t *testing.T) {
 	for round := range 3 {
 		for id := uint32(1); id <= 5; id++ {
 			p.add(probe{id: id})
-			if p.len() != int(id) {
-				t.Fatalf("round %d: %d probes after adding %d", round, p.len(), id)
+			if p.placesTaken(true) != int(id) {
+				t.Fatalf("round %d: %d probes after adding %d", round, p.placesTaken(true), id)
 			}
 		}
 		for i, id := range []uint32{3, 1, 5, 2, 4} {
@@ -46,8 +46,8 @@ func TestProbesList(t *testing.T) {
 			if !was || q.id != id || again || never {
 				t.Fatalf("round %d: probe %d was out just once", round, id)
 			}
-			if p.len() != 4-i {
-				t.Fatalf("round %d: %d probes after removing %d", round, p.len(), i+1)
+			if p.placesTaken(true) != 4-i {
+				t.Fatalf("round %d: %d probes after removing %d", round, p.placesTaken(true), i+1)
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func TestProbesList(t *testing.T) {
 	p.remove(2)
 	check.Equal(t, p.oldest(), 7, "then")
 	p.clear()
-	check.Equal(t, p.len(), 0, "probes in an empty list")
+	check.Equal(t, p.placesTaken(true), 0, "probes in an empty list")
 }
 
 // The numbers are those of SplitMix64, as published with its source (Vigna).

@@ -58,7 +58,7 @@ func (b *Breaker) setGate() {
 // and when it was due. A probe that was not reported opens the breaker; accepted ones count
 // as successes and may close it. The lock is held.
 func (b *Breaker) overdue(now time.Duration) (at time.Duration, what ChangeReason, successes int64, due bool) {
-	if b.state() != HalfOpen || b.probesOut.len() == 0 || now < saturating.Add(b.probesOut.oldest(), b.probeTimeout) {
+	if b.state() != HalfOpen || b.probesOut.one.id == 0 || now < saturating.Add(b.probesOut.oldest(), b.probeTimeout) {
 		return 0, 0, 0, false
 	}
 	successes = int64(b.successes)

@@ -21,14 +21,16 @@ type probes struct {
 	more *[]probe // the others
 }
 
-func (p *probes) len() int {
-	switch {
-	case p.one.id == 0:
-		return 0
-	case p.more == nil:
-		return 1
+// all yields every probe.
+func (p *probes) all(yield func(*probe) bool) {
+	if p.one.id == 0 || !yield(&p.one) || p.more == nil {
+		return
 	}
-	return 1 + len(*p.more)
+	for i := range *p.more {
+		if !yield(&(*p.more)[i]) {
+			return
+		}
+	}
 }
 
 func (p *probes) add(q probe) {
@@ -45,17 +47,9 @@ func (p *probes) add(q probe) {
 // placesTaken counts the probes that keep out another call. A stream is kept out by all
 // probes, other calls by those that are no streams.
 func (p *probes) placesTaken(stream bool) (n int) {
-	if stream {
-		return p.len()
-	}
-	if p.one.id != 0 && !p.one.stream {
-		n++
-	}
-	if p.more != nil {
-		for _, q := range *p.more {
-			if !q.stream {
-				n++
-			}
+	for q := range p.all {
+		if stream || !q.stream {
+			n++
 		}
 	}
 	return n
@@ -71,56 +65,41 @@ func (p *probes) remove(id uint32) (q probe, ok bool) {
 		}
 		return q, true
 	}
-	if i := p.index(id); i >= 0 {
-		q = (*p.more)[i]
-		*p.more = slices.Delete(*p.more, i, i+1)
-		return q, true
+	if p.more != nil {
+		if i := slices.IndexFunc(*p.more, func(q probe) bool { return q.id == id }); i >= 0 {
+			q = (*p.more)[i]
+			*p.more = slices.Delete(*p.more, i, i+1)
+			return q, true
+		}
 	}
 	return q, false
-}
-
-// index returns where in more the probe is; negative: nowhere.
-func (p *probes) index(id uint32) int {
-	if p.more == nil {
-		return -1
-	}
-	return slices.IndexFunc(*p.more, func(q probe) bool { return q.id == id })
 }
 
 // accept marks a probe as accepted. It reports whether the probe is in flight and was not
 // accepted before.
 func (p *probes) accept(id uint32, now time.Duration) bool {
-	q := &p.one
-	if p.one.id != id {
-		i := p.index(id)
-		if i < 0 {
-			return false
+	for q := range p.all {
+		if q.id == id && !q.accepted {
+			q.stream, q.accepted, q.since = true, true, now
+			return true
 		}
-		q = &(*p.more)[i]
 	}
-	if q.accepted {
-		return false
-	}
-	q.stream, q.accepted, q.since = true, true, now
-	return true
+	return false
 }
 
 // oldest returns the start of the probe whose time is over first.
 func (p *probes) oldest() time.Duration {
 	since := p.one.since
-	if p.more != nil {
-		for _, q := range *p.more {
-			since = min(since, q.since)
-		}
+	for q := range p.all {
+		since = min(since, q.since)
 	}
 	return since
 }
 
 // byAge returns a copy of the probes, in the order in which their times are over.
-func (p *probes) byAge() []probe {
-	all := []probe{p.one}
-	if p.more != nil {
-		all = append(all, *p.more...)
+func (p *probes) byAge() (all []probe) {
+	for q := range p.all {
+		all = append(all, *q)
 	}
 	slices.SortStableFunc(all, func(a, b probe) int { return cmp.Compare(a.since, b.since) })
 	return all

@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/server/idempotency"
 )
 
@@ -96,12 +97,8 @@ func (s *Store) carryOut(ctx context.Context, o *op) error {
 		return o.err
 	case <-ctx.Done():
 	}
-	if o.started.Swap(true) {
-		select {
-		case <-o.done:
-			return o.err
-		default:
-		}
+	if o.started.Swap(true) && sleep.IsOver(o.done) {
+		return o.err
 	}
 	return ctx.Err()
 }

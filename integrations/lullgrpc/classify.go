@@ -54,17 +54,6 @@ func Classify(f Failure) lull.Verdict {
 	return new(options).classify(new(rule), f)
 }
 
-// statusOf returns the verdict on an error without a status of its own. For other errors it
-// returns the status, which is still to be classified.
-func statusOf(f Failure) (v lull.Verdict, st *status.Status) {
-	if _, known := neterr.Classify(f.Err); !known {
-		if st, ok := status.FromError(f.Err); ok && st.Code() != codes.OK {
-			return lull.Verdict{}, st
-		}
-	}
-	return lull.Classify(f.Err), nil
-}
-
 // verdict combines a kind with the server's hint about the next attempt.
 func verdict(kind engine.VerdictKind, name string, f Failure, st *status.Status) lull.Verdict {
 	v := lull.Verdict{Kind: kind, Code: name, NeverSent: f.NeverSent}
@@ -105,9 +94,9 @@ func (o *options) classify(r *rule, f Failure) lull.Verdict {
 
 // classifyStatus is classify without the marks of the error.
 func (o *options) classifyStatus(r *rule, f Failure) lull.Verdict {
-	v, st := statusOf(f)
-	if st == nil {
-		return v
+	st, ok := status.FromError(f.Err)
+	if _, known := neterr.Classify(f.Err); known || !ok || st.Code() == codes.OK {
+		return lull.Classify(f.Err)
 	}
 	code := st.Code()
 	kind, name := grpcstatus.KindOf(uint32(code))

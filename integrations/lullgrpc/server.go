@@ -127,13 +127,8 @@ func (sc *serverCall) Value(key any) any {
 func (sc *serverCall) push(d time.Duration) {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
-	switch {
-	case !sc.pushed:
+	if !sc.pushed || sc.wait >= 0 && (d < 0 || d > sc.wait) {
 		sc.pushed, sc.wait = true, d
-	case sc.wait >= 0:
-		if d < 0 || d > sc.wait {
-			sc.wait = d
-		}
 	}
 }
 

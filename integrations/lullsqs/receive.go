@@ -117,13 +117,8 @@ func pollContext(ctx context.Context, wait time.Duration) (context.Context, cont
 	answerDue := time.Now().Add(wait + lateAnswer)
 	poll, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait+answerTime)
 	stop := context.AfterFunc(ctx, func() {
-		t := time.NewTimer(time.Until(answerDue))
-		defer t.Stop()
-		select {
-		case <-t.C:
-			cancel()
-		case <-poll.Done():
-		}
+		sleep.For(poll, time.Until(answerDue))
+		cancel()
 	})
 	return poll, func() {
 		stop()

@@ -50,15 +50,13 @@ func (q *Broker) Send(ctx context.Context, o queue.Outgoing) error {
 }
 
 // letterReceipt returns the receipt of a letter from a reading of this package, else nil.
-func letterReceipt(l *queue.Letter) *receipt {
+func letterReceipt(l *queue.Letter) (r *receipt) {
 	if l == nil {
 		return nil
 	}
-	d, ok := l.Receipt.(*queue.Delivery)
-	if !ok {
-		return nil
+	if d, ok := l.Receipt.(*queue.Delivery); ok {
+		r, _ = d.Receipt.(*receipt)
 	}
-	r, _ := d.Receipt.(*receipt)
 	return r
 }
 

@@ -101,13 +101,18 @@ func (e *editor) of(kind string) (all []source) {
 	return all
 }
 
-// set plans a value for a field of all parts of a kind, and reports whether there is one.
-func (e *editor) set(kind, field, value string) bool {
+// each calls plan for all parts of a kind, and reports whether there is one.
+func (e *editor) each(kind string, plan func(source)) bool {
 	all := e.of(kind)
 	for _, s := range all {
-		e.setIn(s, field, value)
+		plan(s)
 	}
 	return len(all) > 0
+}
+
+// set plans a value for a field of all parts of a kind, and reports whether there is one.
+func (e *editor) set(kind, field, value string) bool {
+	return e.each(kind, func(s source) { e.setIn(s, field, value) })
 }
 
 // setIn plans a value for a field of one part. Keys keep their spelling, and a new one has that of its neighbours.
@@ -211,11 +216,10 @@ func (e *editor) istio(field string) bool {
 func (e *editor) envoy(field string) bool {
 	// The retry policy is in the action, in its virtual host, or the whole document.
 	retry := func(name, value string) bool {
-		all := e.of("route")
-		for _, s := range all {
+		return e.each("route", func(s source) {
 			if n := s.in.at(s.local()).node; shapeOf(n) == aRetryPolicy {
 				e.setIn(s, name, value)
-				continue
+				return
 			}
 			if i := strings.LastIndex(s.local(), ".routes["); i > 0 && !s.has("retry_policy") {
 				if host := s.in.source(s.local()[:i]); host.has("retry_policy") {
@@ -223,8 +227,7 @@ func (e *editor) envoy(field string) bool {
 				}
 			}
 			e.setIn(s, "retry_policy."+name, value)
-		}
-		return len(all) > 0
+		})
 	}
 	const cluster = "cluster"
 	switch field {
@@ -243,8 +246,7 @@ func (e *editor) envoy(field string) bool {
 		base, longest := toMillis(cmp.Or(e.p.Backoff.Base, 100*time.Millisecond)), toMillis(cmp.Or(e.p.Backoff.Cap, 20*time.Second))
 		return retry("retry_back_off", "{base_interval: "+tree.Seconds(base)+", max_interval: "+tree.Seconds(max(base, longest))+"}")
 	case "budget.ratio":
-		all := e.of(cluster)
-		for _, s := range all {
+		return e.each(cluster, func(s source) {
 			at := e.threshold(s)
 			whole := "{budget_percent: {value: " + e.share() + "}, min_retry_concurrency: 3}"
 			switch {
@@ -255,8 +257,7 @@ func (e *editor) envoy(field string) bool {
 			default:
 				e.setIn(s, at+".retry_budget", whole)
 			}
-		}
-		return len(all) > 0
+		})
 	case "budget.unlimited":
 		return len(e.of(cluster)) > 0
 	case "breaker.consecutive", "breaker.off":
@@ -345,12 +346,10 @@ func (e *editor) dapr(field string) bool {
 	case "attempts":
 		return e.set("retries", "maxRetries", e.retries())
 	case "attempt_timeout":
-		all := e.of("timeouts")
-		for _, s := range all { // which is the value itself
+		return e.p.AttemptTimeout > 0 && e.each("timeouts", func(s source) { // which is the value itself
 			i := strings.LastIndex(s.path, ".")
 			e.edits = append(e.edits, Edit{Position: s.in.at(s.local()).Position, Part: s.path[:i], Field: s.path[i+1:], Value: kubernetesDuration(e.p.AttemptTimeout)})
-		}
-		return len(all) > 0 && e.p.AttemptTimeout > 0
+		})
 	case "backoff.jitter", "backoff.kind": // constant waits have none
 		return e.set("retries", "policy", "exponential")
 	case "backoff.base":
@@ -393,15 +392,11 @@ func (e *editor) linkerd(field string) bool {
 		}
 		return true
 	case "budget.ratio", "budget.floor":
-		all := e.of(profile)
 		name, value := "retryRatio", strconv.FormatFloat(e.p.Budget.Ratio, 'f', -1, 64)
 		if field == "budget.floor" {
 			name, value = "minRetriesPerSecond", strconv.Itoa(int(e.p.Budget.Floor))
 		}
-		for _, s := range all {
-			e.setIn(s.in.source("spec"), "retryBudget."+name, value)
-		}
-		return len(all) > 0
+		return e.each(profile, func(s source) { e.setIn(s.in.source("spec"), "retryBudget."+name, value) })
 	}
 	return false
 }

@@ -85,6 +85,34 @@ func validSARIF(t *testing.T, path, kind string, v any) {
 	check.Equal(t, fmt.Sprintf("%T", v), kind, "kind of %s", path)
 }
 
+// A sarifLog is what the tests read of SARIF.
+type sarifLog struct {
+	Version string
+	Runs    []struct {
+		Tool struct {
+			Driver struct {
+				Version string
+				Rules   []struct {
+					ID                                string
+					ShortDescription, FullDescription struct{ Text string }
+				}
+			}
+		}
+		Invocations []map[string]bool
+		Results     []struct {
+			RuleID    string
+			RuleIndex int
+			Locations []struct {
+				PhysicalLocation struct {
+					ArtifactLocation map[string]string
+					Region           struct{ StartLine, StartColumn int }
+				}
+			}
+			Suppressions []struct{ Kind, Justification string }
+		}
+	}
+}
+
 func TestSARIF(t *testing.T) {
 	r := someReport(t)
 	text := printed(t, func(w io.Writer) error { return r.SARIF(w, "v1.2.3") })
@@ -244,6 +272,15 @@ func TestJUnit(t *testing.T) {
 		t.Error(text)
 	}
 	junit(Report{Files: []string{"a"}, Findings: []Finding{{File: "a", Message: "<&\"\x01", Fix: Fix{Text: "]]>"}}}}, Note)
+}
+
+type gitlabEntry struct {
+	Description, Fingerprint, Severity string
+	CheckName                          string `json:"check_name"`
+	Location                           struct {
+		Path  string
+		Lines struct{ Begin int }
+	}
 }
 
 // GitLab's report has an entry for each finding that is not ignored, and their fingerprints differ.

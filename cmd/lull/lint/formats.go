@@ -2,7 +2,6 @@ package lint
 
 import (
 	"bufio"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,29 +10,23 @@ import (
 	"io"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/lullgo/lull/internal/choice"
 )
 
 type document struct {
-	Version    int              `json:"version"`
-	Files      []string         `json:"files"`
-	Unreadable []string         `json:"unreadable"`
-	Skipped    []Skip           `json:"skipped"`
-	Errors     int              `json:"errors"`
-	Warnings   int              `json:"warnings"`
-	Notes      int              `json:"notes"`
-	Ignored    int              `json:"ignored"`
-	Findings   []Finding        `json:"findings"`
-	Rules      map[string]about `json:"rules"`
-}
-
-type about struct {
-	Severity Severity `json:"severity"`
-	Title    string   `json:"title"`
-	Why      string   `json:"why"`
-	Sources  []Source `json:"sources"`
+	Version    int             `json:"version"`
+	Files      []string        `json:"files"`
+	Unreadable []string        `json:"unreadable"`
+	Skipped    []Skip          `json:"skipped"`
+	Errors     int             `json:"errors"`
+	Warnings   int             `json:"warnings"`
+	Notes      int             `json:"notes"`
+	Ignored    int             `json:"ignored"`
+	Findings   []Finding       `json:"findings"`
+	Rules      map[string]Rule `json:"rules"`
 }
 
 // JSON writes the report as one JSON document, including the findings that are ignored.
@@ -41,11 +34,12 @@ func (r Report) JSON(w io.Writer) error {
 	d := document{
 		Version: 1, Files: some(r.Files), Unreadable: some(r.Unreadable), Skipped: some(r.Skipped),
 		Errors: r.Count(Error), Warnings: r.Count(Warning) - r.Count(Error), Notes: r.Count(Note) - r.Count(Warning),
-		Ignored: r.Ignored(), Findings: some(r.Findings), Rules: map[string]about{},
+		Ignored: r.Ignored(), Findings: some(r.Findings), Rules: map[string]Rule{},
 	}
 	for _, f := range r.Findings {
 		if rule, err := FindRule(f.Rule); err == nil {
-			d.Rules[f.Rule] = about{rule.Severity, rule.Title, paragraph(rule.Why), rule.Sources}
+			rule.Why = paragraph(rule.Why)
+			d.Rules[f.Rule] = rule
 		}
 	}
 	return encode(w, d)
@@ -66,104 +60,59 @@ func some[T any](l []T) []T {
 	return l
 }
 
-// The parts of SARIF (Static Analysis Results Interchange Format, OASIS, version 2.1.0) for a report.
-// https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool        sarifTool         `json:"tool"`
-		Invocations []map[string]bool `json:"invocations"`
-		ColumnKind  string            `json:"columnKind"`
-		Results     []sarifResult     `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name           string      `json:"name"`
-		Version        string      `json:"version,omitempty"`
-		InformationURI string      `json:"informationUri"`
-		Rules          []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID                   string              `json:"id"`
-		ShortDescription     sarifMessage        `json:"shortDescription"`
-		FullDescription      sarifMessage        `json:"fullDescription"`
-		Help                 sarifMessage        `json:"help"`
-		HelpURI              string              `json:"helpUri,omitempty"`
-		DefaultConfiguration map[string]Severity `json:"defaultConfiguration"`
-	}
-	sarifMessage struct {
-		Text     string `json:"text"`
-		Markdown string `json:"markdown,omitempty"`
-	}
-	sarifResult struct {
-		RuleID              string             `json:"ruleId"`
-		RuleIndex           int                `json:"ruleIndex"`
-		Level               Severity           `json:"level"`
-		Message             sarifMessage       `json:"message"`
-		Locations           []sarifLocation    `json:"locations"`
-		PartialFingerprints map[string]string  `json:"partialFingerprints,omitempty"`
-		Suppressions        []sarifSuppression `json:"suppressions,omitempty"`
-	}
-	sarifLocation struct {
-		PhysicalLocation struct {
-			ArtifactLocation map[string]string `json:"artifactLocation"`
-			Region           struct {
-				StartLine   int `json:"startLine"`
-				StartColumn int `json:"startColumn"`
-			} `json:"region"`
-		} `json:"physicalLocation"`
-	}
-	sarifSuppression struct {
-		Kind          string `json:"kind"`
-		Justification string `json:"justification"`
-	}
-)
+// An object is one of JSON, whose keys are written in the order of the alphabet.
+type object map[string]any
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-// SARIF writes the report in SARIF 2.1.0. Ignored findings are suppressed results. version is the program's; empty: it is left out.
+// SARIF writes the report in SARIF (Static Analysis Results Interchange Format, OASIS) 2.1.0. Ignored findings are suppressed
+// results. version is the program's; empty: it is left out.
+// https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 func (r Report) SARIF(w io.Writer, version string) error {
-	run := sarifRun{
-		Invocations: []map[string]bool{{"executionSuccessful": len(r.Unreadable) == 0}},
-		ColumnKind:  "unicodeCodePoints",
-		Results:     []sarifResult{},
-	}
-	run.Tool.Driver = sarifDriver{Name: "lull lint", Version: version, InformationURI: "https://github.com/lullgo/lull"}
-	index := map[string]int{}
+	rules, results, index := []object{}, []object{}, map[string]int{}
 	for i, rule := range catalogue() {
 		index[rule.ID] = i
-		s := sarifRule{
-			ID: rule.ID, ShortDescription: sarifMessage{Text: rule.Title}, FullDescription: sarifMessage{Text: paragraphs(rule.Why)[0]},
-			Help: sarifMessage{Text: rule.Explain(), Markdown: rule.Markdown()}, DefaultConfiguration: map[string]Severity{"level": rule.Severity},
+		about := object{
+			"id":                   rule.ID,
+			"shortDescription":     object{"text": rule.Title},
+			"fullDescription":      object{"text": paragraphs(rule.Why)[0]},
+			"help":                 object{"text": rule.Explain(), "markdown": rule.Markdown()},
+			"defaultConfiguration": object{"level": rule.Severity},
 		}
-		for _, source := range rule.Sources {
-			s.HelpURI = cmp.Or(s.HelpURI, source.URL)
+		if i := slices.IndexFunc(rule.Sources, func(s Source) bool { return s.URL != "" }); i >= 0 {
+			about["helpUri"] = rule.Sources[i].URL
 		}
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, s)
+		rules = append(rules, about)
 	}
 	for _, f := range r.Findings {
-		res := sarifResult{
-			RuleID: f.Rule, RuleIndex: index[f.Rule], Level: f.Severity,
-			Message:             sarifMessage{Text: f.inFull()},
-			Locations:           make([]sarifLocation, 1),
-			PartialFingerprints: map[string]string{"ruleAndField/v1": f.Rule + " " + f.Path},
+		result := object{
+			"ruleId": f.Rule, "ruleIndex": index[f.Rule], "level": f.Severity, "message": object{"text": f.inFull()},
+			"locations": []object{{"physicalLocation": object{
+				"artifactLocation": object{"uri": fileURI(f.File)},
+				"region":           object{"startLine": max(f.Line, 1), "startColumn": max(f.Column, 1)},
+			}}},
+			"partialFingerprints": object{"ruleAndField/v1": f.Rule + " " + f.Path},
 		}
-		at := &res.Locations[0].PhysicalLocation
-		at.ArtifactLocation = map[string]string{"uri": fileURI(f.File)}
-		at.Region.StartLine, at.Region.StartColumn = max(f.Line, 1), max(f.Column, 1)
 		if f.Ignored != nil {
 			kind := choice.Either(f.Ignored.By == "comment", "inSource", "external")
-			res.Suppressions = []sarifSuppression{{kind, f.Ignored.Reason}}
+			result["suppressions"] = []object{{"kind": kind, "justification": f.Ignored.Reason}}
 		}
-		run.Results = append(run.Results, res)
+		results = append(results, result)
 	}
-	return encode(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
+	driver := object{"name": "lull lint", "informationUri": "https://github.com/lullgo/lull", "rules": rules}
+	if version != "" {
+		driver["version"] = version
+	}
+	return encode(w, struct { // the version should come before what depends on it
+		Schema  string   `json:"$schema"`
+		Version string   `json:"version"`
+		Runs    []object `json:"runs"`
+	}{sarifSchema, "2.1.0", []object{{
+		"tool":        object{"driver": driver},
+		"invocations": []object{{"executionSuccessful": len(r.Unreadable) == 0}},
+		"columnKind":  "unicodeCodePoints",
+		"results":     results,
+	}}})
 }
 
 func (f Finding) inFull() string {
@@ -272,35 +221,26 @@ func (r Report) JUnit(w io.Writer, least Severity) error {
 	return err
 }
 
-// An entry of GitLab's code quality report, a subset of the format of Code Climate.
-// https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
-type gitlabEntry struct {
-	Description string `json:"description"`
-	CheckName   string `json:"check_name"`
-	Fingerprint string `json:"fingerprint"`
-	Severity    string `json:"severity"`
-	Location    struct {
-		Path  string `json:"path"`
-		Lines struct {
-			Begin int `json:"begin"`
-		} `json:"lines"`
-	} `json:"location"`
-}
-
 var gitlabSeverities = [severities]string{"info", "major", "critical"}
 
-// GitLab writes the findings that are not ignored as a code quality report. A finding keeps its fingerprint when its line moves.
+// GitLab writes the findings that are not ignored as a code quality report, a subset of the format of Code Climate. A finding
+// keeps its fingerprint when its line moves.
+// https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 func (r Report) GitLab(w io.Writer) error {
-	all := []gitlabEntry{}
+	all := []object{}
 	seen := map[string]int{}
 	for _, f := range r.heeded() {
-		e := gitlabEntry{Description: f.Message + ". Fix: " + f.Fix.Text, CheckName: f.Rule, Severity: gitlabSeverities[min(f.Severity, Error)]}
-		e.Location.Path, e.Location.Lines.Begin = slashed(f.File), max(f.Line, 1)
-		key := fmt.Sprintf("%q %q %q", f.Rule, e.Location.Path, f.Path)
+		file := slashed(f.File)
+		key := fmt.Sprintf("%q %q %q", f.Rule, file, f.Path)
 		seen[key]++
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", key, seen[key])) // several findings may be about one field
-		e.Fingerprint = hex.EncodeToString(sum[:16])
-		all = append(all, e)
+		all = append(all, object{
+			"description": f.Message + ". Fix: " + f.Fix.Text,
+			"check_name":  f.Rule,
+			"fingerprint": hex.EncodeToString(sum[:16]),
+			"severity":    gitlabSeverities[min(f.Severity, Error)],
+			"location":    object{"path": file, "lines": object{"begin": max(f.Line, 1)}},
+		})
 	}
 	return encode(w, all)
 }

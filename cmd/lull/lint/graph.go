@@ -11,15 +11,7 @@ type graph struct {
 	callers map[*dependency][]*call // calls that services answer, by dependency
 }
 
-func (p *pass) graph() graph {
-	if p.calls == nil {
-		g := p.newGraph()
-		p.calls = &g
-	}
-	return *p.calls
-}
-
-func (p *pass) newGraph() graph {
+func newGraph(services []*service) graph {
 	g := graph{back: map[*call]bool{}, last: map[*service]bool{}, callers: map[*dependency][]*call{}}
 	const (
 		underWay = 1
@@ -41,7 +33,7 @@ func (p *pass) newGraph() graph {
 		state[s] = seen
 		g.order = append(g.order, s)
 	}
-	for _, root := range p.services {
+	for _, root := range services {
 		if state[root] != seen {
 			visit(root)
 		}

@@ -139,6 +139,8 @@ func mistakes(file string, err error) []Finding {
 
 func (p *pass) run() {
 	p.gather()
+	p.graph = newGraph(p.services)
+	p.now = p.plan()
 	for i := range catalogue() {
 		p.rule = &catalogue()[i]
 		checks[p.rule.ID](p)
@@ -215,7 +217,6 @@ var directive = regexp.MustCompile(`(?:^|\s)(#\s*lint:(file-)?ignore)(?:\s+(\S+)
 func directives(file string, lines []string, all []Finding) []Finding {
 	var own []Finding
 	below, at := below(lines), locate(file, all)
-	done := map[scope]bool{} // whose findings are marked, so that each is marked once
 	for i, line := range lines {
 		m := directive.FindStringSubmatch(line)
 		if m == nil {
@@ -253,19 +254,18 @@ func directives(file string, lines []string, all []Finding) []Finding {
 				wrong(err.Error(), "write # lint:ignore RULE REASON, with why it does not matter here")
 				continue
 			}
-			found := at[scope{id, on}]
-			if !done[scope{id, on}] {
-				for _, f := range found {
-					if f.Ignored == nil {
-						f.Ignored = &Ignored{"comment", reason}
-					}
-				}
-			}
-			done[scope{id, on}] = true
-			if len(found) == 0 {
+			found, there := at[scope{id, on}]
+			if !there {
 				where := choice.Either(whole, "the file", fmt.Sprintf("line %d", on))
 				wrong(fmt.Sprintf("%s finds nothing in %s that could be ignored", id, where), "remove the comment")
+				continue
 			}
+			for _, f := range found {
+				if f.Ignored == nil {
+					f.Ignored = &Ignored{"comment", reason}
+				}
+			}
+			at[scope{id, on}] = nil // they are marked, each once
 		}
 	}
 	return append(all, own...)

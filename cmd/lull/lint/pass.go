@@ -59,9 +59,9 @@ type pass struct {
 	services     []*service
 	findings     []Finding
 
-	calls *graph // of the services; nil: not made yet
-	now   *plan  // without changes
-	plans int    // how many were made
+	graph graph // of the services
+	now   *plan // without changes
+	plans int   // how many were made
 }
 
 // report adds a finding about the field at path, with the severity of the rule.
@@ -70,16 +70,10 @@ func (p *pass) report(in *unit, path, message string, sum []Step, fix Fix) {
 }
 
 func (p *pass) reportAs(s Severity, in *unit, path, message string, sum []Step, fix Fix) {
-	line, column := in.place(path)
-	if in.set != nil {
-		var ok bool
-		if s, message, sum, ok = p.describeForOtherSystem(s, in, path, message, sum, fix); !ok {
-			return
-		}
-	}
-	f := Finding{
-		Rule: p.rule.ID, Severity: s, File: in.name, Line: line, Column: column, Path: path,
-		Message: message, Sum: sum, Fix: fix,
+	f := Finding{Rule: p.rule.ID, Severity: s, File: in.name, Path: path, Message: message, Sum: sum, Fix: fix}
+	f.Line, f.Column = in.place(path)
+	if in.set != nil && !p.translated(in, &f) {
+		return
 	}
 	if p.about != nil {
 		f.about = p.about.Name
@@ -87,22 +81,24 @@ func (p *pass) reportAs(s Severity, in *unit, path, message string, sum []Step, 
 	p.findings = append(p.findings, f)
 }
 
-// describeForOtherSystem returns a finding in the words of another system. ok is false if it is none there: convert, and not the file,
+// translated puts a finding into the words of another system. It returns false if it is none there: convert, and not the file,
 // sets a rate_limited_base that is above the cap.
-func (p *pass) describeForOtherSystem(s Severity, in *unit, path, message string, sum []Step, fix Fix) (Severity, string, []Step, bool) {
-	name, field := in.split(path)
+func (p *pass) translated(in *unit, f *Finding) bool {
+	name, field := in.split(f.Path)
 	d := p.named(in, name)
-	if d == nil || p.rule.ID == ruleCap || fix.unable || d.hasNoSettings() || d.unknown(field) || d.unknown("attempts") && slices.Contains(ofRetries, p.rule.ID) {
-		return s, message, sum, false
+	if d == nil || f.Rule == ruleCap || f.Fix.unable || d.hasNoSettings() || d.unknown(field) ||
+		d.unknown("attempts") && slices.Contains(ofRetries, f.Rule) {
+		return false
 	}
-	if !d.proved(p.rule.ID) {
-		s = Note
+	if !d.proved(f.Rule) {
+		f.Severity = Note
 	}
-	sum = slices.Clone(sum)
-	for i := range sum {
-		sum[i].What = d.inWords(sum[i].What)
+	f.Sum = slices.Clone(f.Sum)
+	for i := range f.Sum {
+		f.Sum[i].What = d.inWords(f.Sum[i].What)
 	}
-	return s, d.inWords(message), sum, true
+	f.Message = d.inWords(f.Message)
+	return true
 }
 
 func (p *pass) named(in *unit, name string) *dependency {

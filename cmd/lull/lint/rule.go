@@ -15,16 +15,17 @@ import (
 // A Rule is a check of policies and call graphs.
 type Rule struct {
 	// ID is its name in output, comments and flags, in lower case with "-" between words.
-	ID       string
-	Severity Severity
+	ID       string   `json:"-"`
+	Severity Severity `json:"severity"`
 	// Title is the meaning of a finding, in a line.
-	Title string
+	Title string `json:"title"`
 	// Why describes the consequences, and how the rule decides.
-	Why string
+	Why string `json:"why"`
 	// Sources are public primary sources.
-	Sources []Source
+	Sources []Source `json:"sources"`
 	// Bad is a file in which the rule finds something, Good one in which none does.
-	Bad, Good string
+	Bad  string `json:"-"`
+	Good string `json:"-"`
 
 	section string // of rules.md
 }

@@ -67,10 +67,9 @@ func retryNotIdempotent(p *pass, d *dependency) {
 func visibilityBelowHandler(p *pass, s *service) {
 	handler, steps := s.Handler, []Step{{"the handler runs for at most", pretty(s.Handler), ""}}
 	if handler == 0 {
-		stages := s.stages()
 		var l ledger
-		s.addUp(&l, stages)
-		handler, steps = together(stages), l.steps
+		s.addUp(&l)
+		handler, steps = l.sum, l.steps
 	}
 	if handler <= 0 || s.Visibility <= 0 || s.Visibility > handler {
 		return

@@ -13,7 +13,7 @@ import (
 const mostCircles = 20
 
 func callCycle(p *pass) {
-	g := p.graph()
+	g := p.graph
 	reported := 0
 	for _, s := range p.services {
 		for _, c := range s.calls {
@@ -44,7 +44,7 @@ const mostLeaves = 100
 
 func retriesInLayers(p *pass) {
 	p.systemsInLayers()
-	g := p.graph()
+	g := p.graph
 	ways := g.ways()
 	worst := map[leaf]*reach{}
 	var leaves []leaf

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lullgo/lull"
-	"github.com/lullgo/lull/internal/saturating"
 )
 
 type plan struct {
@@ -21,14 +20,8 @@ type plan struct {
 
 func (p *pass) plan() *plan {
 	p.plans++
-	return &plan{far: p.plans <= mostPlans, p: p, g: p.graph(), changed: map[*dependency]lull.Policy{}, known: map[*service]time.Duration{}}
-}
-
-func (p *pass) unchanged() *plan {
-	if p.now == nil {
-		p.now = p.plan()
-	}
-	return p.now
+	return &plan{p: p, g: p.graph, far: p.plans <= mostPlans,
+		changed: map[*dependency]lull.Policy{}, known: map[*service]time.Duration{}}
 }
 
 func (pl *plan) of(d *dependency) lull.Policy {
@@ -43,14 +36,8 @@ func (pl *plan) longestWork(s *service) (sum time.Duration) {
 	if known, ok := pl.known[s]; ok {
 		return known
 	}
-	defer func() { pl.known[s] = sum }()
-	for _, stage := range s.stages() {
-		var longest time.Duration
-		for _, c := range stage {
-			longest = max(longest, pl.took(c))
-		}
-		sum = saturating.Add(sum, longest)
-	}
+	sum, _ = s.inStages(pl.took)
+	pl.known[s] = sum
 	return sum
 }
 
@@ -92,7 +79,7 @@ func (pl *plan) settle() (promises Fix) {
 	if !pl.far {
 		return Fix{}
 	}
-	before := pl.p.unchanged()
+	before := pl.p.now
 	for _, above := range slices.Backward(pl.g.order) { // callees before callers
 		for _, c := range above.calls {
 			if s := c.answered; c.to != nil && s != nil && !pl.g.back[c] && pl.tooShort(c.to, s) && !before.tooShort(c.to, s) {
@@ -110,16 +97,12 @@ func (pl *plan) settle() (promises Fix) {
 
 // promises is the shortest SLO of s that leaves time for its calls, a third of it for each.
 func (pl *plan) promises(s *service) time.Duration {
-	var sum, most time.Duration
-	for _, stage := range s.stages() {
-		var longest time.Duration
-		for _, c := range stage {
-			if c.to != nil {
-				longest = max(longest, times(pl.of(c.to).WorstCase(), c.times()))
-			}
+	sum, most := s.inStages(func(c *call) time.Duration {
+		if c.to == nil {
+			return 0
 		}
-		sum, most = saturating.Add(sum, longest), max(most, longest)
-	}
+		return times(pl.of(c.to).WorstCase(), c.times())
+	})
 	return max(sum, times(most, sloPart))
 }
 
@@ -154,7 +137,7 @@ func callerGivesUpFirst(p *pass) {
 		d *dependency
 		s *service
 	}
-	now := p.unchanged()
+	now := p.now
 	done := map[pair]bool{}
 	for _, s := range now.g.order {
 		for _, c := range s.calls {
@@ -252,7 +235,7 @@ func (pl *plan) behind(d *dependency) (ok bool) {
 	if !pl.far {
 		return true
 	}
-	before := pl.p.unchanged()
+	before := pl.p.now
 	limit, _ := patience(pl.of(d))
 	for _, c := range pl.g.callers[d] {
 		if pl.tooShort(d, c.answered) && !before.tooShort(d, c.answered) && !pl.shorten(c.answered, limit) {

@@ -51,10 +51,6 @@ func backoffMissing(p *pass, d *dependency) {
 		l.steps, d.write("or leave backoff out: it means the same", fields...))
 }
 
-func spread(s backoff.Schedule, retry int) (lo, hi time.Duration) {
-	return shortest(s, retry), s.Max(retry)
-}
-
 func jitterMissing(p *pass, d *dependency) {
 	s := d.Policy.Backoff
 	if !d.retries() || s.Jitter != backoff.None {
@@ -62,7 +58,7 @@ func jitterMissing(p *pass, d *dependency) {
 	}
 	var l ledger
 	for n := 1; n < d.attempts(); n++ {
-		if _, hi := spread(s, n); hi >= leastWait && len(l.steps) < shown {
+		if hi := s.Max(n); hi >= leastWait && len(l.steps) < shown {
 			l.steps = append(l.steps, Step{fmt.Sprintf("wait %d, for every call that failed", n), "exactly " + pretty(hi), ""})
 		}
 	}
@@ -86,7 +82,7 @@ func jitterUseless(p *pass, d *dependency) {
 	}
 	first := true
 	for n := 1; n < d.attempts(); n++ {
-		lo, hi := spread(s, n)
+		lo, hi := shortest(s, n), s.Max(n)
 		if hi < leastWait {
 			continue
 		}

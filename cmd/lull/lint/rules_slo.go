@@ -59,17 +59,25 @@ func slowest(stage []*call) *call {
 	return slices.MaxFunc(stage, func(a, b *call) int { return cmp.Compare(a.worst(), b.worst()) })
 }
 
-// together is the longest time that all calls of s may take for one request.
-func together(stages [][]*call) (sum time.Duration) {
-	for _, stage := range stages {
-		sum = saturating.Add(sum, slowest(stage).worst())
+// inStages is the longest time of all calls of s for one request, and of one stage of them, if each takes as long as took says.
+func (s *service) inStages(took func(*call) time.Duration) (sum, most time.Duration) {
+	for _, stage := range s.stages() {
+		var longest time.Duration
+		for _, c := range stage {
+			longest = max(longest, took(c))
+		}
+		sum, most = saturating.Add(sum, longest), max(most, longest)
 	}
+	return sum, most
+}
+
+func (s *service) worst() time.Duration {
+	sum, _ := s.inStages((*call).worst)
 	return sum
 }
 
 func worstCaseOverSLO(p *pass, s *service) {
-	stages := s.stages()
-	sum := together(stages)
+	sum := s.worst()
 	if s.SLO <= 0 || sum <= s.SLO {
 		return
 	}
@@ -77,10 +85,10 @@ func worstCaseOverSLO(p *pass, s *service) {
 	if len(s.calls) == 1 && s.calls[0].times() == 1 {
 		l.steps = newTimeline(s.calls[0].to.Policy).explain()
 	} else {
-		s.addUp(&l, stages)
+		s.addUp(&l)
 	}
 	l.note("the SLO of %s is %s", s.Name, pretty(s.SLO))
-	share := s.SLO / time.Duration(max(sloPart, len(stages)))
+	share := s.SLO / time.Duration(max(sloPart, len(s.stages())))
 	kept := true // it can be, with shorter deadlines
 	pl := p.plan()
 	for _, c := range s.calls {
@@ -123,7 +131,8 @@ func (s *service) most(d *dependency) int {
 	return n
 }
 
-func (s *service) addUp(l *ledger, stages [][]*call) {
+func (s *service) addUp(l *ledger) {
+	stages := s.stages()
 	for i, stage := range stages {
 		c := slowest(stage)
 		what := "call " + c.what()
@@ -180,7 +189,7 @@ func (d *dependency) within(limit time.Duration) []string {
 }
 
 func worstCaseOverSLOThird(p *pass, s *service) {
-	if s.SLO <= 0 || together(s.stages()) > s.SLO { // then the other finding is there, and its fix mends this, too
+	if s.SLO <= 0 || s.worst() > s.SLO { // then the other finding is there, and its fix mends this, too
 		return
 	}
 	part := s.SLO / sloPart

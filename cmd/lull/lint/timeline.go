@@ -115,7 +115,13 @@ func (t timeline) explain() []Step {
 	var l ledger
 	t.attemptByAttempt(&l, t.attempts)
 	t.capNotReached(&l)
-	t.ending(&l)
+	if extra := t.asked() - l.sum; extra > 0 && l.sum < t.policy.WorstCase() {
+		l.add(extra, "%s instead, if the server limits the rate or asks for them (rate_limited_base %s, hint_limit %s)",
+			t.longerWaits(), pretty(t.policy.RateLimitedBase), pretty(t.policy.HintLimit))
+	}
+	if d := t.policy.Deadline; d > 0 {
+		l.cut(d, "the deadline ends the call")
+	}
 	return l.steps
 }
 
@@ -169,16 +175,6 @@ func (t timeline) capNotReached(l *ledger) {
 	wrong := saturating.Add(times(t.attempt(), t.attempts), times(s.Cap, t.attempts-1))
 	l.note("no wait reaches the cap of %s, so it is not %d × %s + %d × %s = %s",
 		pretty(s.Cap), t.attempts, pretty(t.attempt()), t.attempts-1, pretty(s.Cap), pretty(wrong))
-}
-
-func (t timeline) ending(l *ledger) {
-	if extra := t.asked() - l.sum; extra > 0 && l.sum < t.policy.WorstCase() {
-		l.add(extra, "%s instead, if the server limits the rate or asks for them (rate_limited_base %s, hint_limit %s)",
-			t.longerWaits(), pretty(t.policy.RateLimitedBase), pretty(t.policy.HintLimit))
-	}
-	if d := t.policy.Deadline; d > 0 {
-		l.cut(d, "the deadline ends the call")
-	}
 }
 
 func (t timeline) longerWaits() string {

@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
@@ -59,7 +57,9 @@ func printText(w io.Writer, t task, flown []battery.Outcome, all bool) error {
 		}
 	}
 	fmt.Fprintf(out, "\nDemands that are not met: %d\n", unmet)
-	left(out, rows)
+	if len(rows) > 1 { // more than the heading
+		term.Left(out, rows)
+	}
 
 	costs := []string{"attempts", "worst 10 s", "held"}
 	rows = [][]string{slices.Concat([]string{"world", t.plan.Judged.Name}, costs, []string{battery.None, "best", ""}, costs, []string{"back", battery.None, "quickest", ""})}
@@ -88,20 +88,10 @@ func printText(w io.Writer, t task, flown []battery.Outcome, all bool) error {
 		rows = append(rows, row)
 	}
 	fmt.Fprintf(out, "\nWorlds where a rival has more successes, or is quicker back: %d\n", beaten)
-	left(out, rows)
+	if len(rows) > 1 { // more than the heading
+		term.Left(out, rows)
+	}
 	return out.Flush()
-}
-
-// left prints rows with all columns to the left, unless there is only the heading.
-func left(out io.Writer, rows [][]string) {
-	if len(rows) == 1 {
-		return
-	}
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
-	}
-	t.Flush()
 }
 
 // costsOf returns what successes took: attempts a call, also in the worst ten seconds, and what was held, as a multiple of none's.

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/lullgo/lull/cmd/lull/convert"
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
@@ -134,11 +133,7 @@ func (f Command) list(w io.Writer) error {
 		}
 		return json.NewEncoder(w).Encode(choice.Each(convert.Formats(), func(f convert.Format) format { return format{f.String(), f.Title()} }))
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, each := range convert.Formats() {
-		fmt.Fprintf(t, "%s\t%s\n", each, each.Title())
-	}
-	return t.Flush()
+	return term.Left(w, choice.Each(convert.Formats(), func(f convert.Format) []string { return []string{f.String(), f.Title()} }))
 }
 
 // options reads the flags. If to is nil the files determine it.

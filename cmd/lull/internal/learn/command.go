@@ -23,8 +23,10 @@ import (
 	"github.com/lullgo/lull/cmd/lull/internal/learn/estimate"
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
 	"github.com/lullgo/lull/cmd/lull/internal/learn/source"
+	"github.com/lullgo/lull/cmd/lull/internal/simulate"
 	"github.com/lullgo/lull/cmd/lull/internal/simulate/report"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
+	"github.com/lullgo/lull/internal/choice"
 	"github.com/lullgo/lull/internal/problem"
 	"github.com/lullgo/lull/lab/scenario"
 	"github.com/lullgo/lull/lab/sim"
@@ -76,6 +78,13 @@ func (f Command) options() (source.Options, error) {
 	l.Check(!slices.ContainsFunc(f.Sources, prometheus) || f.From != "" && f.To != "", "--from or --to", "missing", "both, since a Prometheus is read")
 	l.Check(f.Format == "" || slices.Contains(source.Formats, o.Format), "--format", f.Format.Quoted(), strings.Join(source.Formats, ", "))
 	l.Check(!f.Ask || !slices.Contains(f.Sources, "-"), "--ask", "given for standard input", "sources that are files, because the answers are read from there")
+	for i, source := range f.Sources {
+		again := func(earlier string) bool { return earlier == source || isSame(earlier, source) }
+		l.Check(!slices.ContainsFunc(f.Sources[:i], again), source, "named twice", "each source once: its requests would count twice")
+		for _, file := range []cli.Text{f.Output, f.Report} {
+			l.Check(!isSame(string(file), source), string(file), "a source, and would be written over", "another file")
+		}
+	}
 	for _, field := range f.Field {
 		key, name, _ := strings.Cut(string(field), "=")
 		l.Check(key != "" && name != "", "--field", field.Quoted(), "KEY=NAME, such as duration=latency_ms")
@@ -86,17 +95,12 @@ func (f Command) options() (source.Options, error) {
 		l.Check(err == nil, "--zone", f.Zone.Quoted(), "a time zone such as UTC or Europe/Berlin")
 		o.Zone = zone
 	}
-	for _, t := range []struct {
-		flag string
-		text cli.Text
-		to   *time.Time
-	}{{"--from", f.From, &o.From}, {"--to", f.To, &o.To}} {
-		if t.text != "" {
-			var err error
-			*t.to, err = time.Parse(time.RFC3339, string(t.text))
-			l.Check(err == nil, t.flag, t.text.Quoted(), "a time such as 2026-11-29T14:00:00Z")
-		}
+	moment := func(flag string, text cli.Text) time.Time {
+		t, err := time.Parse(time.RFC3339, string(text))
+		l.Check(err == nil || text == "", flag, text.Quoted(), "a time such as 2026-11-29T14:00:00Z")
+		return t
 	}
+	o.From, o.To = moment("--from", f.From), moment("--to", f.To)
 	if f.Step != "" {
 		o.Step = cli.Duration(&l, "--step", f.Step, 100*time.Millisecond, time.Hour)
 	}
@@ -109,30 +113,17 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	for i, source := range f.Sources {
-		if slices.ContainsFunc(f.Sources[:i], func(s string) bool { return isSame(s, source) }) {
-			return cli.Fail(cli.Misused, fmt.Errorf("%s is named twice: its requests would count twice", source))
-		}
-	}
 	for _, file := range []cli.Text{f.Output, f.Report} {
 		if file != "" {
 			if err := cli.CanWrite(string(file)); err != nil {
 				return err
-			}
-			if i := slices.IndexFunc(f.Sources, func(s string) bool { return isSame(s, string(file)) }); i >= 0 {
-				return cli.Fail(cli.Misused, fmt.Errorf("%s is a source, and would be written over: want another file", file))
 			}
 		}
 	}
 	o.Stdin = env.Stdin
 	p := term.NewProgress(env.Stderr, env.Getenv, f.Quiet)
 	o.Progress = func(done, total int64) {
-		p.Show(func(time.Duration) string {
-			if total <= 0 {
-				return fmt.Sprintf("%d MB", done>>20)
-			}
-			return fmt.Sprintf("%d of %d MB", done>>20, total>>20)
-		})
+		p.Show(func(time.Duration) string { return fmt.Sprintf("%d of %d MB", done>>20, total>>20) })
 	}
 	data, err := source.Read(env.Context, f.Sources, o)
 	p.End()
@@ -157,10 +148,9 @@ func (f Command) Run(env cli.Env, ctx *kong.Context) error {
 	for _, sentence := range []string{w.Normal, w.Happened, w.Unknown} {
 		fmt.Fprint(env.Stdout, term.Fill("", sentence))
 	}
-	if n := len(w.Learned.Unknown); n > 0 && f.Output == "" {
-		fmt.Fprint(env.Stdout, term.Fill("", fmt.Sprintf("-o FILE writes %s about that, and --ask asks.", term.Counted(n, "question"))))
-	} else if n > 0 {
-		fmt.Fprint(env.Stdout, term.Fill("", fmt.Sprintf("The file has %s about that, and --ask asks.", term.Counted(n, "question"))))
+	if n := len(w.Learned.Unknown); n > 0 {
+		has := choice.Either(f.Output == "", "-o FILE writes ", "The file has ") + term.Counted(n, "question")
+		fmt.Fprint(env.Stdout, term.Fill("", has+" about that, and --ask asks."))
 	}
 	printProblems(env.Stdout, append(data.Problems, w.Problems...))
 	if f.Output != "" {
@@ -262,16 +252,10 @@ func pageOf(w estimate.World, text, command string) report.Page {
 		s.P50 = append(s.P50, time.Duration(max(o.P50[i], 0)*1e9))
 		s.P99 = append(s.P99, time.Duration(max(o.P99[i], 0)*1e9))
 	}
-	p := report.Page{
+	return report.Page{
 		Scenario: w.Scenario, ScenarioYAML: text, Command: command, Version: cli.Version(), Measured: true,
+		Windows:   simulate.Windows(w.Scenario),
 		Summaries: []sim.Summary{{Contender: sim.Contender{Name: "measured"}, Results: []sim.Result{{Series: s}}}},
 		Notes:     []string{w.Normal, w.Happened, w.Unknown, "0 s is " + w.Learned.Zero + "."},
 	}
-	for _, service := range w.Scenario.Services {
-		for _, f := range service.Faults {
-			p.Windows = append(p.Windows, report.Window{From: f.At, To: f.At + f.For, Kind: "fault", Mark: f.Kind.String(), What: service.Name + ": " + f.Kind.String()})
-		}
-	}
-	slices.SortFunc(p.Windows, func(a, b report.Window) int { return cmp.Compare(a.From, b.From) })
-	return p
 }

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/lullgo/lull/cmd/lull/internal/cli"
 	"github.com/lullgo/lull/cmd/lull/internal/term"
@@ -133,7 +132,8 @@ func (f Command) lint(env cli.Env) (fixed []fixedFile, err error) {
 		_, err = io.WriteString(env.Stdout, rule.Explain())
 		return nil, cli.Fail(exitWrong, err)
 	case f.Rules:
-		return nil, cli.Fail(exitWrong, printRules(env.Stdout))
+		row := func(r lint.Rule) []string { return []string{r.ID, r.Severity.String(), r.Title} }
+		return nil, cli.Fail(exitWrong, term.Left(env.Stdout, choice.Each(lint.Rules(), row)))
 	}
 	l, err := f.linting()
 	l.style = term.StyleOf(env.Stdout, env.Getenv)
@@ -220,12 +220,4 @@ func mistakes(files []lint.File) error {
 		}
 	}
 	return errors.Join(all...)
-}
-
-func printRules(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, r := range lint.Rules() {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", r.ID, r.Severity, r.Title)
-	}
-	return t.Flush()
 }

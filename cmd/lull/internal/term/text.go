@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/lullgo/lull/internal/choice"
@@ -129,6 +130,15 @@ func Table(out io.Writer, rows [][]string, most int) {
 		}
 		from = to
 	}
+}
+
+// Left prints rows with all columns to the left.
+func Left(out io.Writer, rows [][]string) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	return t.Flush()
 }
 
 // Bars are the heights of a bar, the lowest first.

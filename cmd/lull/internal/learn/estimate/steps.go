@@ -112,7 +112,7 @@ func added(parts []*observed.Series, least time.Duration) *observed.Series {
 	all.Step *= max((least+all.Step-1)/all.Step, 1)
 	all.Points = make([]observed.Point, (to.Sub(from)+all.Step-1)/all.Step)
 	for i := range all.Points {
-		all.Points[i] = observed.Point{Missing: true, Ended: map[string]*observed.Bars{}}
+		all.Points[i] = observed.Point{Missing: true}
 	}
 	for _, p := range parts {
 		all.Processes += p.Processes
@@ -136,18 +136,7 @@ func add(p, q *observed.Point) {
 	plus(&p.Retries, q.Retries)
 	p.Missing = false
 	for code, bars := range q.Ended {
-		b := p.Ended[code]
-		if b == nil {
-			b = &observed.Bars{}
-			p.Ended[code] = b
-		}
-		if len(b.Counts) == 0 {
-			b.Counts = make([]float64, len(bars.Counts))
-		}
-		for i, n := range bars.Counts {
-			b.Counts[i] += n
-		}
-		b.N += bars.N
+		p.Add(code, bars, 1)
 	}
 }
 

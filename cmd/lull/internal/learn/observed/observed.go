@@ -58,6 +58,30 @@ type Bars struct {
 	N      float64
 }
 
+// Bars returns those of an outcome, with so many counts. It adds what is not there.
+func (p *Point) Bars(outcome string, counts int) *Bars {
+	if p.Ended == nil {
+		p.Ended = map[string]*Bars{}
+	}
+	if p.Ended[outcome] == nil {
+		p.Ended[outcome] = &Bars{}
+	}
+	b := p.Ended[outcome]
+	if len(b.Counts) == 0 && counts > 0 {
+		b.Counts = make([]float64, counts)
+	}
+	return b
+}
+
+// Add adds a share of more to an outcome.
+func (p *Point) Add(outcome string, more *Bars, share float64) {
+	b := p.Bars(outcome, len(more.Counts))
+	b.N += share * more.N
+	for i, n := range more.Counts {
+		b.Counts[i] += share * n
+	}
+}
+
 // A Source is something that was read.
 type Source struct {
 	Name        string

@@ -30,21 +30,16 @@ type seriesOf struct {
 	service, host string
 }
 
-// A bin is what is counted as one number: the step since epoch (35 bits: a century of 100 ms), the number of the series (8), the outcome
-// of what ended in it (10), and the bar of observed.ExactEdges (11). What began has no bar, and beginnings or resends for an outcome.
-type bin uint64
+// A bin is what is counted as one number: the step since epoch, the number of the series, the outcome of what ended in it, and
+// the bar of observed.ExactEdges. What began has no bar, and beginnings or resends for an outcome.
+type bin struct {
+	step                 int64
+	series, outcome, bar int16
+}
 
 var epoch = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func binOf(step int64, series, outcome, bar int) bin {
-	return bin(step)<<29 | bin(series)<<21 | bin(outcome)<<11 | bin(bar)
-}
-
-func (b bin) step() int64  { return int64(b >> 29) }
-func (b bin) series() int  { return int(b >> 21 & (maxSeries - 1)) }
-func (b bin) outcome() int { return int(b >> 11 & 1023) }
-func (b bin) bar() int     { return int(b & 2047) }
-func (b bin) ended() bool  { return b.outcome() > resends }
+func (b bin) ended() bool { return b.outcome > resends }
 
 // A request has ended, or an attempt of one.
 type request struct {
@@ -68,7 +63,7 @@ const (
 )
 
 const (
-	maxSeries = 1 << 8
+	maxSeries = 253
 	maxBins   = 1 << 20  // in memory, before steps get longer
 	maxFloats = 12 << 20 // in Points
 	maxPoints = 3600
@@ -91,12 +86,12 @@ func newCollector(kind string, step time.Duration) *collector {
 
 // seriesFor returns the number of a series. The host gets a name that tells nothing. Of too many services and hosts the last are one.
 func (c *collector) seriesFor(r *reader, s seriesOf) int {
-	if len(c.series) >= maxSeries-3 {
-		r.problem("series", fmt.Sprintf("there are more than %d services and hosts: this one and others are counted as one", maxSeries-3))
-		s.service, s.host = "", ""
-	}
 	if i, ok := c.known[s]; ok {
 		return i
+	}
+	if rest := (seriesOf{side: s.side}); len(c.series) >= maxSeries && s != rest {
+		r.problem("series", fmt.Sprintf("there are more than %d services and hosts: this one and others are counted as one", maxSeries))
+		return c.seriesFor(r, rest)
 	}
 	c.known[s] = len(c.series)
 	if s.host != "" {
@@ -113,11 +108,11 @@ func (c *collector) add(series int, r *request) {
 	end, step := r.ended.Sub(epoch), c.steps[0]
 	c.precision = min(c.precision, r.precision)
 	bar, _ := slices.BinarySearch(observed.ExactEdges, r.took.Seconds())
-	c.counts[binOf(int64(end/step), series, r.outcome, bar)]++
-	began := int64((end - r.took) / step)
-	c.counts[binOf(began, series, beginnings, 0)]++
-	if r.retry {
-		c.counts[binOf(began, series, resends, 0)]++
+	c.counts[bin{int64(end / step), int16(series), int16(r.outcome), int16(bar)}]++
+	began := bin{step: int64((end - r.took) / step), series: int16(series), outcome: beginnings}
+	c.counts[began]++
+	if began.outcome = resends; r.retry {
+		c.counts[began]++
 	}
 	for len(c.counts) > maxBins && len(c.steps) > 1 {
 		c.coarsen()
@@ -129,7 +124,8 @@ func (c *collector) coarsen() {
 	times, before := int64(c.steps[1]/c.steps[0]), c.counts
 	c.steps, c.counts = c.steps[1:], make(map[bin]uint32, len(before)/2)
 	for at, n := range before {
-		c.counts[binOf(at.step()/times, at.series(), at.outcome(), at.bar())] += n
+		at.step /= times
+		c.counts[at] += n
 	}
 }
 
@@ -149,27 +145,21 @@ func (c *collector) finish(r *reader) error {
 	for i, of := range c.series {
 		all[i] = &observed.Series{Side: of.side, Service: of.service, Host: of.host, Source: c.kind, Start: epoch.Add(time.Duration(first) * c.steps[0]), Step: c.steps[0],
 			Points: make([]observed.Point, last-first+1), Edges: edges, Exact: true, Resolution: c.resolution}
-		for j := range all[i].Points {
-			all[i].Points[j].Ended = map[string]*observed.Bars{}
-		}
 	}
 	for at, n := range c.counts {
-		if at.step() < first { // something began in it that ended later
+		if at.step < first { // something began in it that ended later
 			continue
 		}
-		p := &all[at.series()].Points[at.step()-first]
-		switch at.outcome() {
+		p := &all[at.series].Points[at.step-first]
+		switch at.outcome {
 		case beginnings:
 			p.Began += float64(n)
 		case resends:
 			p.Retries += float64(n)
 		default:
-			name := outcomeName(at.outcome())
-			if p.Ended[name] == nil {
-				p.Ended[name] = &observed.Bars{Counts: make([]float64, len(edges)+1)}
-			}
-			p.Ended[name].Counts[barOf[at.bar()]] += float64(n)
-			p.Ended[name].N += float64(n)
+			b := p.Bars(outcomeName(int(at.outcome)), len(edges)+1)
+			b.Counts[barOf[at.bar]] += float64(n)
+			b.N += float64(n)
 		}
 	}
 	var spans []span
@@ -204,7 +194,7 @@ func (c *collector) leaveStrays(r *reader) {
 	ended := map[int64]int64{}
 	for at, n := range c.counts {
 		if at.ended() {
-			ended[at.step()] += int64(n)
+			ended[at.step] += int64(n)
 		}
 	}
 	var before, from, n, first, last, most int64
@@ -218,7 +208,7 @@ func (c *collector) leaveStrays(r *reader) {
 		}
 	}
 	maps.DeleteFunc(c.counts, func(at bin, n uint32) bool {
-		stray := at.step() > last || at.step() < first
+		stray := at.step > last || at.step < first
 		for i := uint32(0); i < n && stray && at.ended(); i++ {
 			r.problem("stray", "requests ended more than a day before or after most others, and are not used: the clock may have jumped, "+
 				"or the logs are of several days: choose a part of the time (from, to)")
@@ -233,8 +223,9 @@ func (c *collector) extent() (first, last int64, histograms int) {
 	all := map[bin]bool{}
 	for at := range c.counts {
 		if at.ended() {
-			first, last = min(first, at.step()), max(last, at.step())
-			all[at-bin(at.bar())] = true
+			first, last = min(first, at.step), max(last, at.step)
+			at.bar = 0
+			all[at] = true
 		}
 	}
 	return first, last, len(all)
@@ -267,27 +258,27 @@ func setMissing(s *observed.Series, spans []span) {
 // edges returns the edges of all series, which bar each bar of ExactEdges becomes, and how long 99.9 % took at most. Edges between
 // which nothing ever is are left out. Bars are as wide as the times are exact: 3 ms of a log with milliseconds is from 2.5 to 3.5, or to 4 if
 // they are cut off.
-func (c *collector) edges() (edges []float64, barOf map[int]int, longest time.Duration) {
+func (c *collector) edges() (edges []float64, barOf map[int16]int, longest time.Duration) {
 	appendEdge := func(e float64) {
 		if last := len(edges) - 1; e > 0 && (last < 0 || edges[last] < e-1e-9) {
 			edges = append(edges, e)
 		}
 	}
-	durations, all := map[int]float64{}, 0.
+	durations, all := map[int16]float64{}, 0.
 	for at, n := range c.counts {
 		if at.ended() {
-			durations[at.bar()] += float64(n)
+			durations[at.bar] += float64(n)
 			all += float64(n)
 		}
 	}
-	barOf = map[int]int{}
+	barOf = map[int16]int{}
 	unit, n := c.precision.Seconds(), 0.
 	for _, bar := range slices.Sorted(maps.Keys(durations)) {
 		from, to := 0., math.Inf(1)
 		if bar > 0 {
 			from = observed.ExactEdges[bar-1]
 		}
-		if bar < len(observed.ExactEdges) {
+		if int(bar) < len(observed.ExactEdges) {
 			to = observed.ExactEdges[bar]
 		}
 		if n < .999*all {

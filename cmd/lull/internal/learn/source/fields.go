@@ -62,7 +62,7 @@ var knownNames = map[column]string{
 	service: "service dependency upstream_cluster upstream_cluster_raw %b", host: "upstream_host %s", attempt: "attempt", attempts: "attempts",
 	listTook: "upstream_response_time target_processing_time urt ups_rt ut", listStatus: "upstream_status target_status_code us ust",
 	listHost: "upstream_addr target uaddr",
-	flags:    "response_flags", endedBy: "%ts %tsc", lost: "lost_lines", door: "door",
+	flags:    "response_flags", endedBy: "%ts %tsc", lost: "lost_lines", door: "door", rest: "rest",
 }
 
 var units = map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": 1}
@@ -109,16 +109,16 @@ func (r *reader) fieldFor(name string) field {
 	return f
 }
 
-// lacking returns what must be in a line, and is none of the fields; timed: durations are.
-func lacking(all []field) (what string, timed bool) {
+// lacking returns what must be in a line, and is none of the fields, and which of the two texts says how it is called.
+func lacking(all []field, time, code string) (what, want string) {
 	has := func(c column) bool { return slices.ContainsFunc(all, func(f field) bool { return f.column == c }) }
 	switch {
 	case !has(ended) && !has(began):
-		what = "time"
+		return "time", time
 	case !has(status):
-		what = "status"
+		return "status", code
 	}
-	return what, has(took) || has(ended) && has(began)
+	return "", ""
 }
 
 // A row has the values of a line.
@@ -130,7 +130,8 @@ type row struct {
 }
 
 func (w *row) set(f field, value []byte) {
-	if len(value) == 0 || w.values[f.column] != nil && w.ranks[f.column] <= f.rank {
+	nothing := len(value) == 0 || string(value) == "-" && f.column != status
+	if nothing || w.values[f.column] != nil && w.ranks[f.column] <= f.rank {
 		return
 	}
 	if f.column != skipped {
@@ -159,8 +160,7 @@ func (r *rows) readCSV(text *bufio.Reader) error {
 			return err
 		}
 		if wrong := (*csv.ParseError)(nil); errors.As(err, &wrong) {
-			r.problem(wrong.Err.Error(), wrong.Err.Error())
-			return nil
+			return r.unused(wrong.Err.Error(), wrong.Err.Error())
 		}
 		r.row = row{}
 		for i, value := range record {
@@ -174,10 +174,8 @@ func (r *rows) readCSV(text *bufio.Reader) error {
 
 // commaOf returns what separates the names in the first line of CSV.
 func commaOf(line []byte) rune {
-	for _, c := range ";\t" {
-		if bytes.ContainsRune(line, c) && !bytes.ContainsRune(line, ',') {
-			return c
-		}
+	if i := bytes.IndexAny(line, ";\t"); i >= 0 && bytes.IndexByte(line, ',') < 0 {
+		return rune(line[i])
 	}
 	return ','
 }
@@ -192,23 +190,14 @@ func (r *rows) header(names []string, err error) (all []field, _ error) {
 			err = fmt.Errorf("there is no column %q (--field %s): want one of %s", name, key, strings.Join(names, ", "))
 		}
 	}
-	what, timed := lacking(all)
-	switch {
-	case err != nil:
-	case what != "":
-		err = fmt.Errorf("no column has the %s: want %s, or --field %[1]s=NAME", what,
-			map[string]string{"time": "time, start or timestamp", "status": "status or code"}[what])
-	case !timed:
-		return nil, r.noDuration()
-	default:
-		return all, nil
+	if what, want := lacking(all, "time, start or timestamp", "status or code"); err == nil && what != "" {
+		err = fmt.Errorf("no column has the %s: want %s, or --field %[1]s=NAME", what, want)
 	}
-	return nil, fmt.Errorf("%s: line %d: %w", r.name, r.line, err)
+	return all, err
 }
 
 // readJSON reads lines of JSON.
 func (r *rows) readJSON(text *bufio.Reader) error {
-	known := map[string]field{}
 	return r.eachLine(text, json.Valid, func(line []byte) error {
 		r.row = row{}
 		if line = bytes.Trim(line, "[], \t"); len(line) == 0 { // an array with an object in each line
@@ -216,38 +205,30 @@ func (r *rows) readJSON(text *bufio.Reader) error {
 		}
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(line, &object); err != nil {
-			r.problem("json", "the line is not an object of JSON: "+err.Error())
-			return nil
+			return r.unused("json", "the line is not an object of JSON: "+err.Error())
 		}
-		r.setObject("", object, known)
+		r.setObject("", object)
 		return r.use()
 	})
 }
 
 // setObject sets the values that are known. Names of nested ones have dots.
-func (r *rows) setObject(path string, object map[string]json.RawMessage, known map[string]field) {
+func (r *rows) setObject(path string, object map[string]json.RawMessage) {
 	for name, value := range object {
 		name = path + name
-		f, ok := known[name]
-		if !ok {
-			if f = r.fieldFor(name); len(known) < 1000 {
-				known[name] = f
-			}
-		}
+		f := r.fieldFor(name)
 		var text string
 		var nested map[string]json.RawMessage
 		switch {
 		case f.unit != 0 && f.column == skipped:
 			r.set(f, value)
 		case value[0] == '{' && strings.Count(name, ".") < 8:
-			if json.Unmarshal(value, &nested) == nil {
-				r.setObject(name+".", nested, known)
-			}
+			_ = json.Unmarshal(value, &nested) // it is valid: so is all around it
+			r.setObject(name+".", nested)
 		case f.column == skipped || string(value) == "null" || (value[0] == '[') != (f.column == attempts):
 		case value[0] == '"':
-			if json.Unmarshal(value, &text) == nil {
-				r.set(f, []byte(text))
-			}
+			_ = json.Unmarshal(value, &text)
+			r.set(f, []byte(text))
 		default:
 			r.set(f, value)
 		}

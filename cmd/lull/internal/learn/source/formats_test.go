@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
+	"github.com/lullgo/lull/internal/check"
 	"github.com/lullgo/lull/internal/must"
 )
 
@@ -323,4 +324,14 @@ func TestCoarsen(t *testing.T) {
 			t.Fatalf("steps of %v: %d began, %d ended", c.steps[0], began, ended)
 		}
 	}
+}
+
+// The address of a service is no name that a world may have. Others stay.
+func TestAddressesAreNoNames(t *testing.T) {
+	for address, want := range map[string]string{"10.0.0.7": "service-1", "10.0.0.7:8080": "service-1", "[::1]:80": "service-1", "::1": "service-1", "shop": "shop", "shop:80": "shop:80", "10": "10"} {
+		d := mustRead(t, fmt.Sprintf(`{"time":"2026-11-29T12:00:00Z","ms":5,"status":200,"service":%q}`+"\n", address), Options{})
+		check.Equal(t, d.Series[0].Service, want, "name of %s", address)
+	}
+	d := mustRead(t, `{"time":"2026-11-29T12:00:00Z","ms":5,"status":200,"service":"10.0.0.7"}`+"\n", Options{Service: "10.0.0.7"})
+	check.Equal(t, d.Series[0].Service, "10.0.0.7", "a name that the user has given")
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lullgo/lull/internal/must"
 )
 
 // A logFormat is the way in which a server writes lines: a text before each field, and one after the last.
@@ -29,12 +31,14 @@ const (
 
 // logFormats are those that are recognised.
 var logFormats = map[string][]logFormat{
-	"nginx":   {mustFormat(combined + `"$rest`)},
-	"envoy":   {mustFormat(envoyHead + istioMiddle + envoyTail + ` %UPSTREAM_CLUSTER% `), mustFormat(envoyHead + envoyTail)},
-	"haproxy": {mustFormat(`%ci:%cp [%tr] %ft %b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %CC %CS %tsc %ac/`)},
-	"alb": {mustFormat(`$type $time $elb $client $target $request_processing_time $target_processing_time $response_processing_time $elb_status_code $target_status_code ` +
-		`$received_bytes $sent_bytes "$request" "$user_agent" $ssl_cipher $ssl_protocol $target_group_arn "$trace_id" "$domain_name" "$chosen_cert_arn" ` +
-		`$matched_rule_priority $request_creation_time `)},
+	"nginx": {must.Have(newLogFormat(combined + `"$rest`))},
+	"envoy": {must.Have(newLogFormat(envoyHead + istioMiddle + envoyTail + ` %UPSTREAM_CLUSTER% `)),
+		must.Have(newLogFormat(envoyHead + envoyTail))},
+	"haproxy": {must.Have(newLogFormat(`%ci:%cp [%tr] %ft %b/%s %TR/%Tw/%Tc/%Tr/%Ta %ST %B %CC %CS %tsc %ac/`))},
+	"alb": {must.Have(newLogFormat(`$type $time $elb $client $target $request_processing_time $target_processing_time ` +
+		`$response_processing_time $elb_status_code $target_status_code $received_bytes $sent_bytes "$request" "$user_agent" ` +
+		`$ssl_cipher $ssl_protocol $target_group_arn "$trace_id" "$domain_name" "$chosen_cert_arn" ` +
+		`$matched_rule_priority $request_creation_time `))},
 }
 
 // A variable is $name or ${name} of nginx, %NAME%, %NAME(X):9% of Envoy, or %name, %{+Q}name, %[expression] of HAProxy.
@@ -42,14 +46,6 @@ var (
 	variable = regexp.MustCompile(`\$\{?(\w+)\}?|%(?:\{[^}]*\})?(?:\[[^\]]*\]|(\w+)(?:\([^)]*\)(?::\d+)?)?%?)`)
 	quoted   = regexp.MustCompile(`%\{[^}]*\+Q[^}]*\}(\w+|\[[^\]]*\])`)
 )
-
-func mustFormat(format string) logFormat {
-	f, err := newLogFormat(format)
-	if err != nil {
-		panic(err)
-	}
-	return f
-}
 
 func newLogFormat(format string) (f logFormat, err error) {
 	format = quoted.ReplaceAllString(format, `"%$1"`)
@@ -62,17 +58,13 @@ func newLogFormat(format string) (f logFormat, err error) {
 		if format[at[0]] == '%' && format[at[1]-1] != '%' {
 			name = "%" + name
 		}
-		one := knownField(name)
-		if name == "rest" {
-			one.column = rest
-		}
-		f.texts, f.fields = append(f.texts, []byte(format[end:at[0]])), append(f.fields, one)
+		f.texts, f.fields = append(f.texts, []byte(format[end:at[0]])), append(f.fields, knownField(name))
 		end = at[1]
 	}
 	f.texts = append(f.texts, []byte(format[end:]))
-	if what, _ := lacking(f.fields); what != "" {
-		err = fmt.Errorf("log format %q has no %s: want %s", format, what,
-			map[string]string{"time": "$msec, $time_iso8601, $time_local, %START_TIME% or %tr", "status": "$status, %RESPONSE_CODE% or %ST"}[what])
+	what, want := lacking(f.fields, "$msec, $time_iso8601, $time_local, %START_TIME% or %tr", "$status, %RESPONSE_CODE% or %ST")
+	if what != "" {
+		err = fmt.Errorf("log format %q has no %s: want %s", format, what, want)
 	}
 	return f, err
 }
@@ -128,9 +120,6 @@ func listEnd(text []byte) int {
 
 // splitList returns the values of a list.
 func splitList(list []byte) [][]byte {
-	if bytes.IndexByte(list, ' ') < 0 && len(list) > 0 {
-		return [][]byte{list}
-	}
 	return bytes.FieldsFunc(bytes.ReplaceAll(list, []byte(" : "), []byte(", ")), func(c rune) bool { return c == ',' || c == ' ' })
 }
 
@@ -139,14 +128,13 @@ func (f *logFormat) fits(line []byte) bool {
 	var w row
 	found := f.split(afterSyslog(line), &w)
 	at := bytes.TrimLeft(slices.Concat(w.values[ended], w.values[began]), "[")
-	_, ok := outcomeOf(w.values[status])
-	return found && ok && len(at) > 8 && isDigits(at[:2])
+	return found && outcomeOf(w.values[status]) != 0 && len(at) > 8 && isDigits(at[:2])
 }
 
 // formatsOf returns the formats that the lines of a log may have.
 func (r *reader) formatsOf(kind string) []logFormat {
 	if kindOf(r.LogFormat) == kind {
-		return []logFormat{mustFormat(r.LogFormat)} // it was checked
+		return []logFormat{must.Have(newLogFormat(r.LogFormat))} // it was checked
 	}
 	return logFormats[kind]
 }
@@ -156,9 +144,6 @@ func (r *rows) readLines(text *bufio.Reader) error {
 	kind := r.c.kind
 	formats, want := r.formatsOf(kind), "the line is not one of "+kind
 	if kindOf(r.LogFormat) == kind {
-		if _, timed := lacking(formats[0].fields); !timed {
-			return r.noDuration()
-		}
 		want += " in the log format"
 	}
 	return r.eachLine(text, nil, func(line []byte) error {
@@ -166,8 +151,7 @@ func (r *rows) readLines(text *bufio.Reader) error {
 			line = afterSyslog(line)
 		}
 		if !slices.ContainsFunc(formats, func(f logFormat) bool { return f.split(line, &r.row) }) {
-			r.problem("format", want)
-			return nil
+			return r.unused("format", want)
 		}
 		r.guess(r.values[rest])
 		return r.use()

@@ -17,15 +17,17 @@ import (
 type metrics struct {
 	all     map[string]*metric // by name and labels
 	started map[string]int64   // the first sample of each process
+	names   map[string]string  // of services that are known by their address
 }
 
 // A metric is a counter or a histogram with its labels.
 type metric struct {
-	base    string // its name without endings
-	who     seriesOf
-	outcome string
-	process string // which process measured
-	samples []sample
+	base      string // its name without endings
+	who       seriesOf
+	isAddress bool // the service's name is its address, until all is read
+	outcome   string
+	process   string // which process measured
+	samples   []sample
 }
 
 // A sample is what was read at one time.
@@ -88,7 +90,11 @@ func (r *reader) addSample(name string, labels map[string]string, s sample) {
 		key := fmt.Sprint(whole, i)
 		m := r.metrics.all[key]
 		if m == nil {
-			m = &metric{base: base, who: seriesOf{side: rule.side, service: r.serviceOf(rule.service, labels)}, outcome: rule.outcome(labels), process: process}
+			m = &metric{base: base, who: seriesOf{side: rule.side, service: r.Service}, outcome: rule.outcome(labels), process: process}
+			if i := slices.IndexFunc(rule.service, func(label string) bool { return labels[label] != "" }); i >= 0 {
+				m.who.service = labels[rule.service[i]]
+				m.isAddress = r.Service == "" && slices.Contains(addresses, rule.service[i])
+			}
 			if m.outcome == "" || r.leavesOut(at, m.who.service) {
 				continue
 			}
@@ -96,22 +102,6 @@ func (r *reader) addSample(name string, labels map[string]string, s sample) {
 		}
 		r.put(m, s, cmp.Or(unit, rule.unit))
 	}
-}
-
-// serviceOf returns the name of a service; of an address one that tells nothing, unless the user has named it.
-func (r *reader) serviceOf(names []string, labels map[string]string) string {
-	i := slices.IndexFunc(names, func(label string) bool { return labels[label] != "" })
-	if i < 0 {
-		return r.Service
-	}
-	name := labels[names[i]]
-	if r.Service != "" || !slices.Contains(addresses, names[i]) {
-		return name
-	}
-	if r.addresses[name] == "" {
-		r.addresses[name] = fmt.Sprintf("service-%d", len(r.addresses)+1)
-	}
-	return r.addresses[name]
 }
 
 // put adds a sample, or a part of one.
@@ -158,11 +148,13 @@ func (m *metrics) finish(r *reader) error {
 	if len(m.all) == 0 {
 		return nil
 	}
-	m.name(r.addresses)
 	groups := map[seriesOf][]*metric{}
 	var times, between []int64
 	for _, key := range slices.Sorted(maps.Keys(m.all)) {
 		one := m.all[key]
+		if one.isAddress {
+			one.who.service = r.nameOf(one.who.service)
+		}
 		groups[one.who] = append(groups[one.who], one)
 		one.samples = slices.DeleteFunc(one.samples, func(s sample) bool { return !s.usable(r) })
 		for i := 1; i < len(one.samples); i++ {
@@ -218,9 +210,6 @@ type group struct {
 
 func (g *group) make(spans []span) bool {
 	processes, has := map[string]bool{}, map[string]bool{}
-	for i := range g.s.Points {
-		g.s.Points[i] = observed.Point{Began: -1, Retries: -1, Ended: map[string]*observed.Bars{}}
-	}
 	g.setEdges()
 	for _, m := range g.all {
 		processes[m.process], has[m.outcome] = true, true
@@ -230,11 +219,9 @@ func (g *group) make(spans []span) bool {
 	}
 	for i := range g.s.Points {
 		p := &g.s.Points[i]
+		p.Began, p.Retries = -1, -1
 		if has[retried] {
-			p.Retries = 0
-		}
-		if b := p.Ended[retried]; b != nil {
-			p.Retries = b.N
+			p.Retries = p.Bars(retried, 0).N
 		}
 		delete(p.Ended, retried)
 		g.divide(p)
@@ -307,7 +294,7 @@ func (g *group) use(m *metric, i int) {
 		return
 	}
 	for j := max(0, (from-start)/step); j < n && start+j*step < s.at && from < s.at && grown.N > 0; j++ {
-		addShare(&g.s.Points[j], m.outcome, grown, float64(min(s.at, start+(j+1)*step)-max(from, start+j*step))/float64(s.at-from))
+		g.s.Points[j].Add(m.outcome, grown, float64(min(s.at, start+(j+1)*step)-max(from, start+j*step))/float64(s.at-from))
 	}
 }
 
@@ -334,21 +321,6 @@ func (g *group) bars(s *sample) *observed.Bars {
 	return b
 }
 
-func addShare(p *observed.Point, outcome string, more *observed.Bars, share float64) {
-	b := p.Ended[outcome]
-	if b == nil {
-		b = new(observed.Bars)
-		p.Ended[outcome] = b
-	}
-	b.N += share * more.N
-	if b.Counts == nil && more.Counts != nil {
-		b.Counts = make([]float64, len(more.Counts))
-	}
-	for i, n := range more.Counts {
-		b.Counts[i] += share * n
-	}
-}
-
 // divide gives each outcome its share of the times that are known of all together. Times that are known of a part stand for all.
 func (g *group) divide(p *observed.Point) {
 	all := p.Ended[together]
@@ -358,24 +330,23 @@ func (g *group) divide(p *observed.Point) {
 		p.Ended["200"] = all
 	}
 	for outcome, b := range p.Ended {
-		known := 0.
-		for _, n := range b.Counts {
-			known += n
+		known, n := 0., b.N
+		for _, of := range b.Counts {
+			known += of
 		}
-		if n := b.N; all != nil && all.N > 0 && n > known*(1+1e-9) {
+		switch {
+		case n <= known*(1+1e-9):
+		case all != nil && all.N > 0:
 			g.problem("shares", "times are known of all codes together: each code gets its share of them")
-			addShare(p, outcome, all, (n-known)/all.N)
-			b.N, known = n, n
-		}
-		if b.Counts == nil || b.N <= known*(1+1e-9) {
-			continue
-		}
-		g.problem("parts", "times are known of a part of the requests: they stand for all")
-		for i := range b.Counts {
-			b.Counts[i] *= b.N / known
-		}
-		if known == 0 {
+			p.Add(outcome, all, (n-known)/all.N)
+			b.N = n
+		case known == 0:
 			b.Counts = nil
+		default:
+			g.problem("parts", "times are known of a part of the requests: they stand for all")
+			for i := range b.Counts {
+				b.Counts[i] *= n / known
+			}
 		}
 	}
 }

@@ -19,25 +19,23 @@ func (r *reader) readOTLP(text *bufio.Reader) error {
 		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(line, &data); err != nil {
 			r.problem("json", "the line is not OTLP metrics as JSON: "+err.Error())
 		}
-		r.addResources(data.ResourceMetrics)
+		for _, resource := range data.ResourceMetrics {
+			of := withLabels(map[string]string{}, resource.GetResource().GetAttributes())
+			process := map[string]string{"job": of["service_name"],
+				"instance": of["service_instance_id"] + of["process_pid"] + of["host_name"]}
+			for _, scope := range resource.ScopeMetrics {
+				for _, m := range scope.Metrics {
+					r.addMetric(m, process)
+				}
+			}
+		}
 		return nil
 	})
 }
 
-func (r *reader) addResources(all []*metricspb.ResourceMetrics) {
-	for _, resource := range all {
-		process := map[string]string{}
-		addLabels(process, resource.GetResource().GetAttributes())
-		process = map[string]string{"job": process["service_name"], "instance": process["service_instance_id"] + process["process_pid"] + process["host_name"]}
-		for _, scope := range resource.ScopeMetrics {
-			for _, m := range scope.Metrics {
-				r.addMetric(m, process)
-			}
-		}
-	}
-}
-
-func addLabels(labels map[string]string, attributes []*commonpb.KeyValue) {
+// withLabels returns the labels of a process and those of one of its points.
+func withLabels(process map[string]string, attributes []*commonpb.KeyValue) map[string]string {
+	labels := maps.Clone(process)
 	for _, a := range attributes {
 		value := a.GetValue().GetStringValue()
 		switch v := a.GetValue().GetValue().(type) {
@@ -48,23 +46,19 @@ func addLabels(labels map[string]string, attributes []*commonpb.KeyValue) {
 		}
 		labels[plainName(a.Key)] = value
 	}
+	return labels
 }
 
 // addMetric adds the points of a metric.
 func (r *reader) addMetric(m *metricspb.Metric, process map[string]string) {
-	name := m.Name
-	if unit := map[string]string{"s": "_seconds", "ms": "_milliseconds"}[m.Unit]; unit != "" {
-		name += unit
-	}
+	name := m.Name + map[string]string{"s": "_seconds", "ms": "_milliseconds"}[m.Unit]
 	add := func(attributes []*commonpb.KeyValue, at, start uint64, temporality metricspb.AggregationTemporality, s sample) {
-		labels := maps.Clone(process)
-		addLabels(labels, attributes)
 		if at == 0 || at > math.MaxInt64 || start > at {
 			r.problem("untimed", "a point has no time, or one before its start, and is not used")
 			return
 		}
 		s.at, s.start, s.delta = int64(at), int64(start), temporality == metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA
-		r.addSample(name, labels, s)
+		r.addSample(name, withLabels(process, attributes), s)
 	}
 	for _, p := range m.GetSum().GetDataPoints() {
 		s := sample{n: p.GetAsDouble() + float64(p.GetAsInt())}

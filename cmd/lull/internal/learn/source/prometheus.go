@@ -36,13 +36,11 @@ func (r *reader) readText(text *bufio.Reader) error {
 		clear(labels)
 		name, value, at, ok := parseSample(line, labels)
 		if !ok {
-			r.problem("sample", "the line is not a sample of Prometheus' text format")
-			return nil
+			return r.unused("sample", "the line is not a sample of Prometheus' text format")
 		}
 		if base, _, _ := ruleName(name); at == 0 && rules[base] != nil {
 			if at = fileTime; at == 0 {
-				r.problem("untimed", "the sample has no timestamp, and is not used: want a file, whose time would be taken")
-				return nil
+				return r.unused("untimed", "the sample has no timestamp, and is not used: want a file, whose time would be taken")
 			}
 			r.problem("untimed", "the sample has no timestamp, and gets the time of the file's last change, "+time.Unix(0, at).UTC().Format(time.RFC3339))
 		}

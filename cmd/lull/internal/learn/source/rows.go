@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/learn/observed"
@@ -19,31 +20,29 @@ type rows struct {
 	row
 	c          *collector
 	clock      clock
-	side       observed.Side
 	resolution time.Duration // of the times of day
 	before     time.Time     // when the request of the line before ended
 	untimed    int64         // rows without a duration
 }
 
-var sides = map[string]observed.Side{"calls": observed.Calls, "attempts": observed.Attempts, "served": observed.Served, "": observed.Served}
+var sides = map[string]observed.Side{"calls": observed.Calls, "attempts": observed.Attempts, "served": observed.Served}
 
 // readRows reads a log.
-func (r *reader) readRows(text *bufio.Reader) (err error) {
+func (r *reader) readRows(text *bufio.Reader) error {
 	kind := r.src.Kind
 	i := slices.IndexFunc(r.logs, func(c *collector) bool { return c.kind == kind })
 	if i < 0 {
 		i, r.logs = len(r.logs), append(r.logs, newCollector(kind, r.Step))
 	}
-	all := &rows{reader: r, c: r.logs[i], clock: clock{zone: r.Zone}, side: sides[r.Fields["side"]], resolution: time.Hour}
+	all := &rows{reader: r, c: r.logs[i], clock: clock{zone: r.Zone}, resolution: time.Hour}
+	read := all.readLines
 	switch kind {
 	case "json":
-		err = all.readJSON(text)
+		read = all.readJSON
 	case "csv":
-		err = all.readCSV(text)
-	default:
-		err = all.readLines(text)
+		read = all.readCSV
 	}
-	if err != nil {
+	if err := read(text); err != nil {
 		return err
 	}
 	return all.end()
@@ -52,30 +51,28 @@ func (r *reader) readRows(text *bufio.Reader) (err error) {
 // use counts the request of the row.
 func (r *rows) use() error {
 	if n := r.values[lost]; n != nil {
-		r.problem("lost", fmt.Sprintf("the proxy had no room for %.20s lines before this one", n))
-		return nil
+		return r.unused("lost", fmt.Sprintf("the proxy had no room for %.20s lines before this one", n))
 	}
-	side, n := r.side, r.values[attempt]
+	side, n := observed.Served, r.values[attempt]
 	r.c.cuts = r.c.cuts || r.cuts
 	r.c.numbered = r.c.numbered || n != nil
-	if n != nil && r.Fields["side"] == "" {
+	if n != nil {
 		side = observed.Attempts
 	}
 	if r.values[door] != nil { // lull proxy's time is that of the beginning, and it has no status if there was no answer
 		r.values[began], r.values[ended] = r.values[ended], nil
 		r.set(field{column: status, rank: 1000}, []byte("error"))
-		if r.Fields["side"] == "" {
-			side = observed.Calls
-		}
+		side = observed.Calls
+	}
+	if own := r.Fields["side"]; own != "" {
+		side = sides[own]
 	}
 	var q request
-	ok, err := r.setTimes(&q)
-	if !ok || err != nil {
+	if err := r.setTimes(&q); err != nil {
 		return err
 	}
-	if q.outcome, ok = outcomeOf(r.values[status]); !ok {
-		r.wrong("status", r.values[status], "100 to 599, ok, timeout, refused, reset, canceled or error")
-		return nil
+	if q.outcome = outcomeOf(r.values[status]); q.outcome == 0 {
+		return r.wrong("status", r.values[status], "100 to 599, ok, timeout, refused, reset, canceled or error")
 	}
 	if by := r.values[endedBy]; q.outcome == failed && len(by) > 0 && by[0]|0x20 == 'c' {
 		q.outcome = canceled // the client has left
@@ -101,8 +98,8 @@ func (r *rows) use() error {
 	return nil
 }
 
-// setTimes sets when the request ended and how long it took. ok is false if a time is wrong; an error ends the reading.
-func (r *rows) setTimes(q *request) (ok bool, err error) {
+// setTimes sets when the request ended and how long it took.
+func (r *rows) setTimes(q *request) (err error) {
 	text, duration := r.values[ended], r.values[took]
 	if text == nil {
 		text = r.values[began]
@@ -111,55 +108,46 @@ func (r *rows) setTimes(q *request) (ok bool, err error) {
 	q.ended, resolution, err = r.clock.parse(text)
 	switch {
 	case errors.Is(err, errZone):
-		return false, fmt.Errorf("%s: line %d: time is %q: %w", r.name, r.line, text, err)
+		return fmt.Errorf("time is %q: %w", text, err)
 	case errors.Is(err, errTwice):
 		r.problem("twice", fmt.Sprintf("time is %q: this hour comes twice in %v, and the time that is nearer to the line before is taken: want times with an offset", text, r.Zone))
-	case errors.Is(err, errSkipped):
-		r.wrong("time", text, "a time that there was in "+r.Zone.String())
-		return false, nil
 	case err != nil:
-		r.wrong("time", text, wantTime)
-		return false, nil
+		return r.wrong("time", text, err.Error())
 	}
 	r.resolution = min(r.resolution, resolution)
 	if duration == nil && r.values[ended] != nil && r.values[began] != nil {
 		from, precision, err := r.clock.parse(r.values[began])
 		if q.took, q.precision = q.ended.Sub(from), max(precision, resolution); err != nil || q.took < 0 {
-			r.wrong("start", r.values[began], "a time before the end")
+			return r.wrong("start", r.values[began], "a time before the end")
 		}
-		return err == nil && q.took >= 0, nil
+		return nil
 	}
-	if duration == nil || string(duration) == "-" {
+	if duration == nil {
 		if r.untimed++; r.untimed > 10_000 && r.src.Used == 0 {
-			return false, r.end()
+			return r.noDuration()
 		}
-		r.problem("untimed", "the line has no duration, and is not used")
-		return false, nil
+		return r.unused("untimed", "the line has no duration, and is not used")
 	}
 	if r.unit == 0 && isDigits(duration[len(duration)-1:]) {
-		return false, fmt.Errorf("%s: line %d: duration is %.20s, and has no unit: want --field unit=ms, or s, us or ns", r.name, r.line, duration)
+		return fmt.Errorf("duration is %.20s, and has no unit: want --field unit=ms, or s, us or ns", duration)
 	}
 	d, precision, ok := parseDecimal(duration, r.unit)
 	if q.took, q.precision = time.Duration(d), precision; !ok || q.took > 30*24*time.Hour {
-		r.wrong("duration", duration, "0 to 30 days, such as 0.123")
-		return false, nil
+		return r.wrong("duration", duration, "0 to 30 days, such as 0.123")
 	}
 	if r.values[ended] == nil {
 		q.ended = q.ended.Add(q.took)
 	}
-	return true, nil
+	return nil
 }
 
-// add counts a request, or an attempt. The look-up allocates nothing.
+// add counts a request, or an attempt.
 func (r *rows) add(side observed.Side, service []byte, q *request) {
 	if string(q.host) == "-" || string(q.host) == "<NOSRV>" { // none was asked
 		q.host = nil
 	}
-	i, ok := r.c.known[seriesOf{side, string(service), string(q.host)}]
-	if !ok || len(service) == 0 && r.Service != "" {
-		i = r.c.seriesFor(r.reader, seriesOf{side, cmp.Or(string(service), r.Service), string(q.host)})
-	}
-	r.c.add(i, q)
+	of := seriesOf{side, cmp.Or(string(service), r.Service), string(q.host)}
+	r.c.add(r.c.seriesFor(r.reader, of), q)
 }
 
 // end ends a source.
@@ -169,7 +157,7 @@ func (r *rows) end() error {
 		return nil
 	}
 	if r.untimed > 0 {
-		return r.noDuration()
+		return fmt.Errorf("%s: %w", r.name, r.noDuration())
 	}
 	first := "there is none"
 	if i := slices.IndexFunc(r.data.Problems, func(p observed.Problem) bool { return p.Source == r.name }); i >= 0 {
@@ -183,9 +171,6 @@ func shortName(name []byte) []byte {
 	if i := bytes.LastIndexByte(name, '|'); i >= 0 {
 		name, _, _ = bytes.Cut(name[i+1:], []byte{'.'})
 	}
-	if string(name) == "-" {
-		return nil
-	}
 	return name
 }
 
@@ -196,16 +181,14 @@ var outcomes = map[string]int{
 	"499": canceled, "460": canceled, // of nginx and lull proxy, of ALB: the client has left
 }
 
-// outcomeOf reads a status or a word.
-func outcomeOf(b []byte) (int, bool) {
-	if len(b) == 3 && b[0] >= '1' && b[0] <= '5' && isDigits(b) && string(b) != "499" && string(b) != "460" {
-		return int(b[0]-'0')*100 + int(b[1]-'0')*10 + int(b[2]-'0'), true
+// outcomeOf reads a status or a word; 0: it is none.
+func outcomeOf(b []byte) int {
+	word := string(bytes.ToLower(b))
+	code, err := strconv.Atoi(word)
+	if o := outcomes[word]; o != 0 || err != nil || len(b) != 3 || code < 100 || code > 599 {
+		return o
 	}
-	o, ok := outcomes[string(b)]
-	if !ok {
-		o, ok = outcomes[string(bytes.ToLower(b))]
-	}
-	return o, ok
+	return code
 }
 
 // addAttempts counts the attempts of a request. They were one after the other, and the last ended with it.
@@ -243,12 +226,8 @@ func loggedTries(list []byte, _ *request) (all []request, ok bool) {
 		if one.Seconds < 0 || one.Seconds > 1e6 || one.Waited < 0 || one.Waited > 1e6 {
 			return nil, false
 		}
-		outcome, known := outcomeOf([]byte(cmp.Or(one.Code, "ok")))
-		if !known {
-			outcome = failed
-		}
-		took, waited := time.Duration(one.Seconds*1e9), time.Duration(one.Waited*1e9)
-		all = append(all, request{took: took, precision: time.Microsecond, waited: waited, outcome: outcome})
+		all = append(all, request{took: time.Duration(one.Seconds * 1e9), precision: time.Microsecond,
+			waited: time.Duration(one.Waited * 1e9), outcome: cmp.Or(outcomeOf([]byte(cmp.Or(one.Code, "ok"))), failed)})
 	}
 	return all, err == nil
 }
@@ -262,7 +241,7 @@ func (r *rows) listedTries(list []byte, q *request) (all []request, ok bool) {
 			a.host = hosts[i]
 		}
 		if i < len(statuses) && (string(statuses[i]) != "-" || q.outcome != canceled) {
-			a.outcome, _ = outcomeOf(statuses[i])
+			a.outcome = outcomeOf(statuses[i])
 		}
 		d, precision, ok := parseDecimal(text, time.Second)
 		switch a.took, a.precision = time.Duration(d), precision; {

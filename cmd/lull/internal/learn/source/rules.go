@@ -79,7 +79,7 @@ func (u rule) outcome(labels map[string]string) string {
 		return u.none
 	}
 	code := labels[codes[i]]
-	if o, ok := outcomeOf([]byte(code)); ok {
+	if o := outcomeOf([]byte(code)); o != 0 {
 		return outcomeName(o)
 	}
 	for _, w := range errorWords {
@@ -95,17 +95,13 @@ func plainName(name string) string { return underscores.Replace(name) }
 
 var underscores = strings.NewReplacer(".", "_", "-", "_", "/", "_", " ", "_")
 
-// ruleName returns the name of a metric without endings, the ending that it had in a histogram, and the seconds of its unit, 0 if it
-// has none.
+// ruleName returns a metric without endings, what Prometheus has appended, and the seconds of its unit (0: it has none).
 func ruleName(name string) (base, part string, unit float64) {
 	base = plainName(name)
-	for _, ending := range []string{"_bucket", "_count", "_sum"} {
+	for _, ending := range []string{"_bucket", "_count", "_sum", "_total"} {
 		if cut, ok := strings.CutSuffix(base, ending); ok {
 			base, part = cut, ending
 		}
-	}
-	if base != "envoy_cluster_upstream_rq_total" { // all, in addition to those by code
-		base = strings.TrimSuffix(base, "_total")
 	}
 	if cut, ok := strings.CutSuffix(base, "_milliseconds"); ok {
 		return cut, part, .001

@@ -19,7 +19,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -41,7 +43,7 @@ type Options struct {
 	From, To  time.Time      // what ended before From, or at To or later, is left out; required for a Prometheus
 	Step      time.Duration  // 0: 100 ms to an hour, by how long the sources last
 	Progress  func(done, total int64)
-	Stdin     io.Reader    // nil: os.Stdin
+	Stdin     io.Reader    // the source "-"
 	Client    *http.Client // for a Prometheus; nil: http.DefaultClient
 }
 
@@ -53,7 +55,7 @@ func (r *reader) noDuration() error {
 	advice := map[string]string{"nginx": "log_format timed '" + advised + "';\naccess_log /var/log/nginx/access.log timed;\n" +
 		"Or say where they are: --log-format 'combined $request_time_us' is the one of Apache with %D at the end.",
 		"envoy": "%DURATION% in text_format of the access log", "haproxy": "option httplog"}[r.src.Kind]
-	return fmt.Errorf("%s has no durations, and without them nothing can be learnt. Write them from now on:\n%s", r.name,
+	return fmt.Errorf("the log has no durations, and without them nothing can be learnt. Write them from now on:\n%s",
 		cmp.Or(advice, "a field with the duration of each request. Its name has the unit (duration_ms), or --field unit=ms"))
 }
 
@@ -63,7 +65,7 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 		return nil, err
 	}
 	r := &reader{Options: o, ctx: ctx, data: new(observed.Data), known: map[string]int{}, addresses: map[string]string{}, several: len(names) > 1,
-		metrics: metrics{map[string]*metric{}, map[string]int64{}}}
+		metrics: metrics{map[string]*metric{}, map[string]int64{}, map[string]string{}}}
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
 			r.total += info.Size()
@@ -84,16 +86,14 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	}
 	r.line = 0
 	own := kindOf(o.LogFormat)
+	if own != "" && !slices.ContainsFunc(r.logs, func(c *collector) bool { return c.kind == own }) {
+		return nil, fmt.Errorf("no source is a log of %s: want one, or no log format", own)
+	}
 	for _, c := range r.logs {
-		if r.name = c.kind; c.kind == own {
-			own = ""
-		}
+		r.name = c.kind
 		if err := c.finish(r); err != nil {
 			return nil, err
 		}
-	}
-	if own != "" {
-		return nil, fmt.Errorf("no source is a log of %s: want one, or no log format", own)
 	}
 	r.name = "metrics"
 	if err := r.metrics.finish(r); err != nil {
@@ -102,6 +102,15 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	if len(r.data.Series) == 0 {
 		why := append(r.data.Problems, observed.Problem{Text: "want one of " + strings.Join(slices.Sorted(maps.Keys(rules)), ", ")})[0]
 		return nil, fmt.Errorf("%s: no metric has requests: %s", strings.Join(names, ", "), why.Text)
+	}
+	for _, s := range r.data.Series { // a dependency of lullhttp may have the name of its host
+		host, _, err := net.SplitHostPort(s.Service)
+		if err != nil {
+			host = s.Service
+		}
+		if _, err := netip.ParseAddr(host); err == nil && o.Service == "" {
+			s.Service = r.nameFor(s.Service)
+		}
 	}
 	return r.data, nil
 }
@@ -145,11 +154,12 @@ type reader struct {
 	known       map[string]int // problems by source and kind
 	logs        []*collector
 	metrics     metrics
-	addresses   map[string]string // the names of services that are known by their address
+	addresses   map[string]string // the names of services of which only the address is known
 	done, total int64             // bytes
 	several     bool              // sources
 
 	// The source that is being read.
+	in   io.Reader
 	name string
 	line int64 // its number, from 1
 	src  observed.Source
@@ -167,12 +177,21 @@ func (r *reader) problem(kind, text string) {
 	r.data.Problems[i].Count++
 }
 
-// wrong counts a value that cannot be read.
-func (r *reader) wrong(field string, value []byte, want string) {
+// errUnused is the error for a line that is counted as a mistake.
+var errUnused = errors.New("the line is not used")
+
+// unused counts a mistake, and returns errUnused.
+func (r *reader) unused(kind, text string) error {
+	r.problem(kind, text)
+	return errUnused
+}
+
+// wrong is unused for a value that cannot be read.
+func (r *reader) wrong(field string, value []byte, want string) error {
 	if len(value) > 40 {
 		value = append(value[:37:37], "..."...)
 	}
-	r.problem(field+want, fmt.Sprintf("%s is %q: want %s", field, value, want))
+	return r.unused(field+want, fmt.Sprintf("%s is %q: want %s", field, value, want))
 }
 
 // leavesOut reports whether a time, or a service that has a name, is left out.
@@ -200,19 +219,15 @@ func (r *reader) used(t time.Time) {
 }
 
 func (r *reader) readFile(name string) error {
-	in := r.Stdin
-	if in == nil {
-		in = os.Stdin
-	}
-	if name != "-" {
+	if r.in = r.Stdin; name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		in = f
+		r.in = f
 	}
-	text := bufio.NewReaderSize(&meter{r: r, in: in}, longestLine)
+	text := bufio.NewReaderSize(r, longestLine)
 	if head, _ := text.Peek(2); string(head) == "\x1f\x8b" {
 		unzipped, err := gzip.NewReader(text)
 		if err != nil {
@@ -270,19 +285,14 @@ func (r *reader) recognise(head []byte) string {
 	return kindOf(r.LogFormat)
 }
 
-// A meter counts what is read.
-type meter struct {
-	r  *reader
-	in io.Reader
-}
-
-func (c *meter) Read(p []byte) (int, error) {
-	if err := c.r.ctx.Err(); err != nil {
+// Read reads the bytes of a source, and counts them.
+func (r *reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	n, err := c.in.Read(p)
-	if c.r.done += int64(n); c.r.Progress != nil {
-		c.r.Progress(c.r.done, max(c.r.total, c.r.done))
+	n, err := r.in.Read(p)
+	if r.done += int64(n); r.Progress != nil {
+		r.Progress(r.done, max(r.total, r.done))
 	}
 	return n, err
 }
@@ -293,8 +303,8 @@ const (
 	cutOff      = "the last line has no end, and is not used: it may be cut off"
 )
 
-// eachLine calls f with each line of text. It counts lines that are too long, a last one without an end, unless it is whole, and
-// that the text cannot be read on.
+// eachLine calls f with each line of text, until an error that is not errUnused. It counts lines that are too long, a last one
+// without an end, unless it is whole, and that the text cannot be read on.
 func (r *reader) eachLine(text *bufio.Reader, whole func([]byte) bool, f func([]byte) error) error {
 	for tooLong := false; ; {
 		line, err := text.ReadSlice('\n')
@@ -310,20 +320,17 @@ func (r *reader) eachLine(text *bufio.Reader, whole func([]byte) bool, f func([]
 				if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
 					continue
 				}
-				if err := f(line); err != nil {
-					return err
+				if err := f(line); err != nil && !errors.Is(err, errUnused) {
+					return fmt.Errorf("%s: line %d: %w", r.name, r.line, err)
 				}
 			}
 		}
-		tooLong = errors.Is(err, bufio.ErrBufferFull)
-		switch {
+		switch tooLong = errors.Is(err, bufio.ErrBufferFull); {
 		case err == nil || tooLong:
-		case r.ctx.Err() != nil:
+		case r.ctx.Err() != nil || errors.Is(err, io.EOF):
 			return r.ctx.Err()
-		default:
-			if !errors.Is(err, io.EOF) { // such as a compressed file that is cut off
-				r.problem("broken", "the source cannot be read on: "+err.Error())
-			}
+		default: // such as a compressed file that is cut off
+			r.problem("broken", "the source cannot be read on: "+err.Error())
 			return nil
 		}
 	}

@@ -315,3 +315,23 @@ func TestTwoDays(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Of more hosts than there is room for, those that came first stay apart, and the others are one.
+func TestManyHosts(t *testing.T) {
+	var log strings.Builder
+	log.WriteString("time,ms,status,upstream_host\n")
+	for i := range 600 {
+		fmt.Fprintf(&log, "2026-11-29T12:00:00Z,5,200,h%d\n", i%300)
+	}
+	d := mustRead(t, log.String(), Options{})
+	if n, _ := total(find(t, d, observed.Served, "", "host-1")); n != "map[200:2]" {
+		t.Error(n)
+	}
+	if n, _ := total(find(t, d, observed.Served, "", "")); n != "map[200:94]" {
+		t.Error(n)
+	}
+	const want = "94× line 255: there are more than 253 services and hosts: this one and others are counted as one"
+	if got := problems(d); got != want {
+		t.Error(got)
+	}
+}

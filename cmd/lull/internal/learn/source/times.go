@@ -2,7 +2,9 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -13,24 +15,23 @@ import (
 type clock struct {
 	zone   *time.Location
 	layout int       // of the time before
-	text   []byte    // of the time before: lines of the same second have the same
 	time   time.Time // the time before
 }
 
 const wantTime = "such as 2026-11-29T18:05:19.123Z, 29/Nov/2026:18:05:19 +0000 or seconds since 1970, from 2000 to 2099"
 
 var (
-	errTime    = errors.New("no time")
-	errZone    = errors.New("the times have no zone: want that of the server, such as --zone UTC or --zone Europe/Berlin")
-	errTwice   = errors.New("the hour comes twice")
-	errSkipped = errors.New("the hour does not exist")
+	errTime  = errors.New(wantTime)
+	errZone  = errors.New("the times have no zone: want that of the server, such as --zone UTC or --zone Europe/Berlin")
+	errTwice = errors.New("the hour comes twice")
 	// Those without a zone end with the seconds.
 	layouts = []string{"02/Jan/2006:15:04:05 -0700", "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700",
 		"2006-01-02 15:04:05 MST", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006/01/02 15:04:05", "02/Jan/2006:15:04:05"}
 	epochUnits = map[int]time.Duration{9: time.Second, 10: time.Second, 13: time.Millisecond, 16: time.Microsecond, 19: 1} // by the number of digits
 )
 
-// parse returns a time, and how exactly it is written. With errTwice the time is the one that is nearer to the time before.
+// parse returns a time, and how exactly it is written. With errTwice the time is the one that is nearer to the time before. Other
+// errors but errZone say what is wanted.
 func (c *clock) parse(b []byte) (t time.Time, resolution time.Duration, err error) {
 	b = bytes.Trim(b, `[]"`)
 	resolution = digitsOf(b, time.Second)
@@ -40,7 +41,7 @@ func (c *clock) parse(b []byte) (t time.Time, resolution time.Duration, err erro
 			err = errTime
 		}
 		t = time.Unix(0, n)
-	} else if t = c.time; len(b) == 0 || !bytes.Equal(b, c.text) {
+	} else {
 		t, err = c.parseText(string(b))
 	}
 	if err == nil && (t.Year() < 2000 || t.Year() > 2099) {
@@ -48,18 +49,12 @@ func (c *clock) parse(b []byte) (t time.Time, resolution time.Duration, err erro
 	}
 	if err == nil || errors.Is(err, errTwice) {
 		c.time = t
-		if c.text = c.text[:0]; err == nil {
-			c.text = append(c.text, b...)
-		}
 	}
 	return t, resolution, err
 }
 
 func (c *clock) parseText(s string) (t time.Time, err error) {
-	zone := c.zone
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone := cmp.Or(c.zone, time.UTC)
 	for range layouts {
 		if t, err = time.ParseInLocation(layouts[c.layout], s, zone); err == nil {
 			break
@@ -74,7 +69,7 @@ func (c *clock) parseText(s string) (t time.Time, err error) {
 	case c.zone == nil:
 		return t, errZone
 	case !strings.Contains(s, t.Format("15:04:05")):
-		return t, errSkipped
+		return t, fmt.Errorf("a time that there was in %v", zone)
 	default:
 		for _, d := range []time.Duration{time.Hour, -time.Hour, time.Hour / 2, -time.Hour / 2} {
 			if other := t.Add(d); other.Format(layout) == t.Format(layout) {
