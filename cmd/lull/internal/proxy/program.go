@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ import (
 	"github.com/lullgo/lull/internal/codec"
 	"github.com/lullgo/lull/internal/must"
 	"github.com/lullgo/lull/internal/problem"
+	"github.com/lullgo/lull/internal/sleep"
 	"github.com/lullgo/lull/server/idempotency"
 	"github.com/lullgo/lull/server/proxy"
 	"github.com/lullgo/lull/server/status"
@@ -181,9 +183,6 @@ func (r *running) run(ctx context.Context) (code int, err error) {
 		defer serveAdmin(l, r.adminHandler(page, r.wiring.Metrics()))() // after the drain: /ready answers until then
 	}
 	r.ready.Store(true)
-	if r.Getenv("GOGC") == "" {
-		debug.SetGCPercent(25) // beside an application memory is dearer than the few percent of a processor
-	}
 	dropPages()
 	r.say("open")
 	r.manager.tell("READY=1")
@@ -191,6 +190,9 @@ func (r *running) run(ctx context.Context) (code int, err error) {
 	defer background.Wait()
 	defer r.drain()
 	background.Go(func() { r.follow(ctx) })
+	if r.Getenv("GOGC") == "" {
+		background.Go(func() { saveMemory(ctx) })
+	}
 	defer context.AfterFunc(ctx, func() {
 		r.ready.Store(false)
 		r.manager.tell("STOPPING=1")
@@ -201,6 +203,22 @@ func (r *running) run(ctx context.Context) (code int, err error) {
 		return exitFailed, err
 	}
 	return exitDrained, nil
+}
+
+// saveMemory has garbage collected early while there is little of it: then memory is dearer than a few percent of a processor.
+func saveMemory(ctx context.Context) {
+	const little, early, usual = 25 << 20, 25, 100 // bytes a second, GOGC
+	made := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	for before, now := uint64(0), usual; ctx.Err() == nil; {
+		metrics.Read(made)
+		bytes := made[0].Value.Uint64()
+		if percent := choice.Either(bytes-before < little, early, usual); percent != now {
+			debug.SetGCPercent(percent)
+			now = percent
+		}
+		before = bytes
+		_ = sleep.For(ctx, time.Second)
+	}
 }
 
 func (r *running) closeWiring() {
