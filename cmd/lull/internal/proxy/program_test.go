@@ -7,8 +7,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/lullgo/lull/cmd/lull/internal/proxy/file"
 	"github.com/lullgo/lull/internal/golden"
@@ -111,3 +114,29 @@ func TestTheAdminAnswersThisMachineAlone(t *testing.T) {
 		t.Errorf("before the doors are open: %d", code)
 	}
 }
+
+// Garbage is collected early while there is little of it, and as usual while there is much.
+func TestMemoryIsSavedWhenThereIsLittleToDo(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	percent := func() int {
+		now := debug.SetGCPercent(-1)
+		debug.SetGCPercent(now)
+		return now
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go saveMemory(ctx)
+		time.Sleep(2500 * time.Millisecond)
+		little := percent()
+		garbage = make([]byte, 64<<20)
+		time.Sleep(time.Second)
+		much := percent()
+		time.Sleep(2 * time.Second)
+		if again := percent(); little >= 100 || much != 100 || again != little {
+			t.Errorf("GOGC is %d, %d with much garbage, then %d", little, much, again)
+		}
+	})
+}
+
+var garbage []byte
