@@ -21,6 +21,7 @@ func TestFindSuggests(t *testing.T) {
 		"aws":          "aws-legacy-standard",
 		"aws-standard": "aws-standard-2.1",
 		"5s":           "breaker-5s",
+		"zero":         "lull", // the zero policy
 		"zzzzzz":       "",
 		"":             "",
 	} {

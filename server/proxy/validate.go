@@ -53,7 +53,7 @@ func (c Config) Validate() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		field := fmt.Sprintf("Upstreams[%q]", name)
-		v.Check(name != "" && name != "forward" && name != "ingress" && name != "admin", field, text(name), "a name, and none of forward, ingress and admin, which are those of other doors")
+		v.Check(name != "" && name != ForwardDoor && name != IngressDoor && name != "admin", field, text(name), "a name, and none of forward, ingress and admin, which are those of other doors")
 		v.upstream(name, field, c.Upstreams[name])
 	}
 	if f := c.Forward; f.Listen != "" || len(f.Hosts) > 0 || len(f.Routes) > 0 {
@@ -210,7 +210,7 @@ func handle(mux *http.ServeMux, pattern string) (wrong string) {
 }
 
 func (v *validation) forward(f Forward) {
-	v.listen("forward", "Forward.Listen", f.Listen)
+	v.listen(ForwardDoor, "Forward.Listen", f.Listen)
 	v.Check(len(f.Hosts) > 0, "Forward.Hosts", "empty", "the hosts that may be called: "+allowedHost)
 	for i, host := range f.Hosts {
 		at := fmt.Sprintf("Forward.Hosts[%d]", i)

@@ -74,8 +74,7 @@ func (f Command) options() (source.Options, error) {
 	var l problem.List
 	o := source.Options{Format: string(f.Format), LogFormat: string(f.LogFormat), Service: string(f.Service), Fields: map[string]string{}}
 	l.Check(len(f.Sources) > 0, "SOURCE", "missing", "at least one file, or the URL of a Prometheus")
-	prometheus := func(s string) bool { return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") }
-	l.Check(!slices.ContainsFunc(f.Sources, prometheus) || f.From != "" && f.To != "", "--from or --to", "missing", "both, since a Prometheus is read")
+	l.Check(!slices.ContainsFunc(f.Sources, source.IsPrometheus) || f.From != "" && f.To != "", "--from or --to", "missing", "both, since a Prometheus is read")
 	l.Check(f.Format == "" || slices.Contains(source.Formats, o.Format), "--format", f.Format.Quoted(), strings.Join(source.Formats, ", "))
 	l.Check(!f.Ask || !slices.Contains(f.Sources, "-"), "--ask", "given for standard input", "sources that are files, because the answers are read from there")
 	for i, source := range f.Sources {

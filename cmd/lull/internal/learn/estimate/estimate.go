@@ -309,8 +309,8 @@ func (e *estimator) path(field string) string {
 // errors learns the share of attempts that fail while all is normal, and how: from the callers if they measured attempts, since a server does not see all.
 func (e *estimator) errors() {
 	s := cmp.Or(e.sum[observed.Attempts], e.main)
-	use, more := e.calmIn(s), 0.0
-	quiet := func(i int) bool { return e.calmIn(s)(i) && s.p[1][i] <= s.median }
+	isCalm, more := e.calmIn(s), 0.0
+	use, quiet := isCalm, func(i int) bool { return isCalm(i) && s.p[1][i] <= s.median }
 	count := func(use func(int) bool) (all, bad float64) {
 		return sum(only(s.all, use), s.whole()), sum(only(s.failed, use), s.whole())
 	}
@@ -402,11 +402,10 @@ func rateIn(s *steps, from, to time.Time) float64 {
 	}
 	r := run{min(s.step(from), len(s.all)-1), s.step(to)}
 	r.to = max(r.to, r.from+1)
-	arrived := s.came
-	if slices.ContainsFunc(arrived[r.from:r.to], math.IsNaN) {
+	if slices.ContainsFunc(s.came[r.from:r.to], math.IsNaN) {
 		return math.NaN()
 	}
-	return sum(arrived, r) / (float64(r.to-r.from) * s.length)
+	return sum(s.came, r) / (float64(r.to-r.from) * s.length)
 }
 
 // Open returns the sentence of what is not known.

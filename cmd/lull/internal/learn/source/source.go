@@ -59,6 +59,11 @@ func (r *reader) noDuration() error {
 		cmp.Or(advice, "a field with the duration of each request. Its name has the unit (duration_ms), or --field unit=ms"))
 }
 
+// IsPrometheus reports whether a source is the address of a Prometheus, and no file.
+func IsPrometheus(source string) bool {
+	return strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://")
+}
+
 // Read reads all sources: paths of files, which may be compressed with gzip, "-", and addresses of Prometheus.
 func Read(ctx context.Context, names []string, o Options) (*observed.Data, error) {
 	if err := o.check(names); err != nil {
@@ -74,7 +79,7 @@ func Read(ctx context.Context, names []string, o Options) (*observed.Data, error
 	for _, name := range names {
 		r.name, r.line, r.src = name, 0, observed.Source{Name: name}
 		read := r.readFile
-		if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
+		if IsPrometheus(name) {
 			read = r.readAPI
 		}
 		if err := read(name); err != nil {
